@@ -1,0 +1,1 @@
+"""Files in, chunks out: parsing, chunking, and the ledger of what became of every file."""

@@ -1,0 +1,54 @@
+"""The contract of a parser, and what it returns. Implementations: one file each in ``parsers/``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field
+
+from vectorstore.models import PageSpan, Scalar, Value
+
+
+class BlockKind(StrEnum):
+    """What a stretch of parsed text is."""
+
+    HEADING = "heading"
+    PROSE = "prose"
+    TABLE = "table"
+    LIST = "list"
+    CODE = "code"
+
+
+class Block(Value):
+    """A stretch [start, end) of the parsed text. Blocks are in reading order and do not overlap."""
+
+    kind: BlockKind
+    start: int = Field(ge=0)
+    end: int = Field(gt=0)
+    level: int = Field(default=0, ge=0, description="of a heading: 1 is the outermost; 0 for other kinds")
+    header_end: int | None = Field(default=None, description="of a table: where its header rows end in the text")
+
+
+class ParsedDocument(Value):
+    """A document as text with its structure. ``text`` is the only copy; blocks and pages point into it."""
+
+    text: str
+    blocks: tuple[Block, ...]
+    pages: tuple[PageSpan, ...] = Field(default=(), description="ascending; empty for formats without pages")
+    title: str = ""
+    metadata: dict[str, Scalar] = Field(default_factory=dict)
+    mime_type: str = ""
+    parser: str = Field(description="name and version of what parsed it, such as 'kreuzberg 4.10.4'")
+    warnings: tuple[str, ...] = ()
+
+
+class Parser(Protocol):
+    """Turns one file into text and structure."""
+
+    name: str
+
+    def parse(self, path: Path) -> ParsedDocument:
+        """Parse the file. Raises ParseError (what, which file, what to do); never returns an empty text."""
+        ...

@@ -1,0 +1,209 @@
+"""The shared context of a run: everything the agents know, as one frozen value.
+
+An agent is handed the fields it declares to read and returns a ``ContextUpdate`` with the fields it declares to
+write; ``merge`` is the only way a context changes. Collections of identified things (queries, chunks, evidence, …)
+grow by union, so that steps that run side by side add to each other; single values are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
+
+from multi_agent.errors import ContextViolation
+from vectorstore.models import Chunk, Scalar, Value
+
+T = TypeVar("T")
+
+
+class Understanding(Value):
+    """What the question asks for."""
+
+    intent: str = Field(description="what the person wants to know or decide, in one sentence")
+    domain: str = Field(description="the field the question belongs to, in a few words")
+    requirements: tuple[str, ...] = Field(description="what a complete answer must contain, one item each")
+
+
+class Inspection(Value):
+    """What the retrieved passages are like."""
+
+    format: str
+    structure: str
+    quality_problems: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class Strategy(Value):
+    """How to recognise, in these passages, what the question needs."""
+
+    description: str
+    examples: tuple[str, ...] = ()
+    strategy: str
+
+
+class RecordField(Value):
+    """One column of the records that the Extractor is to fill."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    type: Literal["text", "number", "date", "boolean"]
+    meaning: str
+
+
+class Evidence(Value):
+    """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text."""
+
+    number: int = Field(ge=1, description="how the answer refers to it; assigned in order of document and position")
+    document: str
+    document_id: str
+    name: str
+    chunk_id: str
+    pages: tuple[int, ...] = ()
+    start: int
+    end: int
+    quote: str
+    why: str = Field(default="", description="what it shows, in the Extractor's words")
+
+
+class Record(Value):
+    """One extracted row; its values follow the record fields, and its evidence is where they were read."""
+
+    values: dict[str, Scalar | None]
+    chunk_id: str
+    start: int
+    end: int
+
+
+class Claim(Value):
+    """One statement of the answer with the numbers of the evidence that supports it."""
+
+    text: str
+    evidence: tuple[int, ...] = ()
+    supported: bool
+
+
+class Synthesis(Value):
+    """The answer, or why there is none."""
+
+    claims: tuple[Claim, ...]
+    evidence: tuple[Evidence, ...] = Field(description="the evidence as it was numbered when the claims were written")
+    layout: Literal["prose", "list", "numbered_list"]
+    sufficient: bool
+    confidence: float = Field(ge=0, le=1)
+    reasoning: str
+    looked_for: tuple[str, ...]
+    found: str
+    missing: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The claims laid out as the answer, each with its marks; unsupported ones say so."""
+        marked = [claim.text.rstrip() + _marks(claim) for claim in self.claims]
+        if self.layout == "prose":
+            return " ".join(marked)
+        bullets = (f"{i}." if self.layout == "numbered_list" else "-" for i in range(1, len(marked) + 1))
+        return "\n".join(f"{bullet} {text}" for bullet, text in zip(bullets, marked, strict=True))
+
+
+class Note(Value):
+    """A finding in words, by an agent that has no field of its own to write."""
+
+    agent: str
+    text: str
+
+
+class AgentMessage(Value):
+    """What an agent told the others after its turn."""
+
+    sender: str
+    type: str
+    content: str
+
+
+class ResearchContext(Value):
+    """All that is known in a run. Field names are what agents declare to read and write."""
+
+    question: str
+    understanding: Understanding
+    queries: tuple[str, ...] = Field(default=(), description="search queries")
+    chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
+    inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
+    strategies: tuple[Strategy, ...] = Field(default=(), description="how to find the answer in the passages")
+    record_fields: tuple[RecordField, ...] = Field(default=(), description="columns of the records to extract")
+    evidence: tuple[Evidence, ...] = Field(default=(), description="verified verbatim quotes")
+    records: tuple[Record, ...] = Field(default=(), description="typed rows read from the passages")
+    notes: tuple[Note, ...] = Field(default=(), description="findings in words")
+    synthesis: Synthesis | None = Field(default=None, description="the answer")
+    messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents told each other")
+
+    def only(self, fields: Iterable[str]) -> ResearchContext:
+        """The context as an agent sees it: question, understanding and ``fields``; the rest is empty."""
+        seen = {"question", "understanding", *fields}
+        return ResearchContext(**{name: getattr(self, name) for name in seen})
+
+
+class ContextUpdate(Value):
+    """The fields that an agent changes; those it does not pass stay as they are."""
+
+    queries: tuple[str, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    inspection: Inspection | None = None
+    strategies: tuple[Strategy, ...] = ()
+    record_fields: tuple[RecordField, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    records: tuple[Record, ...] = ()
+    notes: tuple[Note, ...] = ()
+    synthesis: Synthesis | None = None
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Names of the fields that were passed."""
+        return frozenset(self.model_fields_set)
+
+
+WRITABLE: frozenset[str] = frozenset(ContextUpdate.model_fields)
+SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "synthesis"})
+
+
+def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes: frozenset[str]) -> ResearchContext:
+    """The context with the update applied. Raises ContextViolation if the agent wrote what it does not declare."""
+    if undeclared := update.changed - writes:
+        raise ContextViolation(
+            f"Agent {agent!r} wrote {sorted(undeclared)}, but declares to write {sorted(writes)}. "
+            "Add the field to `writes` on its card, or do not return it."
+        )
+    return context.model_copy(update={name: _merged(name, context, update) for name in update.changed})
+
+
+def numbered(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Evidence without doubles, in order of document and position, numbered from 1."""
+    unique = _union(evidence, key=lambda item: (item.document_id, item.start, item.end))
+    ordered = sorted(unique, key=lambda item: (item.name, item.start, item.end))
+    return tuple(item.model_copy(update={"number": number}) for number, item in enumerate(ordered, start=1))
+
+
+def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:
+    new = getattr(update, name)
+    if name in SINGLE_VALUED:
+        return new
+    return _UNIONS.get(name, _union)((*getattr(context, name), *new))
+
+
+def _union(items: Iterable[T], key: Callable[[T], Hashable] = repr) -> tuple[T, ...]:
+    """Items without doubles, the first of each kept, in order."""
+    unique: dict[Hashable, T] = {}
+    for item in items:
+        unique.setdefault(key(item), item)
+    return tuple(unique.values())
+
+
+def _chunks(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+    return tuple(sorted(_union(chunks, key=lambda chunk: chunk.id), key=lambda chunk: (chunk.name, chunk.index)))
+
+
+_UNIONS: dict[str, Callable[[Iterable[Any]], tuple[Any, ...]]] = {"chunks": _chunks, "evidence": numbered}
+
+
+def _marks(claim: Claim) -> str:
+    return " " + "".join(f"[{number}]" for number in claim.evidence) if claim.supported else " [unsupported]"

@@ -1,0 +1,68 @@
+"""What can go wrong in a run, by who must act.
+
+    AgentError                      base
+    ├── LLMError                    the model's side
+    │   ├── LLMUnavailable          the user starts the endpoint, or corrects its address
+    │   ├── LLMTimeout              the user waits longer, or takes a faster model
+    │   ├── LLMRateLimited          the user waits, or lowers the parallelism
+    │   ├── LLMRefused              the user corrects key, model name or rights (4xx)
+    │   ├── InvalidResponse         the user takes a model that keeps to a schema
+    │   ├── PromptTooLong           the user raises the context window, or narrows the question
+    │   └── RecordingMissing        the user records anew, or asks a live model
+    ├── PlanError                   the model's plan cannot be run, after re-asking
+    ├── UnknownAgent                the caller names an agent that is registered
+    ├── ContextViolation            the author of an agent: it wrote a field it does not declare
+    └── RunNotFound                 the user names a run that exists
+"""
+
+
+class AgentError(Exception):
+    """Base of the errors of this package; the message says what happened, to what, and what to do."""
+
+
+class LLMError(AgentError):
+    """A model call failed for good."""
+
+
+class LLMUnavailable(LLMError):
+    """Nothing answers at the endpoint, or it fails on its side (5xx) after all retries."""
+
+
+class LLMTimeout(LLMError):
+    """The endpoint accepted the request and did not finish in time."""
+
+
+class LLMRateLimited(LLMError):
+    """The endpoint refused for load (429) after all retries."""
+
+
+class LLMRefused(LLMError):
+    """The endpoint refused the request itself: wrong key, unknown model, bad request."""
+
+
+class InvalidResponse(LLMError):
+    """The model's responses did not satisfy the schema, after re-asking."""
+
+
+class PromptTooLong(LLMError):
+    """The prompt and the room for its answer exceed the model's context window; nothing was sent."""
+
+
+class RecordingMissing(LLMError):
+    """A replay has no recorded response for this request."""
+
+
+class PlanError(AgentError):
+    """No valid plan, after re-asking with every fault named."""
+
+
+class UnknownAgent(AgentError):
+    """No agent of that name is registered."""
+
+
+class ContextViolation(AgentError):
+    """An agent wrote a field of the context that it does not declare to write."""
+
+
+class RunNotFound(AgentError):
+    """No run with that id."""

@@ -1,0 +1,156 @@
+"""What can happen in a run, as typed immutable facts. The trace is the list of a run's events.
+
+Who emits an event does not know who listens. ``Event`` is the stamped envelope; its ``body`` is one of the types
+below, told apart by ``type``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from multi_agent.context import Understanding
+from multi_agent.llm.llm import Usage
+from multi_agent.plan import Plan
+from vectorstore.models import Value
+
+
+class RunStarted(Value):
+    """A question came in."""
+
+    type: Literal["run_started"] = "run_started"
+    question: str
+    collection: str
+    model: str
+
+
+class PlanRejected(Value):
+    """The model's plan could not be run; it was given back with all its faults."""
+
+    type: Literal["plan_rejected"] = "plan_rejected"
+    plan: Plan
+    faults: tuple[str, ...]
+
+
+class PlanMade(Value):
+    """The question was understood and a valid plan stands."""
+
+    type: Literal["plan_made"] = "plan_made"
+    understanding: Understanding
+    plan: Plan
+
+
+class StepStarted(Value):
+    """An agent took its turn."""
+
+    type: Literal["step_started"] = "step_started"
+    agent: str
+    instruction: str
+    reads: tuple[str, ...]
+
+
+class StepSkipped(Value):
+    """The agent's ``should_activate`` declined its turn."""
+
+    type: Literal["step_skipped"] = "step_skipped"
+    agent: str
+    reason: str
+
+
+class StepFinished(Value):
+    """An agent's turn ended; ``wrote`` holds the fields it changed, as JSON, chunks by reference."""
+
+    type: Literal["step_finished"] = "step_finished"
+    agent: str
+    wrote: dict[str, Any]
+    seconds: float
+
+
+class StepFailed(Value):
+    """An agent's turn ended in an error."""
+
+    type: Literal["step_failed"] = "step_failed"
+    agent: str
+    error_type: str
+    error: str
+
+
+class ReasoningShared(Value):
+    """An agent explained, to all others, what it did and why."""
+
+    type: Literal["reasoning_shared"] = "reasoning_shared"
+    agent: str
+    reasoning: str
+
+
+class ModelCalled(Value):
+    """A model call ended with a valid response; ``key`` and ``occurrence`` find it in the journal."""
+
+    type: Literal["model_called"] = "model_called"
+    caller: str
+    model: str
+    key: str
+    occurrence: int
+    replayed: bool
+    usage: Usage
+    faults: tuple[str, ...] = Field(default=(), description="why earlier responses to it were not accepted")
+
+
+class Searched(Value):
+    """The collection was searched, or scanned."""
+
+    type: Literal["searched"] = "searched"
+    method: Literal["search", "scan"]
+    queries: tuple[str, ...]
+    chunks_found: int
+    documents_found: int
+    chunks_total: int
+    documents_total: int
+
+
+class EvidenceRejected(Value):
+    """A quote that is not in its passage; ``final`` when it was asked for again and dropped."""
+
+    type: Literal["evidence_rejected"] = "evidence_rejected"
+    quote: str
+    passage: str
+    reason: str
+    final: bool
+
+
+class RunFinished(Value):
+    """The run reached its terminal state."""
+
+    type: Literal["run_finished"] = "run_finished"
+    status: Literal["answered", "insufficient", "failed", "cancelled"]
+    reason: str
+    usage: Usage
+
+
+Body = Annotated[
+    RunStarted
+    | PlanRejected
+    | PlanMade
+    | StepStarted
+    | StepSkipped
+    | StepFinished
+    | StepFailed
+    | ReasoningShared
+    | ModelCalled
+    | Searched
+    | EvidenceRejected
+    | RunFinished,
+    Field(discriminator="type"),
+]
+
+
+class Event(Value):
+    """One fact about a run. Numbers run from 1 without gaps, in the order in which things happened."""
+
+    run_id: str
+    number: int = Field(ge=1)
+    at: datetime
+    step: str = Field(default="", description="id of the step it belongs to; empty for the run itself")
+    body: Body

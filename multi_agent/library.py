@@ -1,0 +1,43 @@
+"""The contract of the library that is researched: what the agents may ask of a collection of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import Field
+
+from vectorstore.models import Chunk, Counts, Value
+
+
+class CatalogueEntry(Value):
+    """A document as the planner sees it."""
+
+    name: str
+    title: str = ""
+    chunks: int = Field(ge=0)
+
+
+class Library(Protocol):
+    """Searches and reads one collection. Calls may block; agents make them in a thread."""
+
+    @property
+    def collection(self) -> str:
+        """Name of the collection."""
+        ...
+
+    def catalogue(self) -> Sequence[CatalogueEntry]:
+        """Every document, by name."""
+        ...
+
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+        """The best ``limit`` chunks over all queries, best first; only of the documents named, if any are."""
+        ...
+
+    def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
+        """Every chunk, or every chunk of the documents named."""
+        ...
+
+    def count(self) -> Counts:
+        """How many documents and chunks the collection holds."""
+        ...

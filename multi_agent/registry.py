@@ -1,0 +1,80 @@
+"""The agents there are: found in packages, known by the name on their card."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from multi_agent.agent import AgentCard, AgentClass
+from multi_agent.errors import AgentError, UnknownAgent
+from multi_agent.prompt import Prompt
+
+BUILT_IN = "multi_agent.agents"
+
+
+@dataclass(frozen=True)
+class RegisteredAgent:
+    """A card, how to make its agent, and its prompt."""
+
+    card: AgentCard
+    make: AgentClass
+    prompt: Prompt | None
+
+
+class AgentRegistry:
+    """The agents that a planner can choose from, by name.
+
+        registry = AgentRegistry.discover(["multi_agent.agents", "my_agents.agents"])
+        registry.get("Extractor").card.description
+    """
+
+    def __init__(self, agents: Iterable[RegisteredAgent] = ()) -> None:
+        self._agents: dict[str, RegisteredAgent] = {}
+        for agent in agents:
+            self.register(agent)
+
+    @classmethod
+    def discover(cls, packages: Iterable[str] = (BUILT_IN,)) -> AgentRegistry:
+        """All agent classes in the modules of these packages: a module's own classes that carry a ``card``."""
+        return cls(agent for package in packages for agent in _agents_in(package))
+
+    def register(self, agent: RegisteredAgent) -> None:
+        """Add an agent. Raises AgentError if its name is taken."""
+        if agent.card.name in self._agents:
+            raise AgentError(f"Two agents are named {agent.card.name!r}; rename one of them on its card.")
+        self._agents[agent.card.name] = agent
+
+    def get(self, name: str) -> RegisteredAgent:
+        """Raises UnknownAgent, naming those there are."""
+        if name not in self._agents:
+            raise UnknownAgent(f"There is no agent {name!r}; there are {', '.join(self.names)}.")
+        return self._agents[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all agents, sorted."""
+        return tuple(sorted(self._agents))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._agents
+
+    def __iter__(self) -> Iterator[RegisteredAgent]:
+        return (self._agents[name] for name in self.names)
+
+
+def _agents_in(package: str) -> Iterator[RegisteredAgent]:
+    try:
+        root = importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise AgentError(f"The agents package {package!r} cannot be imported ({error}); check the setting "
+                         "`research.agent_packages`.") from error  # fmt: skip
+    for found in pkgutil.iter_modules(root.__path__):
+        module = importlib.import_module(f"{package}.{found.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if member.__module__ == module.__name__ and isinstance(getattr(member, "card", None), AgentCard):
+                make = cast(Any, member)
+                yield RegisteredAgent(card=make.card, make=make, prompt=Prompt.find(package, found.name))

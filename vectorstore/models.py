@@ -1,0 +1,124 @@
+"""The values that the store keeps and gives back: chunks, filters, queries, hits. No behaviour beyond reading them.
+
+Every span is a half-open pair of character offsets into the *parsed text* of the document, which the ingest ledger
+keeps: ``parsed_text[chunk.start:chunk.end] == chunk.text``, always and exactly.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Scalar = str | int | float | bool
+
+
+class Value(BaseModel):
+    """Base of the frozen values: unknown fields are refused, nothing changes after it was made."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ChunkKind(StrEnum):
+    """What form a passage has."""
+
+    PROSE = "prose"
+    TABLE = "table"
+    LIST = "list"
+    CODE = "code"
+
+
+class PageSpan(Value):
+    """The part [start, end) of the parsed text that stands on page ``number`` (counted from 1)."""
+
+    number: int = Field(ge=1)
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class TableHeader(Value):
+    """The header rows of a table, repeated before each chunk that holds later rows of it."""
+
+    text: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Chunk(Value):
+    """One passage of a document."""
+
+    id: str = Field(description="UUID, deterministic in document, version and position: the point id in Qdrant")
+    document_id: str = Field(description="stable id of the document")
+    document: str = Field(description="path of the document as ingested")
+    name: str = Field(description="path relative to the folder that was ingested: what people and prompts see")
+    version: str = Field(description="SHA-256 of the file's content, hex")
+    index: int = Field(ge=0, description="position among the document's chunks, from 0")
+    text: str = Field(min_length=1)
+    start: int = Field(ge=0)
+    end: int = Field(gt=0)
+    kind: ChunkKind = ChunkKind.PROSE
+    title: str = Field(default="", description="the document's title, empty if it has none")
+    section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
+    page_spans: tuple[PageSpan, ...] = Field(default=(), description="pages it touches; empty if the format has none")
+    header: TableHeader | None = Field(default=None, description="for later rows of a split table: its header")
+    metadata: dict[str, Scalar] = Field(default_factory=dict)
+
+    @property
+    def pages(self) -> tuple[int, ...]:
+        """Page numbers that the passage touches, ascending."""
+        return tuple(span.number for span in self.page_spans)
+
+    @property
+    def reading_text(self) -> str:
+        """The passage as a person or a model reads it: with the header of its table."""
+        return f"{self.header.text}\n{self.text}" if self.header else self.text
+
+    @property
+    def embedded_text(self) -> str:
+        """The passage as it is embedded: under a line ``title › section``, which is not part of its span."""
+        path = " › ".join(part for part in (self.title, *self.section) if part)
+        return f"{path}\n{self.reading_text}" if path else self.reading_text
+
+    def pages_of(self, start: int, end: int) -> tuple[int, ...]:
+        """Page numbers that the span [start, end) of the parsed text touches, ascending."""
+        return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)
+
+
+class ChunkFilter(Value):
+    """Which chunks: every given condition must hold; an empty filter means all of them."""
+
+    documents: tuple[str, ...] = Field(default=(), description="any of these document ids")
+    folder: str | None = Field(default=None, description="document path lies in this folder, at any depth")
+    kinds: tuple[ChunkKind, ...] = Field(default=(), description="any of these kinds")
+    metadata: dict[str, Scalar] = Field(default_factory=dict, description="each key has this value")
+
+
+class SearchMode(StrEnum):
+    """How chunks are ranked."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    SPARSE = "sparse"
+
+
+class Hit(Value):
+    """One found chunk. ``score`` orders the hits of one search and means nothing across searches."""
+
+    chunk: Chunk
+    score: float
+
+
+class CollectionSpec(Value):
+    """What a collection is made with; chunks made otherwise are refused."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
+    embedding_model: str
+    dimension: int = Field(gt=0)
+    chunking: str = Field(description="fingerprint of the chunking settings, such as 'sections-v1/256'")
+
+
+class Counts(Value):
+    """How much a selection holds."""
+
+    documents: int
+    chunks: int
