@@ -1,19 +1,25 @@
 """What can go wrong in a run, by who must act.
 
-    AgentError                      base
-    ├── LLMError                    the model's side
-    │   ├── LLMUnavailable          the user starts the endpoint, or corrects its address
-    │   ├── LLMTimeout              the user waits longer, or takes a faster model
-    │   ├── LLMRateLimited          the user waits, or lowers the parallelism
-    │   ├── LLMRefused              the user corrects key, model name or rights (4xx)
-    │   ├── InvalidResponse         the user takes a model that keeps to a schema
-    │   ├── PromptTooLong           the user raises the context window, or narrows the question
-    │   └── RecordingMissing        the user records anew, or asks a live model
-    ├── PlanError                   the model's plan cannot be run, after re-asking
-    ├── UnknownAgent                the caller names an agent that is registered
-    ├── ContextViolation            the author of an agent: it wrote a field it does not declare
-    └── RunNotFound                 the user names a run that exists
+AgentError                      base
+├── LLMError                    the model's side
+│   ├── LLMUnavailable          the user waits, or looks into the endpoint's own log
+│   │   └── LLMUnreachable      the user starts the endpoint, or corrects its address
+│   ├── LLMTimeout              the user waits longer, or takes a faster model
+│   ├── LLMRateLimited          the user waits, or lowers the parallelism
+│   ├── LLMRefused              the user corrects key, model name or rights (4xx)
+│   ├── InvalidResponse         the user takes a model that keeps to a schema
+│   ├── PromptTooLong           the user raises the context window, or narrows the question
+│   └── RecordingMissing        the user records anew, or asks a live model
+├── PlanError                   the model's plan cannot be run, after re-asking
+├── StepError                   the message says: the agent's author, or whoever the cause names
+├── UnknownAgent                the caller names an agent that is registered
+├── ContextViolation            the author of an agent: it wrote a field it does not declare
+└── RunNotFound                 the user names a run that exists
 """
+
+from __future__ import annotations
+
+from multi_agent.llm.llm import Exchange, Usage
 
 
 class AgentError(Exception):
@@ -21,11 +27,22 @@ class AgentError(Exception):
 
 
 class LLMError(AgentError):
-    """A model call failed for good."""
+    """A model call failed for good. What it used, and what the model said until then, is kept."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the endpoint asks to wait before it is asked again."""
+        self.usage = Usage()
+        self.exchanges: tuple[Exchange, ...] = ()
 
 
 class LLMUnavailable(LLMError):
-    """Nothing answers at the endpoint, or it fails on its side (5xx) after all retries."""
+    """The endpoint fails on its side (5xx, broken connection), after all retries."""
+
+
+class LLMUnreachable(LLMUnavailable):
+    """Nothing answers at the endpoint's address."""
 
 
 class LLMTimeout(LLMError):
@@ -62,6 +79,10 @@ class UnknownAgent(AgentError):
 
 class ContextViolation(AgentError):
     """An agent wrote a field of the context that it does not declare to write."""
+
+
+class StepError(AgentError):
+    """A step of the plan failed, and with it the run."""
 
 
 class RunNotFound(AgentError):

@@ -3,7 +3,8 @@
     completion = await llm.complete([Message.system("…"), Message.user("…")], Plan)
     completion.value.steps
 
-No call to a model bypasses it. Retrying, journaling, replaying and observing are wrappers with the same contract.
+No call to a model bypasses it. Journaling, replaying and observing are wrappers with the same contract. What concerns
+a single request to an endpoint (its size, parallelism, retries) is one level below: ``endpoint.py``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,37 @@
+"""The contract of an endpoint: one request with a JSON schema, one reply as text. No meaning is read here.
+
+Implementations: ``ollama_native.py`` and ``openai_compatible.py``. Wrappers with the same contract, one request each:
+``fitting.py`` (is it too long?), ``retrying.py`` (transport faults), ``limiting.py`` (parallelism). ``typed.py`` makes
+an LLM of an endpoint. A re-asked prompt is a request like any other, so that it, too, is measured and retried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from multi_agent.llm.llm import Message
+from vectorstore.models import Value
+
+JsonSchema = dict[str, Any]
+
+
+class Reply(Value):
+    """What came back for one request."""
+
+    text: str = Field(description="the model's text as it came")
+    thinking: str = Field(default="", description="what the endpoint itself set apart as thinking")
+    truncated: bool = Field(default=False, description="it stopped because the output limit was reached")
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = Field(default=0.0, description="time from request to reply")
+
+
+class Endpoint(Protocol):
+    """Something that answers requests."""
+
+    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
+        """Ask once; ``schema`` constrains what the model can write. Raises a subclass of LLMError."""
+        ...

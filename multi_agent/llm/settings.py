@@ -1,0 +1,62 @@
+"""Settings of one endpoint. Plain values: where they come from (environment, file) is the business of ``api``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+
+Provider = Literal["ollama", "openai"]
+DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1"}
+
+
+def _default_url(given: dict[str, Any]) -> str:
+    return DEFAULT_URLS[given["provider"]]
+
+
+class EndpointSettings(BaseModel):
+    """Where a model answers, and how it is asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: Provider = Field(default="ollama", description="`ollama`, or `openai` for anything that speaks its API")
+    base_url: str = Field(
+        default_factory=_default_url, description="address; for `openai` the part before `/chat/completions`"
+    )
+    api_key: SecretStr | None = Field(default=None, description="sent as bearer token")
+    model: str = Field(default="qwen3:8b", min_length=1, description="name of the model, as the endpoint calls it")
+    context_window: int = Field(
+        default=16_384, ge=512, description="tokens that prompt and response may take together; Ollama is told it "
+        "(num_ctx) on every request, so that it cuts nothing off in silence")  # fmt: skip
+    max_output_tokens: int = Field(default=4_096, ge=1, description="tokens a response may have, thinking included")
+    temperature: float | None = Field(
+        default=0.0, ge=0, le=2, description="None leaves it to the endpoint, as some reasoning models demand"
+    )
+    timeout_s: float = Field(default=180, gt=0, description="seconds that one request may take")
+    connect_timeout_s: float = Field(default=3, gt=0, description="seconds that connecting may take")
+    reasks: int = Field(default=2, ge=0, description="how often an invalid response is given back with its fault")
+    retries: int = Field(default=3, ge=0, description="how often a request is repeated after a transport fault")
+    parallel: int = Field(default=4, ge=1, description="requests under way at once")
+    prompt_price: float = Field(default=0.0, ge=0, description="price of a million prompt tokens")
+    completion_price: float = Field(default=0.0, ge=0, description="price of a million completion tokens")
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_http(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{value!r} is not an address such as http://127.0.0.1:11434")
+        return value.rstrip("/")
+
+    @property
+    def name(self) -> str:
+        """Model and address, as messages name them."""
+        return f"model {self.model!r} at {self.base_url}"
+
+
+def setting(field: str) -> str:
+    """How a message tells the user which setting to change."""
+    if field not in EndpointSettings.model_fields:
+        raise KeyError(field)
+    return f"CANDOR_LLM__{field.upper()} (or `{field}` under [llm] in candor.toml)"
