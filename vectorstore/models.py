@@ -79,6 +79,13 @@ class Chunk(Value):
         path = " › ".join(part for part in (self.title, *self.section) if part)
         return f"{path}\n{self.reading_text}" if path else self.reading_text
 
+    def source_text(self, start: int, end: int) -> str:
+        """The parsed text of [start, end), which must lie in the passage or in its table header."""
+        text, offset = (self.text, self.start)
+        if self.header and self.header.start <= start < self.header.end:
+            text, offset = self.header.text, self.header.start
+        return text[start - offset : end - offset]
+
     def pages_of(self, start: int, end: int) -> tuple[int, ...]:
         """Page numbers that the span [start, end) of the parsed text touches, ascending."""
         return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)

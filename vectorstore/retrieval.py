@@ -1,0 +1,64 @@
+"""Finding chunks for several wordings of one question: every query is embedded and searched, the rankings are fused.
+
+Fusion is by reciprocal rank, 1 / (k + rank) summed over the rankings that hold a chunk, with k = 60 as in Cormack,
+Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from vectorstore.embedding import Embedder
+from vectorstore.layout import CANDIDATES, best
+from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
+from vectorstore.store import EVERYTHING, Collection
+
+RRF_K = 60
+
+
+class Retriever:
+    """Reads one collection through one embedder. Safe to use from several threads."""
+
+    def __init__(self, collection: Collection, embedder: Embedder) -> None:
+        self._collection = collection
+        self._embedder = embedder
+
+    def search(
+        self,
+        queries: Sequence[str],
+        limit: int,
+        where: ChunkFilter = EVERYTHING,
+        mode: SearchMode = SearchMode.HYBRID,
+    ) -> list[Hit]:
+        """The best ``limit`` chunks over all queries, best first; equal scores in order of chunk id.
+
+        One query gives its own hits and scores; of several, a chunk found by many stands above one found by few.
+        """
+        if len(queries) == 1:
+            return self._search(queries[0], limit, where, mode)
+        depth = max(limit, CANDIDATES)  # a chunk below the limit in every ranking may still be above it in their sum
+        return fuse([self._search(query, depth, where, mode) for query in dict.fromkeys(queries)], limit)
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        """Every selected chunk, in order of document name and position."""
+        return self._collection.scan(where)
+
+    def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
+        """How many documents and chunks are selected."""
+        return self._collection.count(where)
+
+    def _search(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+        vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)
+        return self._collection.search(mode, text=query, vector=vector, limit=limit, where=where)
+
+
+def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
+    """One ranking out of several, by reciprocal rank."""
+    scores: defaultdict[str, float] = defaultdict(float)
+    chunks: dict[str, Chunk] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking, start=1):
+            scores[hit.chunk.id] += 1 / (RRF_K + rank)
+            chunks[hit.chunk.id] = hit.chunk
+    return [Hit(chunk=chunks[chunk_id], score=score) for chunk_id, score in best(scores.items(), limit)]
