@@ -1,0 +1,1 @@
+"""The roof: reads the environment, names concrete classes, and speaks to people and programs."""

@@ -20,15 +20,15 @@ beside that package; nothing else changes:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from multi_agent.bus import Publish
 from multi_agent.context import WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
-from multi_agent.events import Body
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
@@ -84,7 +84,7 @@ class AgentKit:
     library: Library
     prompt: Prompt | None
     settings: ResearchSettings
-    publish: Callable[[Body], Awaitable[None]]
+    publish: Publish
 
     def require_prompt(self) -> Prompt:
         """The agent's prompt. Raises AgentError if it has no prompt file."""

@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from multi_agent.events import Body, Event
 
 Subscriber = Callable[[Event], Awaitable[None]]
+Publish = Callable[[Body], Awaitable[object]]
 ALL = "*"
 
 
 class MessageBus:
     """Delivers events in order, to each subscriber one at a time; a subscriber's error is the publisher's error.
 
-        bus = MessageBus("run_1")
-        bus.subscribe("plan_made", show_plan)
-        await bus.publish(PlanMade(…))
+    bus = MessageBus("run_1")
+    bus.subscribe("plan_made", show_plan)
+    await bus.publish(PlanMade(…))
     """
 
     def __init__(self, run_id: str) -> None:

@@ -98,6 +98,16 @@ class ModelCalled(Value):
     faults: tuple[str, ...] = Field(default=(), description="why earlier responses to it were not accepted")
 
 
+class ModelFailed(Value):
+    """A model call failed for good."""
+
+    type: Literal["model_failed"] = "model_failed"
+    caller: str
+    model: str
+    error_type: str
+    error: str
+
+
 class Searched(Value):
     """The collection was searched, or scanned."""
 
@@ -106,8 +116,6 @@ class Searched(Value):
     queries: tuple[str, ...]
     chunks_found: int
     documents_found: int
-    chunks_total: int
-    documents_total: int
 
 
 class EvidenceRejected(Value):
@@ -139,6 +147,7 @@ Body = Annotated[
     | StepFailed
     | ReasoningShared
     | ModelCalled
+    | ModelFailed
     | Searched
     | EvidenceRejected
     | RunFinished,

@@ -1,7 +1,8 @@
 """Prompts: Markdown files with strict placeholders, one per agent, identified in the trace by a hash.
 
-A file has two parts, ``# System`` and ``# User``; placeholders are ``$name`` (a literal dollar is ``$$``). The parts
-that do not change between the calls of a step come first, so that endpoints can reuse their prefix.
+A file has the parts ``# System`` and ``# User``, and ``# Again`` if the agent may have to ask for a correction;
+placeholders are ``$name`` (a literal dollar is ``$$``). What does not change between the calls of a step comes first,
+so that endpoints can reuse their work on the common prefix.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from string import Template
 
 from multi_agent.errors import AgentError
 from multi_agent.llm.llm import Message
 
-_PARTS = re.compile(r"\A# System\n(?P<system>.+?)^# User\n(?P<user>.+)\Z", re.DOTALL | re.MULTILINE)
+_PARTS = re.compile(r"\A# System\n(.+?)^# User\n(.+?)(?:^# Again\n(.+))?\Z", re.DOTALL | re.MULTILINE)
 
 
 class Prompt:
@@ -24,21 +24,28 @@ class Prompt:
     def __init__(self, name: str, source: str) -> None:
         parts = _PARTS.match(source)
         if not parts:
-            raise AgentError(f"Prompt {name!r} needs a part '# System' followed by a part '# User'.")
+            raise AgentError(f"Prompt {name!r} needs a part '# System', then a part '# User'.")
         self.name = name
         self.hash = hashlib.sha256(source.encode()).hexdigest()[:12]
-        self._system, self._user = (Template(parts[part].strip()) for part in ("system", "user"))
-        self.placeholders = frozenset(self._system.get_identifiers() + self._user.get_identifiers())
+        self._system, self._user, self._again = (Template((part or "").strip()) for part in parts.groups())
 
     @classmethod
     def find(cls, package: str, stem: str) -> Prompt | None:
         """The prompt ``prompts/STEM.md`` beside the agents package ``package``, or None if there is no such file."""
-        path: Traversable = files(package.rpartition(".")[0]).joinpath("prompts", f"{stem}.md")
+        path = files(package.rpartition(".")[0]).joinpath("prompts", f"{stem}.md")
         return cls(stem, path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def render(self, **values: object) -> list[Message]:
-        """The messages, every placeholder filled. Raises AgentError naming what is missing or not used."""
-        if self.placeholders != values.keys():
-            missing, unused = sorted(self.placeholders - values.keys()), sorted(values.keys() - self.placeholders)
-            raise AgentError(f"Prompt {self.name!r}: values missing for {missing}; values without a place: {unused}.")
+        """The opening messages. Raises AgentError if the values are not exactly those of the placeholders."""
+        self._check({*self._system.get_identifiers(), *self._user.get_identifiers()}, values)
         return [Message.system(self._system.substitute(values)), Message.user(self._user.substitute(values))]
+
+    def again(self, response: str, **values: object) -> list[Message]:
+        """The messages that follow ``response`` to have it corrected. Raises AgentError as ``render`` does."""
+        self._check(set(self._again.get_identifiers()), values)
+        return [Message(role="assistant", content=response), Message.user(self._again.substitute(values))]
+
+    def _check(self, placeholders: set[str], values: dict[str, object]) -> None:
+        if placeholders != values.keys():
+            missing, unused = sorted(placeholders - values.keys()), sorted(values.keys() - placeholders)
+            raise AgentError(f"Prompt {self.name!r}: values missing for {missing}; values without a place: {unused}.")

@@ -28,8 +28,8 @@ class RegisteredAgent:
 class AgentRegistry:
     """The agents that a planner can choose from, by name.
 
-        registry = AgentRegistry.discover(["multi_agent.agents", "my_agents.agents"])
-        registry.get("Extractor").card.description
+    registry = AgentRegistry.discover(["multi_agent.agents", "my_agents.agents"])
+    registry.get("Extractor").card.description
     """
 
     def __init__(self, agents: Iterable[RegisteredAgent] = ()) -> None:

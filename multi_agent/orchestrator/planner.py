@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, NoInputs
+from multi_agent.bus import Publish
 from multi_agent.context import Understanding
 from multi_agent.errors import PlanError
-from multi_agent.events import Body, PlanMade, PlanRejected
+from multi_agent.events import PlanMade, PlanRejected
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.llm import LLM, Message
+from multi_agent.llm.llm import LLM
 from multi_agent.orchestrator.validation import faults
 from multi_agent.plan import Plan, Step
 from multi_agent.prompt import Prompt
+from multi_agent.reading import bullets
 from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
 
@@ -33,7 +35,7 @@ class Planner:
         self._response_model = response_model([agent.card for agent in registry])
 
     async def plan(
-        self, question: str, catalogue: Sequence[CatalogueEntry], publish: Callable[[Body], Awaitable[Any]]
+        self, question: str, catalogue: Sequence[CatalogueEntry], publish: Publish
     ) -> tuple[Understanding, Plan]:
         """A valid plan. Raises PlanError when the model does not come to one, LLMError when it cannot be asked."""
         messages = self._prompt.render(
@@ -47,7 +49,7 @@ class Planner:
                 await publish(PlanMade(understanding=understanding, plan=plan))
                 return understanding, plan
             await publish(PlanRejected(plan=plan, faults=found))
-            messages = [*messages, Message(role="assistant", content=response.model_dump_json()), _mend(found)]
+            messages += self._prompt.again(response.model_dump_json(), faults=bullets(found))
         raise PlanError(
             f"The model made no plan that can be run, in {self._settings.plan_reasks + 1} attempts. "
             f"Faults of the last one: {' '.join(found)} Try a more capable model."
@@ -109,8 +111,3 @@ def _describe(card: AgentCard) -> str:
         f"- {card.name}: {card.description} Capabilities: {', '.join(card.capabilities) or 'general'}. "
         f"Reads: {reads}. Writes: {', '.join(sorted(card.writes))}."
     )
-
-
-def _mend(found: tuple[str, ...]) -> Message:
-    listed = "\n".join(f"- {fault}" for fault in found)
-    return Message.user(f"This plan cannot be run. Its faults:\n{listed}\nAnswer again, with all of them mended.")

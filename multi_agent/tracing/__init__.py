@@ -1,0 +1,1 @@
+"""What is kept of every run: its events, its journal of model calls, its answer."""

@@ -1,0 +1,86 @@
+"""All settings in one tree, and the only place that reads the environment.
+
+From weakest to strongest: defaults, ``candor.toml`` in the home folder, ``candor.toml`` in the working folder,
+``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are refused.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings.exceptions import SettingsError as SourceError
+
+from api.errors import SettingsError
+from ingest.settings import IngestSettings
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.settings import ResearchSettings
+from vectorstore.settings import VectorStoreSettings
+
+PREFIX = "CANDOR_"
+FILE = "candor.toml"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True)
+
+    home: Path = Field(description="folder of all data")
+    database_url: SecretStr | None = Field(
+        default=None, description="of Postgres; none means SQLite in the home folder"
+    )
+    llm: EndpointSettings = EndpointSettings()
+    research: ResearchSettings = ResearchSettings()
+    ingest: IngestSettings = IngestSettings()
+    store: VectorStoreSettings = VectorStoreSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:  # fmt: skip
+        home = init_settings()["home"]
+        files = (TomlConfigSettingsSource(settings_cls, folder / FILE) for folder in (Path.cwd(), home))
+        return (init_settings, env_settings, *files)
+
+
+def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
+    """The settings in force. ``home`` is ``--home``, else ``CANDOR_HOME``, else the user's data folder.
+
+    Raises SettingsError naming every unknown key and wrong value.
+    """
+    _refuse_unknown_variables()
+    folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
+    try:
+        return Settings(home=folder.expanduser().absolute(), **overrides)
+    except ValidationError as error:
+        faults = "; ".join(f"{_place(each['loc'])}: {_explain(each)}" for each in error.errors())
+        raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
+    except (SourceError, ValueError) as error:  # not TOML, or not the JSON that a variable has to hold
+        raise SettingsError(f"The settings in {FILE} or a {PREFIX}… variable cannot be read: {error}.") from error
+
+
+def _refuse_unknown_variables() -> None:
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    unknown = sorted(
+        name for name in os.environ if name.startswith(PREFIX) and name.upper().split("__")[0] not in known
+    )
+    if unknown:
+        raise SettingsError(f"Unknown variables {', '.join(unknown)}; there are {', '.join(sorted(known))} (and …__…).")
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    path = ".".join(str(part) for part in location)
+    return f"{path} ({PREFIX}{'__'.join(str(part) for part in location).upper()})"
+
+
+def _explain(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "there is no such setting"
+    return f"{error['msg']}, not {error['input']!r}"

@@ -1,0 +1,60 @@
+"""DataInspector: describes the passages that were found, so that others know how to read them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.agent import AgentCard, AgentKit, Task
+from multi_agent.context import ContextUpdate, Inspection, ResearchContext
+from multi_agent.reading import bullets, sample, show_passages
+
+
+class InspectionResponse(BaseModel):
+    """The model's response."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: str = Field(description="what forms the passages have: tables, prose, lists, …")
+    structure: str = Field(description="how they are organised: columns of tables as headed, parts of prose")
+    quality_problems: list[str] = Field(description="what makes them hard to read or doubtful; [] if nothing")
+    missing: list[str] = Field(description="what the question needs and the passages do not show; [] if nothing")
+    reasoning: str = Field(description="what follows from this for answering the question, in one or two sentences")
+
+
+class DataInspector:
+    """Looks at a sample that shows every document found."""
+
+    card: ClassVar[AgentCard] = AgentCard(
+        name="DataInspector",
+        description="Looks at a sample of the passages found and describes their format, structure, quality problems "
+        "and what is missing.",
+        capabilities=("data inspection", "quality assessment"),
+        requires=frozenset({"chunks"}),
+        writes=frozenset({"inspection"}),
+    )
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        return bool(context.chunks)
+
+    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+        shown = sample(context.chunks, self._kit.settings.sample_passages)
+        messages = self._kit.require_prompt().render(
+            question=context.question,
+            requirements=bullets(context.understanding.requirements),
+            instruction=task.instruction,
+            shown=len(shown),
+            total=len(context.chunks),
+            passages=show_passages(shown),
+        )
+        response = (await self._kit.llm.complete(messages, InspectionResponse)).value
+        self._reasoning = f"{response.format}. {response.reasoning}"
+        return ContextUpdate(inspection=Inspection(**response.model_dump(exclude={"reasoning"})))
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning

@@ -1,0 +1,120 @@
+"""Finding a quote in its passage: exact after folding what copying changes, never by similarity.
+
+Folded away are compatibility forms and ligatures (Unicode NFKC), typographic quotation marks and dashes, soft
+hyphens and zero-width characters, runs of white space, and hyphenation at line ends. Letters, digits, their case and
+their order are not.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vectorstore.models import Chunk
+
+_MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "−": "-"})
+# Thai and Lao, Myanmar, Khmer, kana and Han, compatibility ideographs
+_SPACELESS = (
+    ("\u0e00", "\u0eff"),
+    ("\u1000", "\u109f"),
+    ("\u1780", "\u17ff"),
+    ("\u3040", "\u9fff"),
+    ("\uf900", "\ufaff"),
+)
+_INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+
+
+class Span(NamedTuple):
+    """Half-open character offsets in the parsed text of the document."""
+
+    start: int
+    end: int
+
+
+def locate(quote: str, chunk: Chunk) -> Span | None:
+    """Where the quote stands in the chunk, or in the table header shown with it; None if it does not.
+
+    A quote cannot begin or end inside a word or number of the passage: "10" is not found in "2010".
+    """
+    parts = [(chunk.text, chunk.start)]
+    if chunk.header:
+        parts.append((chunk.header.text, chunk.header.start))
+    for text, offset in parts:
+        for join_hyphenated in (True, False):
+            if span := _find(quote, text, join_hyphenated=join_hyphenated):
+                return Span(span.start + offset, span.end + offset)
+    return None
+
+
+class _Folded(NamedTuple):
+    text: str
+    origins: list[int]  # origins[i]: index in the original of the character that became text[i]
+
+
+def _find(quote: str, text: str, *, join_hyphenated: bool) -> Span | None:
+    needle = _fold(quote, join_hyphenated=join_hyphenated).text.strip()
+    hay = _fold(text, join_hyphenated=join_hyphenated)
+    at = hay.text.find(needle) if needle else -1
+    while at >= 0:
+        if _whole(hay.text, at, at + len(needle)):
+            return Span(hay.origins[at], hay.origins[at + len(needle) - 1] + 1)
+        at = hay.text.find(needle, at + 1)
+    return None
+
+
+def _whole(text: str, start: int, end: int) -> bool:
+    """No word or number is cut at either end. Scripts without spaces have no such ends and are not tested."""
+    cut_before = start > 0 and _one_word(text[start - 1], text[start])
+    cut_after = end < len(text) and _one_word(text[end - 1], text[end])
+    return not (cut_before or cut_after)
+
+
+def _one_word(left: str, right: str) -> bool:
+    return left.isalnum() and right.isalnum() and not (_spaceless(left) or _spaceless(right))
+
+
+def _spaceless(character: str) -> bool:
+    """Of a script written without spaces between words."""
+    return any(first <= character <= last for first, last in _SPACELESS)
+
+
+def _fold(text: str, *, join_hyphenated: bool) -> _Folded:
+    folded: list[str] = []
+    origins: list[int] = []
+    for index, character in _units(text, join_hyphenated):
+        if character == " " and (not folded or folded[-1] == " "):
+            continue
+        folded.append(character)
+        origins.append(index)
+    return _Folded("".join(folded), origins)
+
+
+def _units(text: str, join_hyphenated: bool) -> Iterator[tuple[int, str]]:
+    """Folded characters with the index that each comes from."""
+    index = 0
+    while index < len(text):
+        character = text[index]
+        if skip := _line_end_hyphen(text, index):
+            if not join_hyphenated:  # the word is written with a hyphen anyway, and only the break goes
+                yield index, "-"
+            index += skip
+            continue
+        if character.isspace():
+            yield index, " "
+        elif character not in _INVISIBLE:
+            dash = "-" if unicodedata.category(character) == "Pd" else character.translate(_MARKS)
+            for part in unicodedata.normalize("NFKC", dash):
+                yield index, " " if part.isspace() else part
+        index += 1
+
+
+def _line_end_hyphen(text: str, index: int) -> int:
+    """Length of a hyphen, line break and indent that split a word at ``index``; 0 if there is none."""
+    if text[index] not in "-\u2010\u00ad" or index == 0 or not text[index - 1].isalpha():
+        return 0
+    end = index + 1
+    while end < len(text) and text[end].isspace():
+        end += 1
+    broken = "\n" in text[index + 1 : end]
+    return end - index if broken and end < len(text) and text[end].isalpha() else 0

@@ -1,0 +1,66 @@
+"""How passages are shown to a model: numbered, under where they stand, packed by what one call can read.
+
+Passages appear in order of document and position, never of score: scores differ in their last digits between
+machines, and a prompt that changes with them could not be replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from multi_agent.llm.fitting import estimate_tokens
+from vectorstore.models import Chunk
+
+
+def show_passages(chunks: Sequence[Chunk]) -> str:
+    """The passages, numbered from 1."""
+    return "\n\n".join(
+        f"=== Passage {number}: {whereabouts(chunk)}\n{chunk.reading_text}" for number, chunk in enumerate(chunks, 1)
+    )
+
+
+def whereabouts(chunk: Chunk) -> str:
+    """Document, section and pages of a passage, in a line."""
+    parts = [chunk.name, " › ".join(chunk.section), show_pages(chunk.pages)]
+    return ", ".join(part for part in parts if part)
+
+
+def show_pages(pages: Sequence[int]) -> str:
+    """'page 3', 'pages 3-4', or nothing."""
+    if not pages:
+        return ""
+    return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]}-{pages[-1]}"
+
+
+def bullets(items: Sequence[str]) -> str:
+    """One line an item, or a dash for none."""
+    return "\n".join(f"- {item}" for item in items) or "-"
+
+
+def packs(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[Chunk, ...]]:
+    """The chunks in order, cut into groups of at most ``most`` chunks and about ``tokens`` tokens.
+
+    A single chunk over the budget is a group of its own.
+    """
+    pack: list[Chunk] = []
+    used = 0
+    for chunk in chunks:
+        size = estimate_tokens(chunk.reading_text)
+        if pack and (len(pack) == most or used + size > tokens):
+            yield tuple(pack)
+            pack, used = [], 0
+        pack.append(chunk)
+        used += size
+    if pack:
+        yield tuple(pack)
+
+
+def sample(chunks: Sequence[Chunk], most: int) -> tuple[Chunk, ...]:
+    """At most ``most`` chunks that show every document before a second chunk of any, in order."""
+    by_document: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        by_document.setdefault(chunk.document_id, []).append(chunk)
+    rounds = zip_longest(*by_document.values())
+    spread = [chunk for each in rounds for chunk in each if chunk is not None][:most]
+    return tuple(sorted(spread, key=lambda chunk: (chunk.name, chunk.index)))

@@ -1,0 +1,181 @@
+"""The trace in SQL: runs with their answers, their events as they happen, and the journal of their model calls.
+
+Writes are small and happen in the event loop, in order; SQLite in WAL mode takes well under a millisecond for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import sqlalchemy as sql
+from pydantic import AwareDatetime
+
+from multi_agent.answer import Answer
+from multi_agent.errors import AgentError, RunNotFound
+from multi_agent.events import Event
+from multi_agent.llm.journal import Journal, JournalEntry
+from vectorstore.models import Value
+
+_metadata = sql.MetaData()
+
+_runs = sql.Table(
+    "runs",
+    _metadata,
+    sql.Column("run_id", sql.String(64), primary_key=True),
+    sql.Column("collection", sql.String(64), nullable=False),
+    sql.Column("question", sql.Text, nullable=False),
+    sql.Column("model", sql.String(200), nullable=False),
+    sql.Column("status", sql.String(20), nullable=False),
+    sql.Column("started_at", sql.DateTime(timezone=True), nullable=False, index=True),
+    sql.Column("answer", sql.JSON, nullable=True),
+)
+
+_events = sql.Table(
+    "events",
+    _metadata,
+    sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True),
+    sql.Column("event", sql.JSON, nullable=False),
+)
+
+_journal = sql.Table(
+    "journal",
+    _metadata,
+    sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
+    sql.Column("key", sql.String(64), primary_key=True),
+    sql.Column("occurrence", sql.Integer, primary_key=True),
+    sql.Column("recorded_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("entry", sql.JSON, nullable=False),
+)
+
+RUNNING = "running"
+
+
+class RunSummary(Value):
+    """A run in a list of runs. ``status`` is ``running`` until it reaches its terminal state."""
+
+    run_id: str
+    collection: str
+    question: str
+    model: str
+    status: str
+    started_at: AwareDatetime
+
+
+class Trace:
+    """All that is kept of runs, in the database behind ``engine``. Makes its tables if they are not there."""
+
+    def __init__(self, engine: sql.Engine) -> None:
+        self._engine = engine
+        _metadata.create_all(engine)
+
+    def begin(self, run_id: str, question: str, collection: str, model: str) -> None:
+        """Note that a run started."""
+        row = {
+            "run_id": run_id,
+            "collection": collection,
+            "question": question,
+            "model": model,
+            "status": RUNNING,
+            "started_at": datetime.now(UTC),
+        }
+        self._execute(_runs.insert().values(row))
+
+    async def record(self, event: Event) -> None:
+        """Keep an event: subscribe this to a run's bus."""
+        row = {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
+        self._execute(_events.insert().values(row))
+
+    def finish(self, answer: Answer) -> None:
+        """Keep the answer, and with it the terminal state."""
+        values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
+        self._execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
+
+    def journal(self, run_id: str) -> Journal:
+        """The journal of one run."""
+        return SqlJournal(self._engine, run_id)
+
+    def runs(self, limit: int = 50) -> list[RunSummary]:
+        """The latest runs, newest first."""
+        query = sql.select(_runs).order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
+        return [_summary(row) for row in self._select(query)]
+
+    def run(self, run_id: str) -> RunSummary:
+        """The run with this id, or with an id that starts so if there is just one. Raises RunNotFound."""
+        query = sql.select(_runs).where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2)
+        rows = self._select(query)
+        if not rows:
+            raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists those there are.")
+        if len(rows) > 1:
+            raise RunNotFound(f"More than one run begins with {run_id!r}; give more of its id.")
+        return _summary(rows[0])
+
+    def answer(self, run_id: str) -> Answer:
+        """The answer of a finished run. Raises RunNotFound; AgentError if it has not finished."""
+        [row] = self._select(sql.select(_runs).where(_runs.c.run_id == self.run(run_id).run_id))
+        if row.answer is None:
+            raise AgentError(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows how far it is.")
+        return Answer.model_validate(row.answer)
+
+    def events(self, run_id: str, after: int = 0) -> list[Event]:
+        """Events of the run with a number over ``after``, in order."""
+        query = (
+            sql.select(_events.c.event)
+            .where(_events.c.run_id == run_id, _events.c.number > after)
+            .order_by(_events.c.number)
+        )
+        return [Event.model_validate(row.event) for row in self._select(query)]
+
+    def journal_entries(self, run_id: str) -> list[JournalEntry]:
+        """Every model call of the run, in the order in which they were answered."""
+        query = (
+            sql.select(_journal.c.entry)
+            .where(_journal.c.run_id == run_id)
+            .order_by(_journal.c.recorded_at, _journal.c.key, _journal.c.occurrence)
+        )
+        return [JournalEntry.model_validate(row.entry) for row in self._select(query)]
+
+    def _execute(self, statement: sql.Executable) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(statement)
+
+    def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
+        with self._engine.connect() as connection:
+            return connection.execute(query).all()
+
+
+class SqlJournal:
+    """The journal of one run; see ``multi_agent/llm/journal.py``."""
+
+    def __init__(self, engine: sql.Engine, run_id: str) -> None:
+        self._engine, self._run_id = engine, run_id
+
+    def find(self, key: str, occurrence: int) -> JournalEntry | None:
+        """The entry, or None if that request has not been answered yet."""
+        query = sql.select(_journal.c.entry).where(
+            _journal.c.run_id == self._run_id, _journal.c.key == key, _journal.c.occurrence == occurrence
+        )
+        with self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return JournalEntry.model_validate(row.entry) if row else None
+
+    def record(self, entry: JournalEntry) -> None:
+        """Keep the entry durably."""
+        row = {
+            "run_id": self._run_id,
+            "key": entry.key,
+            "occurrence": entry.occurrence,
+            "recorded_at": entry.recorded_at,
+            "entry": entry.model_dump(mode="json"),
+        }
+        with self._engine.begin() as connection:
+            connection.execute(_journal.insert().values(row))
+
+
+def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
+    values = dict(row._mapping)
+    del values["answer"]
+    if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
+        values["started_at"] = values["started_at"].replace(tzinfo=UTC)
+    return RunSummary(**values)

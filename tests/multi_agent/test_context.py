@@ -1,0 +1,70 @@
+"""A context changes only by merging what an agent declares to write; what parallel steps add is never lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multi_agent.context import (
+    ContextUpdate,
+    Evidence,
+    Inspection,
+    Note,
+    ResearchContext,
+    Understanding,
+    merge,
+    numbered,
+)
+from multi_agent.errors import ContextViolation
+
+EMPTY = ResearchContext(question="q", understanding=Understanding(intent="i", domain="d", requirements=("r",)))
+
+
+def evidence(name: str, start: int) -> Evidence:
+    return Evidence(
+        number=1, document=f"/{name}", document_id=name, name=name, chunk_id="c", start=start, end=start + 1, quote="x"
+    )
+
+
+def test_an_update_changes_only_its_own_fields() -> None:
+    before = EMPTY.model_copy(update={"queries": ("a",)})
+    after = merge(before, ContextUpdate(notes=(Note(agent="A", text="t"),)), agent="A", writes=frozenset({"notes"}))
+    assert after.queries == ("a",)
+    assert [note.text for note in after.notes] == ["t"]
+    assert before.notes == ()
+
+
+def test_writing_an_undeclared_field_is_refused_by_name() -> None:
+    with pytest.raises(ContextViolation, match=r"'Spy' wrote \['queries'\]"):
+        merge(EMPTY, ContextUpdate(queries=("x",)), agent="Spy", writes=frozenset({"notes"}))
+
+
+def test_single_values_are_replaced() -> None:
+    old, new = (Inspection(format=name, structure="s") for name in ("old", "new"))
+    context = EMPTY.model_copy(update={"inspection": old})
+    merged = merge(context, ContextUpdate(inspection=new), agent="A", writes=frozenset({"inspection"}))
+    assert merged.inspection == new
+
+
+def test_an_agent_sees_the_question_and_what_it_declares_to_read() -> None:
+    context = EMPTY.model_copy(update={"queries": ("a",), "notes": (Note(agent="A", text="t"),)})
+    seen = context.only({"notes"})
+    assert (seen.question, seen.notes, seen.queries) == ("q", context.notes, ())
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=12), st.randoms())
+def test_evidence_is_numbered_by_document_and_position_in_whatever_order_it_arrives(pairs, random) -> None:
+    shuffled = list(pairs)
+    random.shuffle(shuffled)
+    expected = sorted(set(pairs))
+    result = numbered(evidence(name, start) for name, start in shuffled)
+    assert [(item.name, item.start) for item in result] == expected
+    assert [item.number for item in result] == list(range(1, len(expected) + 1))
+
+
+@given(st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
+def test_queries_of_parallel_steps_add_up_without_doubles(first, second) -> None:
+    writes = frozenset({"queries"})
+    context = merge(EMPTY, ContextUpdate(queries=tuple(first)), agent="A", writes=writes)
+    context = merge(context, ContextUpdate(queries=tuple(second)), agent="B", writes=writes)
+    assert set(context.queries) == {*first, *second}
+    assert len(context.queries) == len(set(context.queries))
