@@ -27,7 +27,7 @@ from vectorstore.layout import (
     CANDIDATES,
     DENSE,
     INDEXED,
-    ORDER,
+    READING_ORDER,
     RRF_K,
     Payload,
     best,
@@ -36,7 +36,9 @@ from vectorstore.layout import (
     check_vectors,
     chunk_of,
     conditions,
-    not_found,
+    find_spec,
+    hits,
+    in_reading_order,
     payload_of,
 )
 from vectorstore.lock import CollectionLock
@@ -74,7 +76,7 @@ class EdgeStore:
 
     def open(self, name: str) -> EdgeCollection:
         """Open an existing collection."""
-        return self.create(self._known(name))
+        return self.create(find_spec(name, self.list()))
 
     def list(self) -> list[CollectionSpec]:
         """The collections there are, by name; reads only their description."""
@@ -85,19 +87,12 @@ class EdgeStore:
 
     def drop(self, name: str) -> None:
         """Delete a collection and all in it."""
-        path = self._folder / self._known(name).name
+        path = self._folder / find_spec(name, self.list()).name
         with _disk(path), ExitStack() as undo:
             lock = CollectionLock(path)
             undo.callback(lock.release)
             (path / SPEC).unlink()  # first: killed half-way, it is unfinished rather than damaged
             shutil.rmtree(path)
-
-    def _known(self, name: str) -> CollectionSpec:
-        specs = self.list()
-        for spec in specs:
-            if spec.name == name:
-                return spec
-        raise not_found(name, specs)
 
 
 class EdgeCollection:
@@ -143,7 +138,7 @@ class EdgeCollection:
             points = self._shard.query(request)
         ranking = best(((str(point.id), point.score) for point in points), limit)
         payloads = self._payloads([chunk_id for chunk_id, _ in ranking])
-        return [Hit(chunk=chunk_of(payloads[chunk_id]), score=score) for chunk_id, score in ranking]
+        return hits(ranking, payloads)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Every selected chunk, once, in order of document name and position."""
@@ -202,15 +197,17 @@ class EdgeCollection:
     def _request(
         self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: qdrant.Filter | None
     ) -> qdrant.QueryRequest:
-        dense = [] if vector is None else [qdrant.Query.Nearest(vector.tolist(), using=DENSE)]
-        sparse = [qdrant.Query.Nearest(self._bm25.query(text), using=BM25)]
-        queries = {SearchMode.DENSE: dense, SearchMode.SPARSE: sparse, SearchMode.HYBRID: dense + sparse}[mode]
-        prefetches = [qdrant.Prefetch(limit=depth, query=query, filter=where) for query in queries]
-        if len(prefetches) == 1:
+        queries = []
+        if mode is not SearchMode.SPARSE and vector is not None:
+            queries.append(qdrant.Query.Nearest(vector.tolist(), using=DENSE))
+        if mode is not SearchMode.DENSE:
+            queries.append(qdrant.Query.Nearest(self._bm25.query(text), using=BM25))
+        if len(queries) == 1:
             return qdrant.QueryRequest(limit=depth, query=queries[0], filter=where)
         fusion: Any = qdrant.Fusion.Rrf(k=RRF_K)  # a Fusion, whatever its type stub says
-        # Everything that was fused comes back, so that a tie at the limit is decided by ``best`` and not by chance.
-        return qdrant.QueryRequest(limit=depth * len(prefetches), query=fusion, prefetches=prefetches)
+        prefetches = [qdrant.Prefetch(limit=depth, query=query, filter=where) for query in queries]
+        # Everything that was ranked comes back, so that a tie at the limit is decided by ``best`` and not by chance.
+        return qdrant.QueryRequest(limit=depth * len(queries), query=fusion, prefetches=prefetches)
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
         with _engine("read", self._path):
@@ -219,12 +216,14 @@ class EdgeCollection:
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
         request = qdrant.ScrollRequest(
-            limit=max(self.count(where).chunks, 1), filter=_filter(where), with_payload=list(ORDER), with_vector=False
+            limit=max(self.count(where).chunks, 1),
+            filter=_filter(where),
+            with_payload=list(READING_ORDER),
+            with_vector=False,
         )
         with _engine("read", self._path):
             records, _ = self._shard.scroll(request)
-        keyed = [(*((record.payload or {})[field] for field in ORDER), str(record.id)) for record in records]
-        return [key[-1] for key in sorted(keyed)]
+        return in_reading_order((str(record.id), record.payload or {}) for record in records)
 
 
 def _filter(where: ChunkFilter) -> qdrant.Filter:

@@ -165,7 +165,7 @@ def _load_from(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer
 
 def _max_tokens(model: SentenceTransformer, name: str) -> int:
     """What is left of the model's window for the passage itself, beside the prompt and the special tokens."""
-    prompt = model.prompts.get("document") or model.prompts.get("passage") or ""
+    prompt = next((model.prompts[key] for key in ("document", "passage", "corpus") if key in model.prompts), "")
     return _said(model.max_seq_length, "tokens it reads", name) - len(model.tokenizer(prompt)["input_ids"])
 
 

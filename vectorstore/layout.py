@@ -7,12 +7,12 @@ to ``edge.py`` and ``server.py`` is to say it in the words of their client.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Scalar, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
 from vectorstore.store import Vectors
 
 DENSE = "dense"
@@ -27,7 +27,7 @@ RRF_K = 2
 FOLDERS = "folders"
 TERMS = "terms"
 INDEXED = ("document_id", "kind", FOLDERS, TERMS)
-ORDER = ("name", "document_id", "index")
+READING_ORDER = ("name", "document_id", "index")
 
 Payload = dict[str, Any]
 
@@ -68,6 +68,18 @@ def best(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
     return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
 
 
+def hits(ranking: Iterable[tuple[str, float]], payloads: Mapping[str, Payload]) -> list[Hit]:
+    """The ranked chunks; one that was deleted between the search and the reading is left out."""
+    return [Hit(chunk=chunk_of(payloads[found]), score=score) for found, score in ranking if found in payloads]
+
+
+def in_reading_order(points: Iterable[tuple[str, Payload]]) -> list[str]:
+    """Ids by document name, document and position; the payloads need to hold no more than READING_ORDER."""
+    return [
+        key[-1] for key in sorted((*(payload[field] for field in READING_ORDER), found) for found, payload in points)
+    ]
+
+
 def check_query(spec: CollectionSpec, mode: SearchMode, vector: Vectors | None) -> None:
     """Refuse a query whose vector is missing or does not belong to the collection."""
     if mode is SearchMode.SPARSE:
@@ -104,10 +116,13 @@ def check_spec(existing: CollectionSpec, wanted: CollectionSpec) -> None:
         )
 
 
-def not_found(name: str, existing: Iterable[CollectionSpec]) -> CollectionNotFound:
-    """The error for an unknown collection: names the known ones."""
+def find_spec(name: str, existing: Sequence[CollectionSpec]) -> CollectionSpec:
+    """The collection of that name; the error for an unknown one names those that exist."""
+    for spec in existing:
+        if spec.name == name:
+            return spec
     known = ", ".join(spec.name for spec in existing)
     there_are = f"There are: {known}." if known else "There are none yet."
-    return CollectionNotFound(
+    raise CollectionNotFound(
         f"There is no collection {name!r}. {there_are} `candor ingest FOLDER --collection {name}` makes it."
     )
