@@ -1,13 +1,17 @@
-"""The contract of a parser, and what it returns. Implementations: one file each in ``parsers/``."""
+"""The contract of a parser, what it returns, and how one is found. Implementations: one file each in ``parsers/``."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import Field
 
+from ingest import parsers
+from ingest.errors import UnknownParser
 from vectorstore.models import PageSpan, Scalar, Value
 
 
@@ -48,7 +52,22 @@ class Parser(Protocol):
     """Turns one file into text and structure."""
 
     name: str
+    version: str
+    """Name and version of what parses, as in ``ParsedDocument.parser``: another one reads unchanged files again."""
 
     def parse(self, path: Path) -> ParsedDocument:
         """Parse the file. Raises ParseError (what, which file, what to do); never returns an empty text."""
         ...
+
+
+def parser_names() -> list[str]:
+    """The parsers there are: the modules of ``ingest/parsers``."""
+    return sorted(module.name for module in pkgutil.iter_modules(parsers.__path__))
+
+
+def load_parser(name: str) -> Parser:
+    """The parser of that name. Raises UnknownParser, naming those there are, or how to install what it needs."""
+    if name not in parser_names():
+        raise UnknownParser(f"There is no parser {name!r}. There are: {', '.join(parser_names())}.")
+    parser: Parser = importlib.import_module(f"{parsers.__name__}.{name}").DocumentParser()
+    return parser

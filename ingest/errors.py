@@ -1,0 +1,70 @@
+"""What can go wrong with one file or with a whole ingest, by who must act.
+
+    IngestError
+    ├── PathNotFound            the user names a path that exists
+    ├── UnknownParser           the user names a parser there is, or installs its extra
+    ├── DocumentNotFound        the user names a document that was ingested
+    ├── AmbiguousDocument       the user names it more exactly
+    └── FileError               one file; the rest of the ingest goes on
+        ├── UnreadableFile      the user mends the rights, or the disk
+        ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
+        └── ParseError
+            ├── EmptyDocument       nothing to read in it; a scan needs text recognition
+            ├── EncryptedDocument   the user removes the password
+            ├── CorruptDocument     the user repairs or re-exports the file
+            └── UnsupportedFormat   the user converts the file
+"""
+
+from __future__ import annotations
+
+
+class IngestError(Exception):
+    """Base of the errors of this package; the message says what happened, to what, and what to do."""
+
+
+class PathNotFound(IngestError):
+    """A path to ingest does not exist."""
+
+
+class UnknownParser(IngestError):
+    """No parser of that name, or its library is not installed."""
+
+
+class DocumentNotFound(IngestError):
+    """No ingested document answers to that name."""
+
+
+class AmbiguousDocument(IngestError):
+    """Several ingested documents answer to that name."""
+
+
+class FileError(IngestError):
+    """One file cannot be ingested; the others can."""
+
+
+class UnreadableFile(FileError):
+    """The operating system does not let us read the file."""
+
+
+class FileTooLarge(FileError):
+    """The file exceeds the limit of the settings."""
+
+
+class ParseError(FileError):
+    """The file was read, and no text could be had from it."""
+
+
+class EmptyDocument(ParseError):
+    """There is no text in it."""
+
+
+class EncryptedDocument(ParseError):
+    """It asks for a password."""
+
+
+class CorruptDocument(ParseError):
+    """It is damaged, or not what it claims to be."""
+
+
+class UnsupportedFormat(ParseError):
+    """No parser reads this format."""

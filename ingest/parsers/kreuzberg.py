@@ -1,0 +1,287 @@
+"""The default parser: kreuzberg for office documents, mail, books and web pages; text, Markdown and PDF read directly.
+
+Owns the choice of reader per format and all use of kreuzberg. PDF, Markdown and text are read by ``ingest/pdf.py``,
+``markdown.py`` and ``text.py``, each of which says why. Nothing here uses the network or writes a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingest.building import DocumentBuilder
+from ingest.errors import (
+    CorruptDocument,
+    EmptyDocument,
+    EncryptedDocument,
+    ParseError,
+    UnreadableFile,
+    UnsupportedFormat,
+)
+from ingest.markdown import read_markdown
+from ingest.parser import ParsedDocument
+from ingest.pdf import read_pdf
+from ingest.text import decode, read_code, read_separated, read_text
+from vectorstore.models import Scalar
+
+if TYPE_CHECKING:
+    from kreuzberg import DocumentNode, ExtractionResult, TableGrid
+
+READERS = 1
+"""Raised when the readers of this package write other text than before, so that files are read again."""
+
+PDF = "application/pdf"
+MARKDOWN = {"text/markdown", "text/mdx", "text/x-djot"}
+SEPARATED = {"text/csv", "text/tab-separated-values"}
+WEB = {"text/html", "application/xhtml+xml"}
+CODE = {"text/x-source-code", "application/json", "application/x-ndjson", "application/x-yaml", "application/toml"}
+PLAIN = {"text/plain", "text/vtt", "application/x-subrip"}
+SLIDES = {
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
+}
+THROUGH_MARKDOWN = WEB | SLIDES
+"""Formats whose structure kreuzberg gives in full, or without stray marks, only in its Markdown."""
+
+WRITTEN_AS_TEXT = {"message/rfc822", "application/rtf", "application/x-latex", "application/x-typst"}
+CONTAINERS = {"application/zip", "application/gzip", "application/octet-stream"}
+"""What a look at the content cannot tell apart: the name says more."""
+
+
+class DocumentParser:
+    """Reads every format that kreuzberg reads, and any text."""
+
+    name = "kreuzberg"
+
+    def __init__(self) -> None:
+        self.version = f"kreuzberg {version('kreuzberg')}/{READERS}"
+
+    def parse(self, path: Path) -> ParsedDocument:
+        """Parse the file by what it contains, or by its name where the content leaves it open."""
+        data = _read(path)
+        mime_type, warnings = _mime_type(path, data)
+        builder = DocumentBuilder()
+        metadata = _read_into(builder, path, data, mime_type)
+        document = builder.build(
+            parser=self.version,
+            mime_type=mime_type,
+            title=str(metadata.pop("title", "")),
+            metadata=metadata,
+            warnings=warnings,
+        )
+        if not document.text:
+            raise _no_text(path, mime_type)
+        return document
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read ({error.strerror}). Check its rights and its disk.") from error
+    if not data.strip():
+        raise EmptyDocument(f"{path} is empty. Nothing to ingest.")
+    return data
+
+
+def _no_text(path: Path, mime_type: str) -> EmptyDocument:
+    if mime_type == PDF or mime_type.startswith("image/"):
+        return EmptyDocument(f"{path} holds images only, no text. Run text recognition (OCR) on it and ingest the result.")
+    return EmptyDocument(f"{path} holds no text.")
+
+
+# Which format
+
+
+def _mime_type(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
+    """What the file is, and a warning if its name says something else."""
+    content, name = _mime_of_content(data), _mime_of_name(path)
+    if content is None or content in CONTAINERS:
+        return name or content or "text/plain", ()
+    if name is None:
+        return content, ()
+    if _is_text(content) == _is_text(name) and (_is_text(content) or _family(content) == _family(name)):
+        return name, ()
+    return content, (f"The name says {name}, the content is {content}: read as {content}.",)
+
+
+def _mime_of_content(data: bytes) -> str | None:
+    import kreuzberg
+
+    try:
+        found = kreuzberg.detect_mime_type(data[: 1 << 20] if not data.startswith(b"PK") else data)
+    except RuntimeError:  # its way to say that it does not know
+        return None
+    return None if found == "text/plain" and b"\x00" in data else found
+
+
+def _mime_of_name(path: Path) -> str | None:
+    import kreuzberg
+
+    try:
+        return kreuzberg.detect_mime_type_from_path(path)
+    except RuntimeError:
+        return None
+
+
+def _is_text(mime_type: str) -> bool:
+    return (
+        mime_type.startswith("text/")
+        or mime_type.endswith(("+xml", "+json"))
+        or mime_type in CODE | PLAIN | WRITTEN_AS_TEXT
+        or mime_type.startswith(("application/xml", "application/x-research", "application/x-bib", "application/x-pub"))
+    )
+
+
+def _family(mime_type: str) -> str:
+    """The vendor's part of the type: variants such as .docx and .dotx, which the content shows alike, share it."""
+    for family in ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word"):
+        if family in mime_type:
+            return family
+    return mime_type
+
+
+# Reading
+
+
+def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str) -> dict[str, Scalar]:
+    """Add the file's blocks to the builder; return its metadata with its title."""
+    if mime_type == PDF:
+        return dict(read_pdf(path, builder))
+    if mime_type in MARKDOWN:
+        return {"title": read_markdown(decode(data, path), builder)}
+    if mime_type in SEPARATED:
+        read_separated(decode(data, path), builder)
+        return {}
+    if mime_type in CODE:
+        read_code(decode(data, path), builder)
+        return {}
+    if mime_type in PLAIN:
+        read_text(decode(data, path), builder)
+        return {}
+    result = _extract(path, data, mime_type)
+    if mime_type in THROUGH_MARKDOWN:
+        read_markdown(_without_front_matter(result.content), builder)
+    else:
+        _Nodes(result, builder).write()
+    return _metadata(result.metadata)
+
+
+def _extract(path: Path, data: bytes, mime_type: str) -> ExtractionResult:
+    """kreuzberg's reading of the file; its errors, and the panics of its native code, as ours."""
+    import kreuzberg
+    from kreuzberg import exceptions
+
+    config = kreuzberg.ExtractionConfig(
+        use_cache=False,
+        enable_quality_processing=False,
+        include_document_structure=True,
+        disable_ocr=True,
+        output_format="markdown" if mime_type in THROUGH_MARKDOWN else "plain",
+        tree_sitter=kreuzberg.TreeSitterConfig(enabled=False),
+    )
+    try:
+        return kreuzberg.extract_bytes_sync(data, mime_type, config=config)
+    except exceptions.ValidationError as error:
+        raise UnsupportedFormat(f"{path} is {mime_type}, which no parser reads. Convert it to PDF or text first.") from error
+    except (exceptions.KreuzbergError, RuntimeError, ValueError, OSError) as error:
+        raise _extraction_error(path, mime_type, str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # how a crash of native code arrives: no Exception
+            raise
+        raise CorruptDocument(f"{path} made the parser of {mime_type} fail: {error}. Save it anew and retry.") from None
+
+
+def _extraction_error(path: Path, mime_type: str, reason: str) -> ParseError:
+    if "password" in reason.lower() or "encrypt" in reason.lower():
+        return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
+    return CorruptDocument(f"{path} cannot be read as {mime_type}: {reason.strip()} Export or download it again.")
+
+
+def _without_front_matter(markdown: str) -> str:
+    """kreuzberg puts the metadata of a page before its Markdown; it is returned as metadata anyhow."""
+    if not markdown.startswith("---\n"):
+        return markdown
+    head, mark, rest = markdown[4:].partition("\n---\n")
+    if mark and ": " in head:
+        return rest
+    _, _, rest = markdown[4:].partition("\n## title: ")
+    return rest.partition("\n")[2]
+
+
+def _metadata(found: Mapping[str, Any]) -> dict[str, Scalar]:
+    """The plain values of kreuzberg's metadata that say what a document is."""
+    wanted = ("title", "subject", "authors", "created_at", "modified_at", "language", "from_email", "to_emails")
+    values: dict[str, Scalar] = {}
+    for key in wanted:
+        value = found.get(key)
+        if isinstance(value, list):
+            value = ", ".join(str(part) for part in value)
+        if isinstance(value, str | int | float | bool) and value != "":
+            values[key] = value
+    return values
+
+
+class _Nodes:
+    """Writes kreuzberg's document structure, a flat list of nodes that point to their parents, into a builder."""
+
+    def __init__(self, result: ExtractionResult, builder: DocumentBuilder) -> None:
+        self._nodes: Sequence[DocumentNode] = result.document["nodes"] if result.document else []
+        self._tables = [table.cells for table in result.tables]
+        self._builder = builder
+
+    def write(self) -> None:
+        """Top-level nodes in order; lists gather their items."""
+        for index, node in enumerate(self._nodes):
+            if node.get("content_layer") in ("header", "footer"):
+                continue
+            self._write(index, node)
+
+    def _write(self, index: int, node: DocumentNode) -> None:
+        content = node["content"]
+        match content["node_type"]:
+            case "title" | "heading":
+                self._builder.heading(content["text"], content.get("level", 1))
+            case "list" if not self._inside_list(node):
+                self._builder.list_items(self._list_lines(index, depth=0))
+            case "list_item" if node.get("parent") is None:
+                self._builder.list_items([f"- {content['text']}"])
+            case "table":
+                self._builder.table(_grid_rows(content["grid"]))
+            case "code":
+                self._builder.code(content["text"])
+            case "metadata_block":
+                self._builder.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))  # type: ignore[typeddict-item]
+            case "image":
+                self._builder.prose(content.get("description") or "")
+            case "paragraph" | "formula" | "footnote" | "definition_item" | "citation":
+                self._builder.prose(content.get("text", ""))
+            case _:
+                pass
+
+    def _inside_list(self, node: DocumentNode) -> bool:
+        parent = node.get("parent")
+        return parent is not None and self._nodes[parent]["content"]["node_type"] in ("list", "list_item")
+
+    def _list_lines(self, index: int, depth: int) -> list[str]:
+        ordered = self._nodes[index]["content"].get("ordered", False)
+        lines: list[str] = []
+        number = 0
+        for child in self._nodes[index].get("children", []):
+            content = self._nodes[child]["content"]
+            if content["node_type"] == "list":
+                lines += self._list_lines(child, depth + 1)
+            else:
+                number += 1
+                mark = f"{number}. " if ordered else "- "
+                lines.append("  " * depth + mark + " ".join(content.get("text", "").split()))
+        return lines
+
+
+def _grid_rows(grid: TableGrid) -> list[list[str]]:
+    rows = [[""] * grid["cols"] for _ in range(grid["rows"])]
+    for cell in grid["cells"]:
+        rows[cell["row"]][cell["col"]] = cell["content"]
+    return rows
