@@ -1,0 +1,337 @@
+"""What an LLM must do whatever protocol its endpoint speaks: every test runs through OpenAI's and through Ollama's."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from email.utils import formatdate
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from support import scripted_endpoint as scripted
+from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
+
+from multi_agent.errors import (
+    InvalidResponse,
+    LLMError,
+    LLMRateLimited,
+    LLMRefused,
+    LLMTimeout,
+    LLMUnavailable,
+    LLMUnreachable,
+    PromptTooLong,
+)
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.llm import LLM, Message
+from multi_agent.llm.settings import EndpointSettings
+
+PUMP = '{"kind": "heat pump", "coldest": -25}'
+QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]
+
+
+class Pump(BaseModel):
+    """A pump."""
+
+    kind: Literal["heat pump", "well pump"]
+    coldest: int = Field(description="lowest temperature it works at, in °C")
+
+
+@pytest.fixture(params=PROTOCOLS)
+def protocol(request: pytest.FixtureRequest) -> Protocol:
+    value: Protocol = request.param
+    return value
+
+
+async def ask(endpoint: ScriptedEndpoint, protocol: Protocol, **settings: Any) -> Pump:
+    return (await build_llm(endpoint.settings(protocol, **settings)).complete(QUESTION, Pump)).value
+
+
+async def fault(endpoint: ScriptedEndpoint, protocol: Protocol, **settings: Any) -> LLMError:
+    with pytest.raises(LLMError) as caught:
+        await ask(endpoint, protocol, **settings)
+    return caught.value
+
+
+class TestAnAnswer:
+    async def test_is_of_the_type_asked_for(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP)) as endpoint:
+            pump = await ask(endpoint, protocol)
+        assert pump == Pump(kind="heat pump", coldest=-25)
+        assert type(pump) is Pump
+
+    async def test_comes_with_its_usage_and_cost(self, protocol: Protocol) -> None:
+        reply = scripted.delayed(say(PUMP, prompt_tokens=2_000, completion_tokens=500), 0.1)
+        with ScriptedEndpoint(always(reply)) as endpoint:
+            settings = endpoint.settings(protocol, prompt_price=1.0, completion_price=4.0)
+            usage = (await build_llm(settings).complete(QUESTION, Pump)).usage
+        assert (usage.model_calls, usage.prompt_tokens, usage.completion_tokens) == (1, 2_000, 500)
+        assert usage.cost == pytest.approx(0.004)
+        assert 0.1 <= usage.seconds < 5
+
+    async def test_may_stand_in_a_markdown_fence(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.fence(PUMP))) as endpoint:
+            assert (await ask(endpoint, protocol, reasks=0)).coldest == -25
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            scripted.think_aloud(PUMP, "Brr, cold."),
+            say(PUMP, thinking="Brr, cold."),
+            say(f"Brr, cold.\n</think>\n{PUMP}"),
+        ],
+        ids=["between marks", "in a field of its own", "after a swallowed opening mark"],
+    )
+    async def test_keeps_thinking_apart(self, protocol: Protocol, reply: Reply) -> None:
+        with ScriptedEndpoint(always(reply)) as endpoint:
+            completion = await build_llm(endpoint.settings(protocol, reasks=0)).complete(QUESTION, Pump)
+        assert completion.value.coldest == -25
+        assert completion.exchanges[0].thinking == "Brr, cold."
+        assert completion.exchanges[0].response == PUMP
+
+    async def test_may_mention_the_marks_of_thinking(self, protocol: Protocol) -> None:
+        class Quote(BaseModel):
+            words: str
+
+        with ScriptedEndpoint(always('{"words": "write </think> at the end"}')) as endpoint:
+            completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Quote)
+        assert completion.value.words == "write </think> at the end"
+
+
+class TestARequest:
+    async def test_constrains_the_response_and_shows_the_schema_to_the_model(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP)) as endpoint:
+            await ask(endpoint, protocol)
+        (request,) = endpoint.requests
+        assert request.schema == Pump.model_json_schema()
+        assert "lowest temperature it works at, in °C" in request.messages[0]["content"]
+        assert request.messages[0]["content"].startswith("You know pumps.")
+        assert request.messages[1] == {"role": "user", "content": "Which pump works below -20 °C?"}
+
+    async def test_carries_model_temperature_limit_and_key(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP), api_key="open sesame") as endpoint:
+            await ask(endpoint, protocol, api_key="open sesame", temperature=0.25, max_output_tokens=777)
+        (request,) = endpoint.requests
+        assert (request.model, request.temperature, request.max_tokens) == ("scripted", 0.25, 777)
+
+    async def test_leaves_the_temperature_out_if_it_is_none(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP)) as endpoint:
+            await ask(endpoint, protocol, temperature=None)
+        assert endpoint.requests[0].temperature is None
+
+    async def test_tells_ollama_its_context_window_every_time(self) -> None:
+        with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
+            await ask(endpoint, "ollama", context_window=9_000)
+        assert [request.body["options"]["num_ctx"] for request in endpoint.requests] == [9_000] * 3
+
+    async def test_that_does_not_fit_is_never_sent(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP)) as endpoint:
+            llm = build_llm(endpoint.settings(protocol, context_window=2_000, max_output_tokens=500))
+            with pytest.raises(PromptTooLong, match=r"2000 tokens.*CANDOR_LLM__CONTEXT_WINDOW"):
+                await llm.complete([Message.user("cold " * 3_000)], Pump)
+        assert endpoint.requests == []
+
+    async def test_asked_again_must_fit_as_well(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always("no JSON " * 500)) as endpoint:
+            error = await fault(endpoint, protocol, context_window=1_200, max_output_tokens=400)
+        assert isinstance(error, PromptTooLong)
+        assert len(endpoint.requests) == 1
+
+    async def test_given_up_is_dropped_at_the_endpoint_at_once(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+            task = asyncio.create_task(ask(endpoint, protocol))
+            await until(lambda: bool(endpoint.requests))
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await until(lambda: endpoint.requests[0].abandoned)
+
+
+class TestAnInvalidResponse:
+    @pytest.mark.parametrize(
+        ("bad", "hint"),
+        [
+            (scripted.nonsense(), "Invalid JSON"),
+            (scripted.empty(), "Invalid JSON"),
+            (scripted.wrap_in_prose(PUMP), "Invalid JSON"),
+            (scripted.break_off(PUMP), "Invalid JSON"),
+            (say('{"kind": "bicycle pump", "coldest": 3}'), "kind"),
+            (say('{"kind": "heat pump"}'), "coldest"),
+            (Reply(text="<think>I never stop thinking"), "Invalid JSON"),
+        ],
+        ids=["nonsense", "empty", "prose around", "broken off", "no such choice", "missing field", "only thinking"],
+    )
+    async def test_is_given_back_with_its_fault(self, protocol: Protocol, bad: Reply, hint: str) -> None:
+        with ScriptedEndpoint(in_turn(bad, PUMP)) as endpoint:
+            completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Pump)
+        assert completion.value.coldest == -25
+        first, second = endpoint.requests
+        assert second.messages[: len(first.messages)] == first.messages
+        said, correction = second.messages[len(first.messages) :]
+        assert (said["role"], correction["role"]) == ("assistant", "user")
+        assert hint in correction["content"]
+        assert [bool(exchange.fault) for exchange in completion.exchanges] == [True, False]
+        assert hint in completion.exchanges[0].fault
+        assert (completion.usage.model_calls, completion.usage.prompt_tokens) == (2, 200)
+
+    async def test_for_good_names_the_model_the_fault_and_the_way_out(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always('{"kind": "bicycle pump", "coldest": 3}')) as endpoint:
+            error = await fault(endpoint, protocol, reasks=2)
+        assert isinstance(error, InvalidResponse)
+        assert len(endpoint.requests) == 3
+        for part in ("scripted", "Pump", "3 attempts", "bicycle pump", "kind: Input should be", "CANDOR_LLM__MODEL"):
+            assert part in str(error)
+        assert error.usage.model_calls == 3
+        assert len(error.exchanges) == 3
+
+    async def test_may_be_final_at_once(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
+            assert isinstance(await fault(endpoint, protocol, reasks=0), InvalidResponse)
+        assert len(endpoint.requests) == 1
+
+    async def test_cut_off_by_the_output_limit_names_that_limit(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.truncate(PUMP))) as endpoint:
+            error = await fault(endpoint, protocol, max_output_tokens=640)
+        assert isinstance(error, InvalidResponse)
+        assert "CANDOR_LLM__MAX_OUTPUT_TOKENS" in str(error)
+        assert "640" in str(error)
+        assert error.exchanges[0].fault
+        assert len(endpoint.requests) == 1, "asking again would run into the same limit"
+
+    async def test_is_reported_once_by_its_error_and_not_logged(
+        self, protocol: Protocol, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.unauthorised())) as endpoint:
+            await fault(endpoint, protocol)
+        assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+
+
+class TestAFaultOfTheTransport:
+    @pytest.mark.parametrize("passing", [scripted.server_error(500), scripted.server_error(503), scripted.drop()])
+    async def test_that_passes_is_retried(self, protocol: Protocol, passing: Reply) -> None:
+        with ScriptedEndpoint(in_turn(passing, PUMP)) as endpoint:
+            assert (await ask(endpoint, protocol)).coldest == -25
+        assert len(endpoint.requests) == 2
+
+    async def test_between_two_tries_of_a_response_loses_nothing(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
+            completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Pump)
+        assert completion.usage.model_calls == 2
+        assert [exchange.response for exchange in completion.exchanges] == ["purple monkey dishwasher", PUMP]
+        assert endpoint.requests[1].messages == endpoint.requests[2].messages
+
+    async def test_that_stays_is_an_error_that_quotes_the_endpoint(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
+            error = await fault(endpoint, protocol, retries=1)
+        assert type(error) is LLMUnavailable
+        assert "HTTP 500: the runner has terminated" in str(error)
+        assert len(endpoint.requests) == 2
+
+    async def test_of_a_broken_connection_is_named(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.drop())) as endpoint:
+            error = await fault(endpoint, protocol, retries=0)
+        assert type(error) is LLMUnavailable
+        assert "broke" in str(error)
+
+    @pytest.mark.parametrize("form", ["seconds", "date"])
+    async def test_of_too_many_requests_waits_as_long_as_asked(self, protocol: Protocol, form: str) -> None:
+        # A date has whole seconds only: two seconds ahead may be little more than one.
+        ask_for = "0.5" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
+        with ScriptedEndpoint(in_turn(scripted.rate_limited(ask_for), PUMP)) as endpoint:
+            await ask(endpoint, protocol)
+        first, second = endpoint.requests
+        assert 0.5 <= second.at - first.at <= 3
+
+    async def test_of_too_many_requests_for_an_hour_is_final(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.rate_limited(3_600))) as endpoint:
+            error = await fault(endpoint, protocol)
+        assert isinstance(error, LLMRateLimited)
+        assert "3600 s" in str(error)
+        assert "CANDOR_LLM__PARALLEL" in str(error)
+        assert len(endpoint.requests) == 1
+
+    async def test_hanging_ends_in_a_time_out(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+            started = time.monotonic()
+            error = await fault(endpoint, protocol, timeout_s=0.3)
+            took = time.monotonic() - started
+        assert isinstance(error, LLMTimeout)
+        assert "0.3 s" in str(error)
+        assert "CANDOR_LLM__TIMEOUT_S" in str(error)
+        assert len(endpoint.requests) == 2, "a second try, whatever number of retries"
+        assert took < 5
+
+    async def test_of_nothing_listening_is_told_soon(self, protocol: Protocol) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            path = "/v1" if protocol == "openai" else ""
+            url = f"http://127.0.0.1:{unused.getsockname()[1]}{path}"
+            started = time.monotonic()
+            with pytest.raises(LLMUnreachable, match="Nothing answers at") as caught:
+                await build_llm(EndpointSettings(provider=protocol, base_url=url)).complete(QUESTION, Pump)
+        assert time.monotonic() - started < 5
+        assert url in str(caught.value)
+        assert "CANDOR_LLM__BASE_URL" in str(caught.value)
+        assert ("ollama serve" in str(caught.value)) == (protocol == "ollama")
+
+    async def test_of_the_protocol_is_named(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.raw("<html>Welcome to nginx!</html>"))) as endpoint:
+            error = await fault(endpoint, protocol)
+        assert isinstance(error, LLMRefused)
+        assert "does not speak the protocol" in str(error)
+        assert len(endpoint.requests) == 1
+
+
+class TestARefusal:
+    async def test_of_the_key_is_final_and_says_where_the_key_is_set(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP), api_key="right") as endpoint:
+            error = await fault(endpoint, protocol, api_key="wrong")
+        assert isinstance(error, LLMRefused)
+        assert "invalid api key" in str(error)
+        assert "CANDOR_LLM__API_KEY" in str(error)
+        assert "wrong" not in str(error)
+
+    async def test_of_the_model_says_how_to_get_it(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.model_missing())) as endpoint:
+            error = await fault(endpoint, protocol)
+        assert isinstance(error, LLMRefused)
+        assert "CANDOR_LLM__MODEL" in str(error)
+        assert ("ollama pull scripted" in str(error)) == (protocol == "ollama")
+        assert len(endpoint.requests) == 1
+
+    async def test_of_the_request_quotes_the_endpoint(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.fail(400, "schemas are not my thing"))) as endpoint:
+            error = await fault(endpoint, protocol)
+        assert isinstance(error, LLMRefused)
+        assert "schemas are not my thing" in str(error)
+
+
+class TestManyRequests:
+    async def test_are_bounded_per_endpoint(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.delayed(PUMP, 0.1))) as endpoint:
+            llm = build_llm(endpoint.settings(protocol, parallel=3))
+            await asyncio.gather(*(llm.complete(QUESTION, Pump) for _ in range(9)))
+        assert len(endpoint.requests) == 9
+        assert endpoint.peak == 3
+
+    async def test_go_on_while_one_pauses_before_its_retry(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(in_turn(scripted.rate_limited(0.5), PUMP)) as endpoint:
+            llm = build_llm(endpoint.settings(protocol, parallel=1))
+            paused = asyncio.create_task(llm.complete(QUESTION, Pump))
+            await until(lambda: bool(endpoint.requests))
+            await llm.complete(QUESTION, Pump)
+            assert not paused.done()
+            await paused
+
+
+async def until(holds: Any) -> None:
+    """Wait until it holds, for five seconds at most."""
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - what it waits for happens in the server's thread
+            await asyncio.sleep(0.01)
+
+
+def test_the_llm_of_an_endpoint_names_its_model() -> None:
+    llm: LLM = build_llm(EndpointSettings(model="qwen3:4b"))
+    assert llm.model == "qwen3:4b"

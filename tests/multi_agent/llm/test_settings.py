@@ -1,0 +1,45 @@
+"""Settings of an endpoint: defaults, refusals, and what importing them costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from multi_agent.llm.settings import EndpointSettings, setting
+
+
+def test_the_default_is_ollama_on_this_machine() -> None:
+    assert EndpointSettings().base_url == "http://127.0.0.1:11434"
+    assert EndpointSettings(provider="openai").base_url == "https://api.openai.com/v1"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"provider": "oracle"}, {"base_url": "localhost:11434"}, {"parallel": 0}, {"colour": "blue"}, {"model": ""}],
+    ids=str,
+)
+def test_what_cannot_be_is_refused_by_name(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(wrong))):
+        EndpointSettings.model_validate(wrong)
+
+
+def test_a_key_is_never_printed() -> None:
+    assert "sesame" not in repr(EndpointSettings.model_validate({"api_key": "sesame"}))
+
+
+def test_messages_name_a_setting_as_the_user_sets_it() -> None:
+    assert setting("base_url") == "CANDOR_LLM__BASE_URL (or `base_url` under [llm] in candor.toml)"
+    with pytest.raises(KeyError):
+        setting("colour")
+
+
+def test_building_blocks_import_without_the_slow_clients() -> None:
+    """They are slow to import, and most commands ask no model."""
+    modules = "multi_agent.llm.factory, multi_agent.llm.probing, multi_agent.llm.replaying"
+    slow = "{'openai', 'instructor', 'ollama', 'httpx'}"
+    code = f"import sys, {modules}; sys.exit(str({slow} & sys.modules.keys()) if {slow} & sys.modules.keys() else 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

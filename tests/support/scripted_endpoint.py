@@ -1,0 +1,379 @@
+"""A language-model endpoint whose behaviour a test scripts: a real HTTP server on a free loopback port.
+
+It speaks OpenAI's protocol (under ``/v1``) and Ollama's (under ``/api``), answers what a responder says, fails as real
+endpoints fail, and keeps every request with its time. It runs in a thread of its own, on one event loop, so that
+hundreds of requests may wait in it at once.
+
+    with ScriptedEndpoint(in_turn(server_error(), '{"city": "Graz"}')) as endpoint:
+        llm = build_llm(endpoint.settings("ollama"))
+        ...
+    assert len(endpoint.requests) == 2
+
+A responder gets the parsed ``Request`` and returns a text, or one of the replies made by the functions below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+from aiohttp import web
+
+from multi_agent.llm.settings import EndpointSettings
+
+Protocol = Literal["openai", "ollama"]
+PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
+
+
+@dataclass
+class Request:
+    """One request to the chat of either protocol."""
+
+    number: int
+    protocol: Protocol
+    model: str
+    messages: list[dict[str, str]]
+    schema: dict[str, Any] | None
+    temperature: float | None
+    max_tokens: int | None
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+    at: float
+    abandoned: bool = False
+
+    @property
+    def prompt(self) -> str:
+        """All that the model was told."""
+        return "\n".join(message["content"] for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the endpoint does with a request; the functions below make the usual ones."""
+
+    text: str = ""
+    thinking: str = ""
+    finish: str = "stop"
+    prompt_tokens: int = 100
+    completion_tokens: int = 10
+    delay: float = 0.0
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: str | None = None
+    drop: bool = False
+    hang: bool = False
+
+
+Responder = Callable[[Request], "Reply | str"]
+
+
+def say(text: str, *, thinking: str = "", prompt_tokens: int = 100, completion_tokens: int = 10) -> Reply:
+    """Answer with the text; ``thinking`` goes into the protocol's own field for it."""
+    return Reply(text=text, thinking=thinking, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+
+def think_aloud(text: str, thinking: str = "Let me see.") -> Reply:
+    """Thinking in the middle of the text, between marks."""
+    return Reply(text=f"<think>\n{thinking}\n</think>\n\n{text}")
+
+
+def wrap_in_prose(text: str) -> Reply:
+    """An answer with a sentence before and after it."""
+    return Reply(text=f"Sure! Here is the answer:\n{text}\nI hope that helps.")
+
+
+def fence(text: str) -> Reply:
+    """An answer in a Markdown fence."""
+    return Reply(text=f"```json\n{text}\n```")
+
+
+def truncate(text: str, keep: float = 0.5) -> Reply:
+    """An answer that reached the output limit."""
+    return Reply(text=text[: int(len(text) * keep)], finish="length")
+
+
+def break_off(text: str, keep: float = 0.5) -> Reply:
+    """An answer that ends in the middle, without the endpoint noticing."""
+    return Reply(text=text[: int(len(text) * keep)])
+
+
+def nonsense() -> Reply:
+    """No JSON at all."""
+    return Reply(text="purple monkey dishwasher")
+
+
+def empty() -> Reply:
+    """Nothing."""
+    return Reply(text="")
+
+
+def delayed(reply: Reply | str, seconds: float) -> Reply:
+    """The reply, later."""
+    return replace(_reply(reply), delay=seconds)
+
+
+def hang() -> Reply:
+    """Accept the request and never answer."""
+    return Reply(hang=True)
+
+
+def drop() -> Reply:
+    """Break the connection without a word."""
+    return Reply(drop=True)
+
+
+def fail(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
+    """An HTTP error in the protocol's form."""
+    return Reply(text=message, status=status, headers=headers or {})
+
+
+def server_error(status: int = 500) -> Reply:
+    """A fault on the endpoint's side."""
+    return fail(status, "the runner has terminated")
+
+
+def rate_limited(retry_after: str | float | None = None) -> Reply:
+    """Too many requests."""
+    return fail(429, "slow down", {} if retry_after is None else {"Retry-After": str(retry_after)})
+
+
+def unauthorised() -> Reply:
+    """A wrong key."""
+    return fail(401, "invalid api key")
+
+
+def model_missing() -> Reply:
+    """A model that is not there."""
+    return fail(404, "model not found")
+
+
+def raw(body: str) -> Reply:
+    """A body that is not of the protocol."""
+    return Reply(raw=body)
+
+
+def always(reply: Reply | str) -> Responder:
+    """The same for every request."""
+    return lambda _: reply
+
+
+def in_turn(*replies: Reply | str) -> Responder:
+    """One after the other; the last one stays."""
+    remaining = list(replies)
+    return lambda _: remaining.pop(0) if len(remaining) > 1 else remaining[0]
+
+
+def _reply(reply: Reply | str) -> Reply:
+    return reply if isinstance(reply, Reply) else Reply(text=reply)
+
+
+class ScriptedEndpoint:
+    """The server. ``requests`` are the chats it was sent, ``peak`` the most that were under way at once."""
+
+    def __init__(
+        self,
+        responder: Responder,
+        *,
+        models: tuple[str, ...] = ("scripted",),
+        context_length: int = 32_768,
+        api_key: str | None = None,
+    ) -> None:
+        self.requests: list[Request] = []
+        self.peak = 0
+        self._responder = responder
+        self._models = models
+        self._context_length = context_length
+        self._api_key = api_key
+        self._under_way = 0
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scripted-endpoint", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def url(self, protocol: Protocol) -> str:
+        """The base address to configure a client with."""
+        root = f"http://127.0.0.1:{self._port}"
+        return f"{root}/v1" if protocol == "openai" else root
+
+    def settings(self, protocol: Protocol, **overrides: Any) -> EndpointSettings:
+        """Settings of an LLM that asks here."""
+        given = {"provider": protocol, "base_url": self.url(protocol), "model": self._models[0], **overrides}
+        return EndpointSettings.model_validate(given)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        runner = web.AppRunner(self._app(), handler_cancellation=True, shutdown_timeout=0, access_log=None)
+        self._loop.run_until_complete(self._start(runner))
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    async def _start(self, runner: web.AppRunner) -> None:
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+        await site.start()
+        self._port: int = runner.addresses[0][1]
+        self._started.set()
+
+    def _app(self) -> web.Application:
+        app = web.Application(client_max_size=64 * 2**20, middlewares=[self._check_key])
+        app.add_routes(
+            [
+                web.post("/v1/chat/completions", self._chat_openai),
+                web.get("/v1/models", self._list_openai),
+                web.post("/api/chat", self._chat_ollama),
+                web.get("/api/tags", self._list_ollama),
+                web.get("/api/version", self._version_ollama),
+                web.post("/api/show", self._show_ollama),
+            ]
+        )
+        return app
+
+    @web.middleware
+    async def _check_key(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if self._api_key and request.headers.get("Authorization") != f"Bearer {self._api_key}":
+            return _error("openai" if request.path.startswith("/v1") else "ollama", unauthorised())
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    async def _chat_openai(self, http: web.Request) -> web.StreamResponse:
+        body = await http.json()
+        form = body.get("response_format") or {}
+        schema = form["json_schema"].get("schema") if form.get("type") == "json_schema" else None
+        limit = body.get("max_tokens", body.get("max_completion_tokens"))
+        request = self._keep("openai", http, body, schema, body.get("temperature"), limit)
+        return await self._answer(request, http, _openai_body)
+
+    async def _chat_ollama(self, http: web.Request) -> web.StreamResponse:
+        body = await http.json()
+        options = body.get("options") or {}
+        schema = body.get("format") if isinstance(body.get("format"), dict) else None
+        request = self._keep("ollama", http, body, schema, options.get("temperature"), options.get("num_predict"))
+        return await self._answer(request, http, _ollama_body)
+
+    def _keep(
+        self,
+        protocol: Protocol,
+        http: web.Request,
+        body: dict[str, Any],
+        schema: dict[str, Any] | None,
+        temperature: float | None,
+        max_tokens: int | None,
+    ) -> Request:
+        request = Request(
+            number=len(self.requests) + 1,
+            protocol=protocol,
+            model=body.get("model", ""),
+            messages=body.get("messages", []),
+            schema=schema,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            body=body,
+            headers=dict(http.headers),
+            at=time.monotonic(),
+        )
+        self.requests.append(request)
+        return request
+
+    async def _answer(
+        self, request: Request, http: web.Request, form: Callable[[Request, Reply], tuple[str, str]]
+    ) -> web.StreamResponse:
+        with self._counted():
+            try:
+                reply = _reply(self._responder(request))
+                await asyncio.sleep(float("inf") if reply.hang else reply.delay)
+            except asyncio.CancelledError:
+                request.abandoned = True
+                raise
+        if reply.drop and http.transport:
+            http.transport.abort()
+        if reply.status != 200:
+            return _error(request.protocol, reply)
+        text, content_type = form(request, reply) if reply.raw is None else (reply.raw, "text/html")
+        return web.Response(text=text, content_type=content_type)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._under_way += 1
+        self.peak = max(self.peak, self._under_way)
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+    async def _list_openai(self, _: web.Request) -> web.StreamResponse:
+        models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self._models]
+        return web.json_response({"object": "list", "data": models})
+
+    async def _list_ollama(self, _: web.Request) -> web.StreamResponse:
+        tagged = [name if ":" in name else f"{name}:latest" for name in self._models]
+        return web.json_response({"models": [{"name": name, "model": name, "size": 1} for name in tagged]})
+
+    async def _version_ollama(self, _: web.Request) -> web.StreamResponse:
+        return web.json_response({"version": "0.12.0"})
+
+    async def _show_ollama(self, _: web.Request) -> web.StreamResponse:
+        info = {"general.architecture": "test", "test.context_length": self._context_length}
+        return web.json_response({"details": {}, "model_info": info, "capabilities": ["completion"]})
+
+
+def _error(protocol: Protocol, reply: Reply) -> web.Response:
+    error = {"message": reply.text, "type": "error", "code": None} if protocol == "openai" else reply.text
+    return web.json_response({"error": error}, status=reply.status, headers=reply.headers)
+
+
+def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
+    """The completion as one object, or as a stream of two events."""
+    message = {"role": "assistant", "content": reply.text}
+    if reply.thinking:
+        message["reasoning_content"] = reply.thinking
+    usage = {
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+    }
+    head = {"id": f"scripted-{request.number}", "created": 0, "model": request.model}
+    if not request.body.get("stream"):
+        choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+        return json.dumps(
+            {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
+        ), "application/json"
+    chunk = {**head, "object": "chat.completion.chunk"}
+    events = [
+        {**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+        {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish}], "usage": usage},
+    ]
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n", "text/event-stream"
+
+
+def _ollama_body(request: Request, reply: Reply) -> tuple[str, str]:
+    """The completion as one object, or, as is Ollama's default, as a stream of one line."""
+    message = {"role": "assistant", "content": reply.text}
+    if reply.thinking:
+        message["thinking"] = reply.thinking
+    body = {
+        "model": request.model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": message,
+        "done": True,
+        "done_reason": reply.finish,
+        "prompt_eval_count": reply.prompt_tokens,
+        "eval_count": reply.completion_tokens,
+    }
+    if request.body.get("stream", True):
+        return json.dumps(body) + "\n", "application/x-ndjson"
+    return json.dumps(body), "application/json"
