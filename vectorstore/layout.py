@@ -70,7 +70,7 @@ def best(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
 
 def hits(ranking: Iterable[tuple[str, float]], payloads: Mapping[str, Payload]) -> list[Hit]:
     """The ranked chunks; one that was deleted between the search and the reading is left out."""
-    return [Hit(chunk=chunk_of(payloads[found]), score=score) for found, score in ranking if found in payloads]
+    return [Hit(chunk=chunk_of(payloads[chunk_id]), score=score) for chunk_id, score in ranking if chunk_id in payloads]
 
 
 def in_reading_order(points: Iterable[tuple[str, Payload]]) -> list[str]:

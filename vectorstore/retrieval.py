@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from vectorstore.embedding import Embedder
-from vectorstore.layout import CANDIDATES, best
 from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection
 
@@ -31,14 +30,16 @@ class Retriever:
         where: ChunkFilter = EVERYTHING,
         mode: SearchMode = SearchMode.HYBRID,
     ) -> list[Hit]:
-        """The best ``limit`` chunks over all queries, best first; equal scores in order of chunk id.
+        """The best ``limit`` chunks over all queries, best first; equal scores in order of document name and position.
 
         One query gives its own hits and scores; of several, a chunk found by many stands above one found by few.
         """
         if len(queries) == 1:
             return self._search(queries[0], limit, where, mode)
-        depth = max(limit, CANDIDATES)  # a chunk below the limit in every ranking may still be above it in their sum
-        return fuse([self._search(query, depth, where, mode) for query in dict.fromkeys(queries)], limit)
+        # Each ranking is read no deeper than the limit: from further down, chunks that are a little about everything
+        # would come in by their sum and push out what one query alone finds. (Four unrelated questions of SciFact as
+        # queries: 0.72 of their passages in the first 10; reading each to 100 leaves 0.38.)
+        return fuse([self._search(query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Every selected chunk, in order of document name and position."""
@@ -50,7 +51,8 @@ class Retriever:
 
     def _search(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)
-        return self._collection.search(mode, text=query, vector=vector, limit=limit, where=where)
+        found = self._collection.search(mode, text=query, vector=vector, limit=limit, where=where)
+        return sorted(found, key=_by_score)
 
 
 def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
@@ -61,4 +63,11 @@ def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
         for rank, hit in enumerate(ranking, start=1):
             scores[hit.chunk.id] += 1 / (RRF_K + rank)
             chunks[hit.chunk.id] = hit.chunk
-    return [Hit(chunk=chunks[chunk_id], score=score) for chunk_id, score in best(scores.items(), limit)]
+    return sorted((Hit(chunk=chunks[chunk_id], score=score) for chunk_id, score in scores.items()), key=_by_score)[
+        :limit
+    ]
+
+
+def _by_score(hit: Hit) -> tuple[float, str, int, str]:
+    """Best first. Names and positions decide between equals, since ids depend on where the documents lie."""
+    return (-hit.score, hit.chunk.name, hit.chunk.index, hit.chunk.id)

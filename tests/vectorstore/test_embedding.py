@@ -1,0 +1,117 @@
+"""The bundled model, any other by its folder, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vectorstore.embedding import BUNDLE_SHA256, SentenceTransformerEmbedder, bundled_model, check_weights
+from vectorstore.errors import EmbeddingModelError
+from vectorstore.settings import EmbeddingSettings
+
+TEXTS = ["A heat pump warms a house.", "Cats drink milk.", "long " * 300, "Ein Satz auf Deutsch.", ""]
+
+
+@pytest.fixture(scope="module")
+def exact() -> SentenceTransformerEmbedder:
+    return SentenceTransformerEmbedder(EmbeddingSettings(precision="float32"))
+
+
+def copy_of_bundled_model(folder: Path) -> Path:
+    """The bundled model as a folder of the user's, with links to its large files."""
+    shutil.copytree(bundled_model(), folder, copy_function=lambda source, target: Path(target).symlink_to(source))
+    return folder
+
+
+def test_the_bundled_model_says_what_it_is(exact: SentenceTransformerEmbedder) -> None:
+    assert (exact.model, exact.dimension, exact.max_tokens) == ("all-MiniLM-L6-v2", 384, 254)
+
+
+def test_vectors_have_length_one_and_the_order_of_their_texts(exact: SentenceTransformerEmbedder) -> None:
+    together = exact.embed_passages(TEXTS)
+    assert together.dtype == np.float32
+    assert np.linalg.norm(together, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
+    one_by_one = np.vstack([exact.embed_passages([text]) for text in TEXTS])
+    np.testing.assert_allclose(together, one_by_one, atol=1e-5)
+
+
+def test_the_same_texts_give_the_same_vectors(exact: SentenceTransformerEmbedder) -> None:
+    np.testing.assert_array_equal(exact.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+    np.testing.assert_array_equal(exact.embed_query(TEXTS[0]), exact.embed_query(TEXTS[0]))
+
+
+def test_a_query_lies_near_the_passage_that_answers_it(exact: SentenceTransformerEmbedder) -> None:
+    query = exact.embed_query("What do pets like to drink?")
+    assert query.shape == (384,)
+    assert int(np.argmax(exact.embed_passages(TEXTS) @ query)) == 1
+
+
+def test_no_texts_give_no_rows(exact: SentenceTransformerEmbedder) -> None:
+    assert exact.embed_passages([]).shape == (0, 384)
+    assert exact.count_tokens([]) == []
+
+
+def test_tokens_are_counted_as_the_model_reads_them(exact: SentenceTransformerEmbedder) -> None:
+    assert exact.count_tokens(["", "heat pump", "xylophonist", "word " * 1000]) == [0, 2, 5, 1000]
+
+
+def test_a_passage_of_max_tokens_is_read_to_its_end(exact: SentenceTransformerEmbedder) -> None:
+    window = exact.max_tokens
+    full, beyond = "word " * (window - 1), "word " * window
+    assert not np.array_equal(*exact.embed_passages([full + "cat", full + "dog"]))
+    np.testing.assert_array_equal(*exact.embed_passages([beyond + "cat", beyond + "dog"]))
+
+
+def test_bfloat16_is_close_to_float32(exact: SentenceTransformerEmbedder) -> None:
+    fast = SentenceTransformerEmbedder(EmbeddingSettings(precision="bfloat16"))
+    same = np.sum(fast.embed_passages(TEXTS) * exact.embed_passages(TEXTS), axis=1)
+    assert same.min() > 0.999
+    assert not np.array_equal(fast.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+    np.testing.assert_array_equal(fast.embed_query(TEXTS[0]), exact.embed_query(TEXTS[0]))
+
+
+def test_a_folder_is_a_model_and_its_prompts_are_used(exact: SentenceTransformerEmbedder, tmp_path: Path) -> None:
+    folder = copy_of_bundled_model(tmp_path / "model")
+    config = folder / "config_sentence_transformers.json"
+    content = json.loads(config.read_text()) | {"prompts": {"query": "query: ", "document": "passage: "}}
+    config.unlink()
+    config.write_text(json.dumps(content))
+    prompted = SentenceTransformerEmbedder(EmbeddingSettings(model=str(folder), precision="float32"))
+    assert prompted.model == str(folder)
+    np.testing.assert_allclose(prompted.embed_query("cats"), exact.embed_query("query: cats"), atol=1e-5)
+    np.testing.assert_allclose(prompted.embed_passages(["cats"]), exact.embed_passages(["passage: cats"]), atol=1e-5)
+    assert prompted.max_tokens == exact.max_tokens - len(["passage", ":"])
+
+
+def test_weights_that_were_changed_are_refused(tmp_path: Path) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes((bundled_model() / "model.safetensors").read_bytes()[:-1] + b"!")
+    with pytest.raises(EmbeddingModelError, match=r"damaged or were replaced.*pip install"):
+        check_weights(weights, BUNDLE_SHA256)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("no-such-owner/no-such-model", "no-such-owner/no-such-model"),
+        ("no such name", "no such name"),
+        ("../nowhere/at all", "no folder and no hub id"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_named(model: str, reason: str) -> None:
+    with pytest.raises(EmbeddingModelError, match=reason):
+        SentenceTransformerEmbedder(EmbeddingSettings(model=model))
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingModelError, match="cannot be loaded"):
+        SentenceTransformerEmbedder(EmbeddingSettings(model=str(tmp_path)))
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(EmbeddingModelError, match="device 'nonsense'"):
+        SentenceTransformerEmbedder(EmbeddingSettings(device="nonsense"))

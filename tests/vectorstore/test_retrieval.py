@@ -1,0 +1,94 @@
+"""Several wordings of one question, one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from support.chunks import make_chunk
+
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import Embedder, SentenceTransformerEmbedder
+from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
+from vectorstore.retrieval import Retriever, fuse
+from vectorstore.settings import EmbeddingSettings
+
+PASSAGES = [
+    "The Borea 12 heat pump still works at 25 degrees below zero.",
+    "In a frost, the efficiency of an air heat pump drops by a third.",
+    "Whisk the eggs with the sugar until they are pale.",
+    "Revenue in the third quarter rose by four percent.",
+    "Cold-climate compressors are more expensive.",
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return SentenceTransformerEmbedder(EmbeddingSettings())
+
+
+@pytest.fixture(scope="module")
+def retriever(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    chunks = [make_chunk(text, document=f"/docs/{index}.md") for index, text in enumerate(PASSAGES)]
+    spec = CollectionSpec(
+        name="papers", embedding_model=embedder.model, dimension=embedder.dimension, chunking="sections-v1/256"
+    )
+    folder: Path = tmp_path_factory.mktemp("store")
+    with EdgeStore(folder).create(spec) as collection:
+        collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))
+        yield Retriever(collection, embedder)
+
+
+def found(hits: Sequence[Hit]) -> list[int]:
+    return [PASSAGES.index(hit.chunk.text) for hit in hits]
+
+
+def test_one_query_gives_its_own_ranking(retriever: Retriever) -> None:
+    hits = retriever.search(["Does any heat pump work below zero?"], limit=5)
+    assert found(hits)[:2] == [0, 1]
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_paraphrase_is_found_by_meaning_and_a_name_by_its_letters(retriever: Retriever) -> None:
+    assert found(retriever.search(["how to bake"], limit=1, mode=SearchMode.DENSE)) == [2]
+    assert found(retriever.search(["Borea"], limit=9, mode=SearchMode.SPARSE)) == [0]
+
+
+def test_every_query_has_its_say(retriever: Retriever) -> None:
+    assert {2, 3} <= set(found(retriever.search(["baking with eggs", "quarterly revenue"], limit=3)))
+
+
+def test_a_repeated_query_counts_once(retriever: Retriever) -> None:
+    queries = ["eggs", "revenue", "heat pump"]
+    assert retriever.search([*queries, "revenue", "revenue"], limit=4) == retriever.search(queries, limit=4)
+
+
+def test_no_query_finds_nothing(retriever: Retriever) -> None:
+    assert retriever.search([], limit=5) == []
+
+
+def test_the_filter_holds_for_every_query(retriever: Retriever) -> None:
+    only = ChunkFilter(documents=("id of /docs/3.md",))
+    assert found(retriever.search(["heat pump", "eggs"], limit=5, where=only)) == [3]
+
+
+def test_scan_and_count_read_all(retriever: Retriever) -> None:
+    assert [chunk.text for chunk in retriever.scan()] == PASSAGES
+    assert retriever.count().chunks == len(PASSAGES)
+
+
+def test_many_threads_get_the_same_answers(retriever: Retriever) -> None:
+    queries = [[text, "heat pump"] for text in PASSAGES] * 4
+    alone = [retriever.search(query, limit=3) for query in queries]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda query: retriever.search(query, limit=3), queries)) == alone
+
+
+def test_fusion_sums_reciprocal_ranks_and_breaks_ties_by_id() -> None:
+    a, b, c = sorted((make_chunk(name, document=f"/docs/{name}") for name in "abc"), key=lambda chunk: chunk.id)
+    one, two = [Hit(chunk=b, score=9), Hit(chunk=a, score=8)], [Hit(chunk=c, score=0.1), Hit(chunk=a, score=0.05)]
+    fused = fuse([one, two], limit=3)
+    assert [hit.chunk for hit in fused] == [a, b, c]
+    assert [hit.score for hit in fused] == pytest.approx([2 / 62, 1 / 61, 1 / 61])

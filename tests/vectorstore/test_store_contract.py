@@ -1,0 +1,335 @@
+"""What every vector store does, run against each of them: Qdrant Edge, and Qdrant by its client."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qdrant_client import QdrantClient
+from support.chunks import SPEC, make_chunk, make_vectors
+
+from vectorstore.edge import EdgeStore
+from vectorstore.errors import CollectionMismatch, CollectionNotFound
+from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, SearchMode, TableHeader
+from vectorstore.server import ServerStore
+from vectorstore.store import Collection, VectorStore
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+
+CHUNKS = [
+    make_chunk("Heat pumps heat a house.", document="/docs/energy/pumps.md", index=0, metadata={"year": 2023}),
+    make_chunk("Below -20 °C the Borea still heats.", document="/docs/energy/pumps.md", index=1, kind=ChunkKind.LIST),
+    make_chunk("Model | Price\nBorea | 9000", document="/docs/energy/sub/prices.csv", kind=ChunkKind.TABLE),
+    make_chunk("A cake needs flour, eggs and heat.", document="/docs/food/cake.md", metadata={"year": 2024}),
+    make_chunk("The court dismissed the appeal.", document="/docs/energy-law/case.md", metadata={"year": "2024"}),
+]
+VECTORS = make_vectors(len(CHUNKS))
+
+
+@pytest.fixture(params=["edge", "server"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], VectorStore]]:
+    """Makes a store over the same data each time; the one made before is closed, as if the program had ended."""
+    with ExitStack() as clients:
+
+        def server() -> VectorStore:
+            clients.close()
+            client = QdrantClient(path=str(tmp_path), force_disable_check_same_thread=True)
+            clients.callback(client.close)
+            return ServerStore(client)
+
+        yield {"edge": lambda: EdgeStore(tmp_path), "server": server}[request.param]
+
+
+@pytest.fixture
+def store(stores: Callable[[], VectorStore]) -> VectorStore:
+    return stores()
+
+
+@pytest.fixture
+def papers(store: VectorStore) -> Iterator[Collection]:
+    """An open collection that holds CHUNKS."""
+    with store.create(SPEC) as collection:
+        collection.upsert(CHUNKS, VECTORS)
+        yield collection
+
+
+def texts(collection: Collection, **where: object) -> set[str]:
+    return {chunk.text for chunk in collection.scan(ChunkFilter.model_validate(where))}
+
+
+class TestCollections:
+    def test_a_new_store_has_none(self, store: VectorStore) -> None:
+        assert store.list() == []
+
+    def test_created_ones_are_listed_by_name(self, store: VectorStore) -> None:
+        specs = [SPEC.model_copy(update={"name": name}) for name in ("b", "a", "c")]
+        for spec in specs:
+            store.create(spec).close()
+        assert [spec.name for spec in store.list()] == ["a", "b", "c"]
+        assert store.list()[1] == specs[0]
+
+    def test_what_was_written_is_there_after_a_restart(self, stores: Callable[[], VectorStore]) -> None:
+        with stores().create(SPEC) as collection:
+            collection.upsert(CHUNKS, VECTORS)
+            before = collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
+        with stores().open("papers") as collection:
+            assert collection.spec == SPEC
+            assert sorted(collection.scan(), key=str) == sorted(CHUNKS, key=str)
+            assert collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == before
+
+    def test_create_opens_an_existing_one_as_it_is(self, store: VectorStore) -> None:
+        with store.create(SPEC) as collection:
+            collection.upsert(CHUNKS, VECTORS)
+        with store.create(SPEC) as collection:
+            assert collection.count().chunks == len(CHUNKS)
+
+    @pytest.mark.parametrize(
+        ("field", "value"), [("embedding_model", "other-model"), ("dimension", 9), ("chunking", "sections-v1/512")]
+    )
+    def test_create_refuses_another_model_dimension_or_chunking(
+        self, store: VectorStore, field: str, value: object
+    ) -> None:
+        store.create(SPEC).close()
+        with pytest.raises(CollectionMismatch) as refused:
+            store.create(SPEC.model_copy(update={field: value}))
+        assert repr(getattr(SPEC, field)) in str(refused.value)
+        assert repr(value) in str(refused.value)
+        assert "candor drop papers" in str(refused.value)
+
+    def test_an_unknown_one_is_an_error_that_names_the_known(self, store: VectorStore) -> None:
+        with pytest.raises(CollectionNotFound, match="none yet"):
+            store.open("papers")
+        store.create(SPEC).close()
+        with pytest.raises(CollectionNotFound, match="There are: papers"):
+            store.open("../papers")
+        with pytest.raises(CollectionNotFound, match="There are: papers"):
+            store.drop("other")
+
+    def test_drop_deletes_it_for_good(self, store: VectorStore) -> None:
+        with store.create(SPEC) as collection:
+            collection.upsert(CHUNKS, VECTORS)
+        store.drop("papers")
+        assert store.list() == []
+        with store.create(SPEC.model_copy(update={"dimension": 4})) as again:
+            assert again.count() == Counts(documents=0, chunks=0)
+
+    def test_close_may_be_repeated(self, store: VectorStore) -> None:
+        collection = store.create(SPEC)
+        collection.close()
+        collection.close()
+
+
+class TestWriting:
+    def test_every_field_of_a_chunk_comes_back_exactly(self, papers: Collection) -> None:
+        full = Chunk(
+            id="0f0e8c5a-7d0c-5a55-9b3a-3b9c6a3f1c11",
+            document_id="d",
+            document="/docs/über uns/Bericht „2024“.pdf",
+            name="über uns/Bericht „2024“.pdf",
+            version="ab" * 32,
+            index=7,
+            text="Zeile 1\r\n\tZeile\u00a02 \U0001f600",
+            start=10,
+            end=29,
+            kind=ChunkKind.TABLE,
+            title="Bericht",
+            section=("1", "1.2 Wärme"),
+            page_spans=(PageSpan(number=3, start=0, end=20), PageSpan(number=4, start=20, end=40)),
+            header=TableHeader(text="| a | b |", start=0, end=9),
+            metadata={
+                "text": "1", "integer": 1, "true": True, "real": 1.0, "small": 0.1, "big": 2**53 + 1,
+                "a.b c\"[0]": "x", "": "",
+            },
+        )  # fmt: skip
+        papers.upsert([full], make_vectors(1))
+        [found] = papers.scan(ChunkFilter(documents=("d",)))
+        assert found == full
+        assert {key: type(value) for key, value in found.metadata.items()} == {
+            key: type(value) for key, value in full.metadata.items()
+        }
+
+    def test_the_same_id_replaces(self, papers: Collection) -> None:
+        changed = CHUNKS[0].model_copy(update={"text": "An entirely new wording.", "end": 24})
+        papers.upsert([changed], VECTORS[:1])
+        assert papers.count().chunks == len(CHUNKS)
+        assert changed in list(papers.scan())
+        assert papers.search(SearchMode.SPARSE, text="wording", vector=None, limit=1)[0].chunk == changed
+        assert CHUNKS[0].id not in {
+            hit.chunk.id for hit in papers.search(SearchMode.SPARSE, text="house", vector=None, limit=9)
+        }
+
+    def test_many_are_written_in_one_go(self, papers: Collection) -> None:
+        many = [make_chunk(f"passage {number}", document="/docs/long.txt", index=number) for number in range(700)]
+        papers.upsert(many, make_vectors(700))
+        assert list(papers.scan(ChunkFilter(documents=("id of /docs/long.txt",)))) == many
+
+    def test_nothing_is_written_for_no_chunks(self, papers: Collection) -> None:
+        papers.upsert([], make_vectors(0))
+        assert papers.count().chunks == len(CHUNKS)
+
+    @pytest.mark.parametrize("shape", [(1, 7), (2, 8), (8,)])
+    def test_vectors_of_a_wrong_shape_are_refused(self, papers: Collection, shape: tuple[int, ...]) -> None:
+        with pytest.raises(CollectionMismatch, match="shape"):
+            papers.upsert([make_chunk("new", index=9)], np.ones(shape, dtype=np.float32))
+        assert papers.count().chunks == len(CHUNKS)
+
+    def test_delete_takes_the_selected_and_no_more(self, papers: Collection) -> None:
+        papers.delete(ChunkFilter(documents=(CHUNKS[0].document_id,)))
+        assert texts(papers) == {chunk.text for chunk in CHUNKS[2:]}
+        papers.delete(ChunkFilter(folder="/docs/energy", kinds=(ChunkKind.PROSE,)))
+        assert texts(papers) == {chunk.text for chunk in CHUNKS[2:]}
+        papers.delete(ChunkFilter())
+        assert papers.count() == Counts(documents=0, chunks=0)
+
+
+class TestFilters:
+    @pytest.mark.parametrize(
+        ("where", "selected"),
+        [
+            ({}, [0, 1, 2, 3, 4]),
+            ({"documents": ("id of /docs/food/cake.md", "id of /docs/energy/sub/prices.csv")}, [2, 3]),
+            ({"documents": ("unknown",)}, []),
+            ({"folder": "/docs/energy"}, [0, 1, 2]),
+            ({"folder": "/docs/energy/"}, [0, 1, 2]),
+            ({"folder": "/docs/energy/sub"}, [2]),
+            ({"folder": "/docs/ener"}, []),
+            ({"kinds": (ChunkKind.LIST, ChunkKind.TABLE)}, [1, 2]),
+            ({"metadata": {"year": 2024}}, [3]),
+            ({"metadata": {"year": "2024"}}, [4]),
+            ({"metadata": {"year": 2023, "month": 1}}, []),
+            ({"folder": "/docs/energy", "kinds": (ChunkKind.PROSE,)}, [0]),
+        ],
+    )
+    def test_each_condition_selects(self, papers: Collection, where: dict[str, object], selected: list[int]) -> None:
+        wanted = [CHUNKS[position] for position in selected]
+        assert texts(papers, **where) == {chunk.text for chunk in wanted}
+        filter_ = ChunkFilter.model_validate(where)
+        assert papers.count(filter_) == Counts(documents=len({chunk.document for chunk in wanted}), chunks=len(wanted))
+        for mode in (SearchMode.DENSE, SearchMode.HYBRID):
+            hits = papers.search(mode, text="heat", vector=VECTORS[0], limit=9, where=filter_)
+            assert {hit.chunk.text for hit in hits} == {chunk.text for chunk in wanted}
+
+    def test_sparse_search_keeps_to_the_filter(self, papers: Collection) -> None:
+        hits = papers.search(
+            SearchMode.SPARSE, text="heat", vector=None, limit=9, where=ChunkFilter(folder="/docs/food")
+        )
+        assert [hit.chunk for hit in hits] == [CHUNKS[3]]
+
+
+class TestSearching:
+    def test_dense_finds_the_nearest_vectors(self, papers: Collection) -> None:
+        hits = papers.search(SearchMode.DENSE, text="", vector=VECTORS[2], limit=2)
+        unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+        nearest = np.argsort(-(unit @ unit[2]))[:2]
+        assert [hit.chunk for hit in hits] == [CHUNKS[position] for position in nearest]
+        assert hits[0].score == pytest.approx(1, abs=1e-5)
+
+    def test_sparse_finds_stems_and_ranks_rare_words_first(self, papers: Collection) -> None:
+        hits = papers.search(SearchMode.SPARSE, text="heating houses", vector=None, limit=9)
+        assert hits[0].chunk == CHUNKS[0]
+        assert {hit.chunk.text for hit in hits} == {CHUNKS[position].text for position in (0, 1, 3)}
+
+    def test_sparse_reads_title_and_section_too(self, papers: Collection) -> None:
+        chunk = make_chunk("It costs 12 francs.", index=9, title="Museum", section=("Tickets",))
+        papers.upsert([chunk], make_vectors(1))
+        [hit] = papers.search(SearchMode.SPARSE, text="museum ticket", vector=None, limit=9)
+        assert hit.chunk == chunk
+
+    def test_hybrid_prefers_what_both_rankings_have(self, papers: Collection) -> None:
+        hits = papers.search(SearchMode.HYBRID, text="court appeal", vector=VECTORS[4], limit=9)
+        assert hits[0].chunk == CHUNKS[4]
+        assert len(hits) == len(CHUNKS)
+
+    @pytest.mark.parametrize("text", ["", "the of and", "?!", "xyzzy"])
+    def test_words_that_stand_nowhere_find_nothing_by_themselves(self, papers: Collection, text: str) -> None:
+        assert papers.search(SearchMode.SPARSE, text=text, vector=None, limit=9) == []
+        dense = papers.search(SearchMode.DENSE, text=text, vector=VECTORS[1], limit=9)
+        hybrid = papers.search(SearchMode.HYBRID, text=text, vector=VECTORS[1], limit=9)
+        assert [hit.chunk for hit in hybrid] == [hit.chunk for hit in dense]
+
+    def test_equal_scores_come_in_order_of_id_every_time(self, papers: Collection) -> None:
+        twins = [make_chunk("quantum entanglement", document=f"/docs/twin{number}.md") for number in range(30)]
+        papers.upsert(twins, np.ones((30, SPEC.dimension), dtype=np.float32))
+        in_order = sorted(chunk.id for chunk in twins)
+        for mode, vector in ((SearchMode.DENSE, np.ones(8, dtype=np.float32)), (SearchMode.SPARSE, None)):
+            for _ in range(3):
+                hits = papers.search(mode, text="entanglement", vector=vector, limit=10)
+                assert [hit.chunk.id for hit in hits] == in_order[:10]
+
+    def test_a_search_repeats_itself(self, papers: Collection) -> None:
+        first = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[3], limit=3)
+        assert all(
+            papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[3], limit=3) == first for _ in range(20)
+        )
+
+    def test_a_vector_that_is_missing_or_too_short_is_refused(self, papers: Collection) -> None:
+        with pytest.raises(ValueError, match="needs the query's vector"):
+            papers.search(SearchMode.HYBRID, text="heat", vector=None, limit=1)
+        with pytest.raises(CollectionMismatch, match="any-model"):
+            papers.search(SearchMode.DENSE, text="heat", vector=VECTORS[0][:7], limit=1)
+
+    def test_an_empty_collection_has_no_hits(self, store: VectorStore) -> None:
+        with store.create(SPEC) as empty:
+            assert empty.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == []
+            assert list(empty.scan()) == []
+
+    def test_searching_and_writing_side_by_side(self, papers: Collection) -> None:
+        found: list[int] = []
+
+        def search() -> None:
+            for _ in range(20):
+                found.append(len(papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=3)))
+
+        threads = [threading.Thread(target=search) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for number in range(10):
+            papers.upsert([make_chunk(f"heat {number}", document="/docs/new.md", index=number)], make_vectors(1))
+        for thread in threads:
+            thread.join()
+        assert found == [3] * 80
+
+    def test_optimizing_loses_nothing(self, papers: Collection) -> None:
+        before = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
+        papers.optimize()
+        assert papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == before
+
+
+def test_scan_goes_by_document_name_and_position(store: VectorStore) -> None:
+    chunks = [
+        make_chunk(f"{name} {index}", document=f"/docs/{name}", name=name, index=index)
+        for name in ("b.md", "a.md", "a/c.md")
+        for index in (10, 2, 0)
+    ]
+    with store.create(SPEC) as collection:
+        collection.upsert(chunks, make_vectors(len(chunks)))
+        assert [(chunk.name, chunk.index) for chunk in collection.scan()] == sorted(
+            (chunk.name, chunk.index) for chunk in chunks
+        )
+
+
+def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    words = [f"word{number}" for number in range(300)]
+    lengths = rng.permutation(np.arange(5, 405))  # all different, so that no two passages have the same BM25 score
+    chunks = [
+        make_chunk(" ".join(rng.choice(words, size=length)), document=f"/docs/{number % 7}.md", index=number)
+        for number, length in enumerate(lengths)
+    ]
+    vectors = make_vectors(400)
+    embedded, server = EdgeStore(tmp_path), ServerStore(QdrantClient(":memory:"))
+    with embedded.create(SPEC) as one, server.create(SPEC) as other:
+        one.upsert(chunks, vectors)
+        other.upsert(chunks, vectors)
+        assert one.count() == other.count()
+        assert list(one.scan()) == list(other.scan())
+        for mode in SearchMode:
+            for query in make_vectors(10, seed=2):
+                text = " ".join(rng.choice(words, size=4))
+                hits, others = (c.search(mode, text=text, vector=query, limit=20) for c in (one, other))
+                assert [hit.chunk for hit in hits] == [hit.chunk for hit in others]
+                assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], rel=1e-4)
