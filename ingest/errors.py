@@ -2,9 +2,11 @@
 
     IngestError
     ├── PathNotFound            the user names a path that exists
+    ├── NothingToIngest         the user names a folder with files in it
     ├── UnknownParser           the user names a parser there is, or installs its extra
     ├── DocumentNotFound        the user names a document that was ingested
     ├── AmbiguousDocument       the user names it more exactly
+    ├── LedgerUnavailable       the user frees the disk, mends or starts the database
     └── FileError               one file; the rest of the ingest goes on
         ├── UnreadableFile      the user mends the rights, or the disk
         ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
@@ -26,6 +28,10 @@ class PathNotFound(IngestError):
     """A path to ingest does not exist."""
 
 
+class NothingToIngest(IngestError):
+    """The paths exist, and there is no file in them."""
+
+
 class UnknownParser(IngestError):
     """No parser of that name, or its library is not installed."""
 
@@ -36,6 +42,10 @@ class DocumentNotFound(IngestError):
 
 class AmbiguousDocument(IngestError):
     """Several ingested documents answer to that name."""
+
+
+class LedgerUnavailable(IngestError):
+    """The database that keeps the ledger cannot be read or written."""
 
 
 class FileError(IngestError):

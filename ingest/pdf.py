@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError, UnreadableFile
+from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
+_METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
 _SOFT_HYPHEN = "\x02"  # what PDFium puts where a word is broken at a line end
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
@@ -115,13 +117,12 @@ class _Table:
 _Element = _Heading | _Paragraph | _Table
 
 
-def read_pdf(path: Path, into: DocumentBuilder) -> dict[str, str]:
-    """Add the PDF's blocks and pages to the builder; return its metadata (Title, Author, …)."""
+def read_pdf(path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the PDF's blocks and pages to the builder; return its title, authors and the like."""
     document = _open(path)
     try:
         lines = _without_running_lines([_lines(page, number) for number, page in enumerate(document, start=1)])
-        metadata = {key: value for key, value in document.get_metadata_dict().items() if value}
-        metadata["pages"] = str(len(document))
+        metadata = _metadata(document.get_metadata_dict())
     finally:
         document.close()
     _write(_joined_tables(_elements(lines)), into)
@@ -143,6 +144,11 @@ def _open_error(path: Path, reason: str) -> ParseError:
     if "password" in reason.lower() or "security" in reason.lower():
         return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
     return CorruptDocument(f"{path} is damaged: PDFium says {reason!r}. Export or download it again.")
+
+
+def _metadata(found: dict[str, str]) -> dict[str, Scalar]:
+    """The entries that say what the document is, under the names that other formats use."""
+    return {name: found[key] for key, name in _METADATA.items() if found.get(key)}
 
 
 # Words and lines

@@ -149,7 +149,7 @@ def _family(mime_type: str) -> str:
 def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str) -> dict[str, Scalar]:
     """Add the file's blocks to the builder; return its metadata with its title."""
     if mime_type == PDF:
-        return dict(read_pdf(path, builder))
+        return read_pdf(path, builder)
     if mime_type in MARKDOWN:
         return {"title": read_markdown(decode(data, path), builder)}
     if mime_type in SEPARATED:

@@ -1,0 +1,74 @@
+"""Finds the files to ingest: the paths that a person named, folders walked in order, and why something was left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ingest.errors import PathNotFound
+from vectorstore.models import Value
+
+
+class FoundFile(Value):
+    """A file to ingest. ``path`` opens it; ``document`` is its absolute path and ``name`` its short one, for people."""
+
+    path: Path
+    document: str
+    name: str
+
+
+class LeftOut(Value):
+    """Something in a folder that is not ingested, deliberately."""
+
+    path: str
+    reason: str
+
+
+def discover(paths: Sequence[Path]) -> Iterator[FoundFile | LeftOut]:
+    """Every file below the paths, once, in the order of the paths and then of names. Raises PathNotFound."""
+    roots = [Path(os.path.abspath(path.expanduser())) for path in paths]
+    for root in roots:
+        if not os.path.lexists(root):
+            raise PathNotFound(f"{str(root)!r} does not exist. Check the spelling, or name another file or folder.")
+    seen: set[str] = set()
+    for root in roots:
+        for found in _below(root):
+            key = found.document if isinstance(found, FoundFile) else found.path
+            if key not in seen:
+                seen.add(key)
+                yield found
+
+
+def _below(root: Path) -> Iterator[FoundFile | LeftOut]:
+    if root.is_dir():
+        yield from _walk(root, root, visited=frozenset())
+    else:
+        yield FoundFile(path=root, document=_shown(root), name=_shown(Path(root.name)))
+
+
+def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundFile | LeftOut]:
+    """The files of a folder and of those in it; a folder that cannot be listed is given as a file that will not open."""
+    real = folder.resolve()
+    if real in visited:
+        yield LeftOut(path=_shown(folder), reason="a link back to a folder that contains it")
+        return
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        yield FoundFile(path=folder, document=_shown(folder), name=_shown(folder.relative_to(root)))
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            yield LeftOut(path=_shown(entry), reason="hidden")
+        elif entry.is_dir():
+            yield from _walk(entry, root, visited | {real})
+        elif entry.is_file() or entry.is_symlink():
+            yield FoundFile(path=entry, document=_shown(entry), name=_shown(entry.relative_to(root)))
+        else:
+            yield LeftOut(path=_shown(entry), reason="not a regular file")
+
+
+def _shown(path: Path) -> str:
+    """The path as text that any database takes: bytes that are no UTF-8 are written as escapes."""
+    return os.fsencode(path.as_posix()).decode("utf-8", errors="backslashreplace")
