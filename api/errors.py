@@ -7,3 +7,7 @@ class UsageError(Exception):
 
 class SettingsError(UsageError):
     """A setting is unknown or has a wrong value; the message names it and where it stands."""
+
+
+class HomeError(Exception):
+    """The home folder or its database cannot be used."""

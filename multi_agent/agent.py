@@ -38,6 +38,10 @@ from vectorstore.models import Value
 READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}
 
 
+DOCUMENTS = "documents"
+"""Key of the validation context under which inputs find the names of the documents there are."""
+
+
 class NoInputs(Value):
     """The inputs of an agent that takes none beside its instruction."""
 

@@ -106,6 +106,8 @@ class ModelFailed(Value):
     model: str
     error_type: str
     error: str
+    usage: Usage
+    faults: tuple[str, ...] = ()
 
 
 class Searched(Value):

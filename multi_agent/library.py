@@ -7,13 +7,14 @@ from typing import Protocol
 
 from pydantic import Field
 
-from vectorstore.models import Chunk, Counts, Value
+from vectorstore.models import Chunk, Value
 
 
 class CatalogueEntry(Value):
     """A document as the planner sees it."""
 
     name: str
+    id: str
     title: str = ""
     chunks: int = Field(ge=0)
 
@@ -30,14 +31,10 @@ class Library(Protocol):
         """Every document, by name."""
         ...
 
-    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        """The best ``limit`` chunks over all queries, best first; only of the documents named, if any are."""
+    def search(self, queries: Sequence[str], limit: int) -> list[Chunk]:
+        """The best ``limit`` chunks over all queries, best first."""
         ...
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        """Every chunk, or every chunk of the documents named."""
-        ...
-
-    def count(self) -> Counts:
-        """How many documents and chunks the collection holds."""
+        """Every chunk of the documents of these names, or of all if none is named, in reading order."""
         ...

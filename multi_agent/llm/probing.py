@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from multi_agent.errors import LLMError
+from multi_agent.errors import LLMError, LLMTimeout
 from multi_agent.llm.factory import client_of
 from multi_agent.llm.llm import Message
 from multi_agent.llm.ollama_native import OllamaNative
@@ -43,6 +43,9 @@ async def check(settings: EndpointSettings) -> list[Check]:
     client = client_of(settings.model_copy(update={"timeout_s": min(settings.timeout_s, _LISTING_TIMEOUT_S)}))
     try:
         offered = await client.models()
+    except LLMTimeout:
+        remedy = f"It takes connections and does not answer within {_LISTING_TIMEOUT_S:g} s. Start it anew."
+        return [Check(name="llm endpoint", ok=False, detail=settings.base_url, remedy=remedy)]
     except LLMError as error:
         return [Check(name="llm endpoint", ok=False, detail=settings.base_url, remedy=str(error))]
     checks = [

@@ -142,11 +142,20 @@ def with_schema(messages: Sequence[Message], schema: JsonSchema) -> list[Message
     into fields whose descriptions it has never read.
     """
     told = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
-        schema, ensure_ascii=False, separators=(",", ":")
+        _untitled(schema), ensure_ascii=False, separators=(",", ":")
     )
     if messages and messages[0].role == "system":
         return [Message.system(f"{messages[0].content}\n\n{told}"), *messages[1:]]
     return [Message.system(told), *messages]
+
+
+def _untitled(schema: Any) -> Any:
+    """The schema without the titles that pydantic derives from names: they tell a model nothing and cost tokens."""
+    if isinstance(schema, list):
+        return [_untitled(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _untitled(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
 
 
 def split_thinking(text: str) -> tuple[str, str]:

@@ -121,6 +121,7 @@ def as_json(update: ContextUpdate) -> dict[str, Any]:
     wrote = update.model_dump(mode="json", include=set(update.changed))
     if "chunks" in wrote:
         wrote["chunks"] = [
-            {"id": chunk.id, "name": chunk.name, "index": chunk.index, "pages": chunk.pages} for chunk in update.chunks
+            {"id": chunk.id, "name": chunk.name, "index": chunk.index, "pages": list(chunk.pages)}
+            for chunk in update.chunks
         ]
     return wrote

@@ -61,7 +61,7 @@ class _Run:
         self._panel, self._question, self._id = panel, question, run_id
         self._began = time.perf_counter()
         self._meter = Meter()
-        self._journal = panel.trace.journal(run_id)
+        self._llm = JournalingLLM(panel.llm, panel.trace.journal(run_id))
         self._catalogue: Sequence[CatalogueEntry] = ()
         self._executor: Executor | None = None
         self._bus = MessageBus(run_id)
@@ -105,7 +105,7 @@ class _Run:
         )
 
     def _observed(self, caller: str, publish: Publish) -> LLM:
-        return ObservedLLM(JournalingLLM(self._panel.llm, self._journal, caller=caller), caller, publish)
+        return ObservedLLM(self._llm.called_by(caller), caller, publish)
 
     def _answered(self, context: ResearchContext) -> Answer:
         synthesis = context.synthesis

@@ -41,10 +41,11 @@ class Planner:
         messages = self._prompt.render(
             question=question, agents=describe_agents(self._registry), library=self._describe_library(catalogue)
         )
+        names = {entry.name for entry in catalogue}
         for _ in range(self._settings.plan_reasks + 1):
             response = (await self._llm.complete(messages, self._response_model)).value
             understanding, plan = _read(response)
-            found = faults(plan, self._registry)
+            found = faults(plan, self._registry, names)
             if not found:
                 await publish(PlanMade(understanding=understanding, plan=plan))
                 return understanding, plan

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import combinations
 
 from pydantic import ValidationError
 
+from multi_agent.agent import DOCUMENTS
 from multi_agent.context import SINGLE_VALUED
 from multi_agent.plan import Plan, Step
 from multi_agent.registry import AgentRegistry
@@ -15,12 +16,12 @@ from multi_agent.registry import AgentRegistry
 ANSWER = "synthesis"
 
 
-def faults(plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:
-    """All faults of the plan; empty if it can be run."""
+def faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> tuple[str, ...]:
+    """All faults of the plan for a library of ``documents``; empty if it can be run."""
     structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan), *_cycle_faults(plan))
     if structural:
         return structural
-    return (*_input_faults(plan, registry), *_flow_faults(plan, registry), *_answer_faults(plan, registry))
+    return (*_input_faults(plan, registry, documents), *_flow_faults(plan, registry), *_answer_faults(plan, registry))
 
 
 def _id_faults(plan: Plan) -> Iterator[str]:
@@ -49,10 +50,10 @@ def _cycle_faults(plan: Plan) -> Iterator[str]:
         yield f"These steps wait for each other in a circle: {', '.join(circular)}."
 
 
-def _input_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
+def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> Iterator[str]:
     for step in plan.steps:
         try:
-            registry.get(step.agent).card.inputs.model_validate(step.inputs)
+            registry.get(step.agent).card.inputs.model_validate(step.inputs, context={DOCUMENTS: documents})
         except ValidationError as error:
             for each in error.errors():
                 where = ".".join(str(part) for part in each["loc"]) or "inputs"

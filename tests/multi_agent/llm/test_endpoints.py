@@ -23,9 +23,10 @@ from multi_agent.errors import (
     LLMUnreachable,
     PromptTooLong,
 )
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.factory import build_llm, client_of
 from multi_agent.llm.llm import LLM, Message
-from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.retrying import Retrying
+from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 
 PUMP = '{"kind": "heat pump", "coldest": -25}'
 QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]
@@ -90,6 +91,10 @@ class TestAnAnswer:
         assert completion.exchanges[0].thinking == "Brr, cold."
         assert completion.exchanges[0].response == PUMP
 
+    async def test_may_write_a_number_as_text(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always('{"kind": "heat pump", "coldest": "-25"}')) as endpoint:
+            assert (await ask(endpoint, protocol, reasks=0)).coldest == -25
+
     async def test_may_mention_the_marks_of_thinking(self, protocol: Protocol) -> None:
         class Quote(BaseModel):
             words: str
@@ -114,6 +119,23 @@ class TestARequest:
             await ask(endpoint, protocol, api_key="open sesame", temperature=0.25, max_output_tokens=777)
         (request,) = endpoint.requests
         assert (request.model, request.temperature, request.max_tokens) == ("scripted", 0.25, 777)
+
+    async def test_limits_the_output_of_openai_by_the_name_that_its_newer_models_take(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with ScriptedEndpoint(always(PUMP)) as endpoint:
+            monkeypatch.setitem(DEFAULT_URLS, "openai", endpoint.url("openai"))
+            await ask(endpoint, "openai", max_output_tokens=777)
+        assert endpoint.requests[0].body["max_completion_tokens"] == 777
+        assert "max_tokens" not in endpoint.requests[0].body
+
+    async def test_to_this_machine_goes_past_a_proxy(self, protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        with ScriptedEndpoint(always(PUMP)) as endpoint:
+            assert (await ask(endpoint, protocol)).coldest == -25
 
     async def test_leaves_the_temperature_out_if_it_is_none(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
@@ -190,6 +212,12 @@ class TestAnInvalidResponse:
             assert isinstance(await fault(endpoint, protocol, reasks=0), InvalidResponse)
         assert len(endpoint.requests) == 1
 
+    async def test_of_a_model_that_declines_quotes_it(self) -> None:
+        with ScriptedEndpoint(always(scripted.refuse("I cannot talk about pumps."))) as endpoint:
+            error = await fault(endpoint, "openai")
+        assert isinstance(error, InvalidResponse)
+        assert "I cannot talk about pumps." in str(error)
+
     async def test_cut_off_by_the_output_limit_names_that_limit(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.truncate(PUMP))) as endpoint:
             error = await fault(endpoint, protocol, max_output_tokens=640)
@@ -251,8 +279,19 @@ class TestAFaultOfTheTransport:
         assert "CANDOR_LLM__PARALLEL" in str(error)
         assert len(endpoint.requests) == 1
 
-    async def test_hanging_ends_in_a_time_out(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+    async def test_that_stays_is_retried_with_growing_pauses(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
+            retrying = Retrying(client_of(endpoint.settings(protocol)), 3, first_pause_s=0.1)
+            with pytest.raises(LLMUnavailable):
+                await retrying.send(QUESTION, Pump.model_json_schema())
+        at = [request.at for request in endpoint.requests]
+        assert len(at) == 4
+        assert at[1] - at[0] >= 0.05
+        assert at[3] - at[2] >= 0.2
+
+    @pytest.mark.parametrize("never", [scripted.hang(), scripted.drip()], ids=["silent", "dripping"])
+    async def test_hanging_ends_in_a_time_out(self, protocol: Protocol, never: Reply) -> None:
+        with ScriptedEndpoint(always(never)) as endpoint:
             started = time.monotonic()
             error = await fault(endpoint, protocol, timeout_s=0.3)
             took = time.monotonic() - started
@@ -309,11 +348,20 @@ class TestARefusal:
 
 class TestManyRequests:
     async def test_are_bounded_per_endpoint(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.delayed(PUMP, 0.1))) as endpoint:
+        with ScriptedEndpoint(always(scripted.delayed(PUMP, 0.2))) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=3))
             await asyncio.gather(*(llm.complete(QUESTION, Pump) for _ in range(9)))
         assert len(endpoint.requests) == 9
         assert endpoint.peak == 3
+
+    async def test_may_be_very_many(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+            llm = build_llm(endpoint.settings(protocol, parallel=150))
+            tasks = [asyncio.create_task(llm.complete(QUESTION, Pump)) for _ in range(150)]
+            await until(lambda: endpoint.peak == 150)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def test_go_on_while_one_pauses_before_its_retry(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(in_turn(scripted.rate_limited(0.5), PUMP)) as endpoint:
@@ -326,8 +374,8 @@ class TestManyRequests:
 
 
 async def until(holds: Any) -> None:
-    """Wait until it holds, for five seconds at most."""
-    async with asyncio.timeout(5):
+    """Wait until it holds, for twenty seconds at most."""
+    async with asyncio.timeout(20):
         while not holds():  # noqa: ASYNC110 - what it waits for happens in the server's thread
             await asyncio.sleep(0.01)
 

@@ -6,6 +6,7 @@ import pytest
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, ScriptedEndpoint, always
 
+from multi_agent.llm import probing
 from multi_agent.llm.probing import Check, check
 from multi_agent.llm.settings import EndpointSettings
 
@@ -40,6 +41,14 @@ async def test_nothing_answers(protocol: Protocol) -> None:
     assert failed(checks).name == "llm endpoint"
     assert "Nothing answers" in failed(checks).remedy
     assert len(checks) == 1
+
+
+async def test_it_listens_and_does_not_answer(protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_LISTING_TIMEOUT_S", 0.2)
+    with ScriptedEndpoint(always(GREEN), listing_hangs=True) as endpoint:
+        checks = await probing.check(endpoint.settings(protocol, timeout_s=60))
+    assert failed(checks).name == "llm endpoint"
+    assert "does not answer" in failed(checks).remedy
 
 
 async def test_the_key_is_wrong(protocol: Protocol) -> None:

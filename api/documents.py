@@ -1,0 +1,29 @@
+"""Looking at ingested documents from the command line."""
+
+from __future__ import annotations
+
+from api.bootstrap import Candor
+from api.errors import UsageError
+from ingest.ledger import DocumentRecord, DocumentState
+from vectorstore.errors import CollectionNotFound
+
+
+def list_documents(candor: Candor, collection: str | None, state: str | None) -> list[DocumentRecord]:
+    """The documents of a collection, all or those in one state. Raises UsageError, CollectionNotFound."""
+    if state is not None and state not in list(DocumentState):
+        raise UsageError(f"There is no state {state!r}; there are {', '.join(DocumentState)}.")
+    name = _existing(candor, collection)
+    return candor.ledger.list(name, DocumentState(state) if state else None)
+
+
+def find_document(candor: Candor, reference: str, collection: str | None) -> DocumentRecord:
+    """The document that is meant. Raises UsageError, CollectionNotFound, IngestError."""
+    return candor.ledger.find(_existing(candor, collection), reference)
+
+
+def _existing(candor: Candor, collection: str | None) -> str:
+    name = candor.collection_name(collection)
+    known = [spec.name for spec in candor.store.list()]
+    if name not in known:
+        raise CollectionNotFound(f"There is no collection {name!r}; there are: {', '.join(known) or 'none yet'}.")
+    return name

@@ -1,0 +1,211 @@
+"""What people see in a terminal. Text of documents and models is printed as it is, never as markup."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from api.doctor import Diagnosis, flatten
+from ingest.ledger import DocumentRecord
+from multi_agent import events
+from multi_agent.answer import Answer, Quote
+from multi_agent.events import Event
+from multi_agent.llm.journal import JournalEntry
+from multi_agent.reading import show_pages, whereabouts
+from vectorstore.models import Hit
+
+INDENT = "    "
+HIT_LENGTH = 300
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """The answer, its evidence, what was read for it, and where to see more."""
+    console.print(Text(f"{answer.status.value.capitalize()}", style=_STATUS_STYLE[answer.status.value]), end="")
+    console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
+    _paragraph(console, answer.answer or answer.reasoning)
+    for quote in _cited(answer):
+        console.print(Text(f"\n[{quote.number}] {_where(quote)}", style="bold"))
+        _paragraph(console, f"“{quote.quote}”")
+    if answer.status.value == "insufficient":
+        _list(console, "Looked for", answer.looked_for)
+        _list(console, "Found", [answer.found])
+        _list(console, "Missing", answer.missing)
+    if answer.answer:
+        _list(console, "Why", [answer.reasoning])
+    console.print(Text(f"\n{_account(answer)}\nAll steps: candor trace {answer.run_id}", style="dim"))
+
+
+def _cited(answer: Answer) -> list[Quote]:
+    numbers = {number for claim in answer.claims for number in claim.evidence}
+    return [quote for quote in answer.evidence if quote.number in numbers]
+
+
+def _where(quote: Quote) -> str:
+    return ", ".join(part for part in (quote.document, show_pages(quote.pages)) if part)
+
+
+def _account(answer: Answer) -> str:
+    read, usage = answer.coverage, answer.usage
+    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
+    return (
+        f"Read {read.chunks_considered} of {read.chunks_total} passages in {read.documents_considered} of "
+        f"{read.documents_total} documents · {usage.model_calls} model calls · "
+        f"{usage.prompt_tokens + usage.completion_tokens:,} tokens · {usage.seconds:.1f} s{cost}"
+    )
+
+
+def _list(console: Console, heading: str, items: Sequence[str]) -> None:
+    if items:
+        console.print(Text(f"\n{heading}", style="bold"))
+        for item in items:
+            _paragraph(console, item)
+
+
+def _paragraph(console: Console, text: str) -> None:
+    width = max(20, console.width - 2 * len(INDENT))
+    for line in text.splitlines():
+        console.print(Text(textwrap.fill(line, width, initial_indent=INDENT, subsequent_indent=INDENT)), soft_wrap=True)
+
+
+def show_event(console: Console, event: Event) -> None:
+    """One event as a line or a few."""
+    title, *details = _EVENT_TEXTS[type(event.body)](event.body)
+    step = f"{event.step}: " if event.step else ""
+    console.print(
+        Text(f"{event.number:>4} {event.at:%H:%M:%S} ", style="dim") + Text(f"{step}{title}", style="bold"),
+        soft_wrap=True,
+    )
+    for detail in details:
+        _paragraph(console, detail)
+
+
+def show_call(console: Console, entry: JournalEntry) -> None:
+    """A model call in full: prompt, thinking, response, faults."""
+    console.print(Text(f"\n═══ {entry.caller or 'call'} → {entry.response_model} ({entry.key[:12]})", style="bold"))
+    for message in entry.messages:
+        console.print(Text(f"─── {message.role}", style="bold"))
+        console.print(Text(message.content), soft_wrap=True)
+    for exchange in entry.exchanges:
+        if exchange.thinking:
+            console.print(Text("─── thinking", style="bold"))
+            console.print(Text(exchange.thinking), soft_wrap=True)
+        console.print(Text("─── response", style="bold"))
+        console.print(Text(exchange.response), soft_wrap=True)
+        if exchange.fault:
+            console.print(Text(f"─── not accepted: {exchange.fault}", style="yellow"), soft_wrap=True)
+
+
+def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Rows under their columns."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console.print(table)
+
+
+def show_hits(console: Console, hits: Sequence[Hit]) -> None:
+    """Found passages, best first."""
+    for rank, hit in enumerate(hits, start=1):
+        console.print(Text(f"{rank}. {whereabouts(hit.chunk)}", style="bold"), soft_wrap=True)
+        _paragraph(console, textwrap.shorten(hit.chunk.reading_text, HIT_LENGTH, placeholder=" …"))
+    if not hits:
+        console.print("Nothing found.")
+
+
+def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> None:
+    """A line per document, and why it failed."""
+    rows = [(each.id[:8], each.state.value, each.pages or "", each.chunks, each.name) for each in documents]
+    show_table(console, ("id", "state", "pages", "chunks", "document"), rows)
+    for each in documents:
+        if each.reason:
+            console.print(Text(f"\n{each.name}: {each.state.value} while {each.stage.value}", style="bold"))
+            _paragraph(console, each.reason)
+
+
+def show_document(console: Console, document: DocumentRecord) -> None:
+    """All that is known of a document."""
+    for name, value in document.model_dump(mode="json").items():
+        if value not in ("", {}, [], None):
+            console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)
+
+
+def show_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
+    """The settings in force, then the checks, each with what to do if it failed."""
+    for name, value in flatten(diagnosis.settings):
+        console.print(Text(f"{name} = ", style="dim") + Text(str(value)), soft_wrap=True)
+    console.print()
+    for check in diagnosis.checks:
+        mark = Text("ok    ", style="green") if check.ok else Text("FAILED", style="bold red")
+        console.print(mark + Text(f" {check.name}: {check.detail}", style=""), soft_wrap=True)
+        if check.remedy:
+            _paragraph(console, check.remedy)
+
+
+def show_progress(console: Console, event: Event) -> None:
+    """A line for what a person watches while waiting."""
+    body = event.body
+    if isinstance(body, events.StepStarted):
+        console.print(Text(f"  {body.agent} …", style="dim"))
+    elif isinstance(body, events.ReasoningShared):
+        console.print(
+            Text(f"  {body.agent}: {textwrap.shorten(body.reasoning, HIT_LENGTH, placeholder=' …')}", style="dim")
+        )
+    elif isinstance(body, events.PlanMade):
+        agents = " → ".join(step.agent for step in body.plan.steps)
+        console.print(Text(f"  Plan: {agents}", style="dim"))
+    elif isinstance(body, events.PlanRejected | events.StepFailed | events.ModelFailed):
+        console.print(Text("  " + " ".join(_EVENT_TEXTS[type(body)](body)), style="yellow"))
+
+
+_STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
+
+
+def _plan_lines(body: events.PlanMade) -> list[str]:
+    steps = [
+        f"{step.id} → {step.agent}"
+        + (f" after {', '.join(step.needs)}" if step.needs else "")
+        + f": {step.instruction}"
+        for step in body.plan.steps
+    ]
+    return [f"plan: {body.plan.goal}", f"intent: {body.understanding.intent}", *steps]
+
+
+def _called(body: events.ModelCalled) -> list[str]:
+    tokens = f"{body.usage.prompt_tokens} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
+    origin = " (from the journal)" if body.replayed else ""
+    return [f"{body.caller} asked {body.model}{origin}: {tokens}", *(f"not accepted: {fault}" for fault in body.faults)]
+
+
+def _finished(body: events.StepFinished) -> list[str]:
+    wrote = ", ".join(
+        f"{name} ({len(value)})" if isinstance(value, list) else name for name, value in sorted(body.wrote.items())
+    )
+    return [f"{body.agent} wrote {wrote or 'nothing'} in {body.seconds:.1f} s"]
+
+
+_EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
+    events.RunStarted: lambda body: [f"question to {body.collection!r}, model {body.model}", body.question],
+    events.PlanMade: _plan_lines,
+    events.PlanRejected: lambda body: ["plan rejected", *body.faults],
+    events.StepStarted: lambda body: [f"{body.agent} started", body.instruction],
+    events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
+    events.StepFinished: _finished,
+    events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],
+    events.ReasoningShared: lambda body: [f"{body.agent} says", body.reasoning],
+    events.ModelCalled: _called,
+    events.ModelFailed: lambda body: [f"{body.caller} got no answer: {body.error_type}", body.error],
+    events.Searched: lambda body: [
+        f"{body.method}: {body.chunks_found} passages of {body.documents_found} documents", "; ".join(body.queries)
+    ],
+    events.EvidenceRejected: lambda body: [
+        f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
+    ],
+    events.RunFinished: lambda body: [f"run ended: {body.status}", body.reason],
+}  # fmt: skip

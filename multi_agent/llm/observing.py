@@ -1,0 +1,59 @@
+"""Making model calls visible: a wrapper that publishes every call, and a subscriber that adds up what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multi_agent.bus import Publish
+from multi_agent.errors import LLMError
+from multi_agent.events import Event, ModelCalled, ModelFailed
+from multi_agent.llm.llm import LLM, Completion, Message, ResponseT, Usage
+
+
+class ObservedLLM:
+    """Publishes an event for every call that ends, well or badly, under the name of its caller."""
+
+    def __init__(self, inner: LLM, caller: str, publish: Publish) -> None:
+        self._inner, self._caller, self._publish = inner, caller, publish
+
+    @property
+    def model(self) -> str:
+        return self._inner.model
+
+    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
+        try:
+            completion = await self._inner.complete(messages, response_model)
+        except LLMError as error:
+            failed = ModelFailed(
+                caller=self._caller,
+                model=self.model,
+                error_type=type(error).__name__,
+                error=str(error),
+                usage=error.usage,
+                faults=tuple(exchange.fault for exchange in error.exchanges),
+            )
+            await self._publish(failed)
+            raise
+        await self._publish(
+            ModelCalled(
+                caller=self._caller,
+                model=completion.model,
+                key=completion.key,
+                occurrence=completion.occurrence,
+                replayed=completion.replayed,
+                usage=completion.usage,
+                faults=tuple(exchange.fault for exchange in completion.exchanges if exchange.fault),
+            )
+        )
+        return completion
+
+
+class Meter:
+    """Adds up the usage of a run's model calls."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    async def listen(self, event: Event) -> None:
+        if isinstance(event.body, ModelCalled | ModelFailed):
+            self.usage += event.body.usage

@@ -1,0 +1,56 @@
+"""Fixtures that several packages' tests share: the real embedding model, loaded once, and Candor on a fresh home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
+
+from api.bootstrap import Candor
+from api.settings import Settings
+from multi_agent.llm.settings import EndpointSettings
+from vectorstore.embedding import Embedder, SentenceTransformerEmbedder
+from vectorstore.settings import EmbeddingSettings
+
+
+@pytest.fixture(autouse=True)
+def _no_network_and_no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tests load no model from a hub, read nobody's settings, and write to nobody's data folder."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    """The default model."""
+    return SentenceTransformerEmbedder(EmbeddingSettings(precision="float32"))
+
+
+@pytest.fixture
+def make_candor(tmp_path: Path, embedder: Embedder) -> Callable[..., Candor]:
+    """Candor on a home of its own, with these settings and the embedding model that is loaded already."""
+
+    def make(**settings: Any) -> Candor:
+        candor = Candor(Settings(home=tmp_path / "home", **settings))
+        candor.embedder = embedder
+        return candor
+
+    return make
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., EndpointSettings]]:
+    """Starts scripted endpoints: ``serve(responder)`` gives the settings to reach one; they end with the test."""
+    running: list[ScriptedEndpoint] = []
+
+    def start(responder: Responder, protocol: Protocol = "openai", **settings: Any) -> EndpointSettings:
+        endpoint = ScriptedEndpoint(responder)
+        running.append(endpoint.__enter__())
+        return endpoint.settings(protocol, **settings)
+
+    yield start
+    for endpoint in running:
+        endpoint.__exit__(None, None, None)

@@ -1,0 +1,63 @@
+"""A small real collection, and the panel over it asking a scripted endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+from support.chunks import make_chunk
+
+from api.library import CollectionLibrary
+from multi_agent.library import CatalogueEntry
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.registry import BUILT_IN, AgentRegistry
+from multi_agent.settings import ResearchSettings
+from multi_agent.tracing.trace import Trace
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import Embedder
+from vectorstore.models import CollectionSpec, PageSpan
+from vectorstore.retrieval import Retriever
+
+MANUAL = "Chapter 3. Operation in winter.\nThe Borea 12 works down to -25 °C.\nBelow that it switches off."
+RECIPE = "Whisk the eggs.\nBake for 40 minutes at 180 °C."
+NOTES = "The team met on Monday.\nThe Borea 12 was said to work down to -22 °C."
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
+    """Three documents of one passage each; no run changes them."""
+    chunks = [
+        make_chunk(MANUAL, document="/docs/manual.pdf", page_spans=(PageSpan(number=7, start=0, end=len(MANUAL)),)),
+        make_chunk(RECIPE, document="/docs/recipe.md"),
+        make_chunk(NOTES, document="/docs/notes.md"),
+    ]
+    spec = CollectionSpec(
+        name="mixed", embedding_model=embedder.model, dimension=embedder.dimension, chunking="sections-v1/256"
+    )
+    entries = [CatalogueEntry(name=chunk.name, id=chunk.document_id, chunks=1) for chunk in chunks]
+    with EdgeStore(tmp_path_factory.mktemp("collections")).create(spec) as collection:
+        collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))
+        yield CollectionLibrary("mixed", lambda: entries, lambda: Retriever(collection, embedder))
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    """A trace in a file, as users have it."""
+    return Trace(sql.create_engine(f"sqlite:///{tmp_path / 'trace.db'}"))
+
+
+@pytest.fixture
+def panel(library: CollectionLibrary, trace: Trace) -> Callable[..., Orchestrator]:
+    """``panel(endpoint_settings, agent_packages=…, step_timeout_s=…)``."""
+
+    def make(settings: EndpointSettings, **research: Any) -> Orchestrator:
+        chosen = ResearchSettings(**research)
+        registry = AgentRegistry.discover((BUILT_IN, *chosen.agent_packages))
+        return Orchestrator(build_llm(settings), library, registry, trace, chosen)
+
+    return make

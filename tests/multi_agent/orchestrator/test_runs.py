@@ -1,0 +1,300 @@
+"""A question is researched to a terminal state, over real HTTP, a real store and the real embedding model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+from support import scripted_endpoint as endpoint
+from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
+from support.scripted_endpoint import Request, ScriptedEndpoint
+
+from multi_agent.answer import Status
+from multi_agent.errors import AgentError
+from multi_agent.events import Event
+from multi_agent.llm.journal import RecordedJournal
+from multi_agent.llm.replaying import ReplayingLLM
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.tracing.trace import Trace
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+MakePanel = Callable[..., Orchestrator]
+Serve = Callable[..., EndpointSettings]
+
+
+def types(events: list[Event]) -> list[str]:
+    return [event.body.type for event in events]
+
+
+def of_type(events: list[Event], wanted: str) -> list[Event]:
+    return [event for event in events if event.body.type == wanted]
+
+
+@pytest.mark.parametrize("protocol", ["openai", "ollama"])
+async def test_an_answer_cites_the_words_of_the_page(panel: MakePanel, serve: Serve, protocol: str) -> None:
+    answer = await panel(serve(Panel("-25 °C"), protocol)).research(QUESTION)
+
+    assert answer.status is Status.ANSWERED
+    assert answer.answer == "It says so: manual.pdf, page 7: The Borea 12 works down to -25 °C. [1]"
+    [quote] = answer.evidence
+    assert (quote.document, quote.pages, quote.quote) == (
+        "/docs/manual.pdf",
+        (7,),
+        "The Borea 12 works down to -25 °C.",
+    )
+    assert answer.claims[0].supported
+    assert answer.coverage.documents_total == answer.coverage.chunks_total == 3
+    assert answer.coverage.chunks_considered == 3
+    assert answer.usage.model_calls == 6
+    assert answer.usage.prompt_tokens == 600
+
+
+async def test_events_are_numbered_without_gaps_told_live_and_kept(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    heard: list[Event] = []
+
+    async def listen(event: Event) -> None:
+        heard.append(event)
+
+    answer = await panel(serve(Panel("-25 °C"))).research(QUESTION, listen)
+
+    kept = trace.events(answer.run_id)
+    assert kept == heard
+    assert [event.number for event in kept] == list(range(1, len(kept) + 1))
+    assert types(kept)[0] == "run_started"
+    assert types(kept)[-1] == "run_finished"
+    assert [event.body.agent for event in of_type(kept, "reasoning_shared")] == [
+        "QueryPlanner",
+        "Retriever",
+        "DataInspector",
+        "PatternGenerator",
+        "Extractor",
+        "Synthesizer",
+    ]
+    assert trace.answer(answer.run_id) == answer
+    assert [run.status for run in trace.runs()] == ["answered"]
+
+
+async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    first = await live.research(QUESTION)
+    journal = RecordedJournal(trace.journal_entries(first.run_id))
+    again = await Orchestrator(
+        ReplayingLLM(journal, live.llm.model), live.library, live.registry, trace, live.settings
+    ).research(QUESTION)
+
+    own = {"run_id", "usage"}
+    assert again.model_dump(exclude=own) == first.model_dump(exclude=own)
+    assert all(event.body.replayed for event in of_type(trace.events(again.run_id), "model_called"))
+
+
+async def test_without_evidence_the_answer_is_insufficient_and_says_what_was_looked_for(
+    panel: MakePanel, serve: Serve
+) -> None:
+    answer = await panel(serve(Panel("no passage has this"))).research(QUESTION)
+    assert answer.status is Status.INSUFFICIENT
+    assert (answer.looked_for, answer.found, answer.missing) == (("the fact",), "nothing that helps", ("the fact",))
+    assert answer.evidence == ()
+
+
+async def test_a_claim_without_evidence_is_marked_and_does_not_make_an_answer(panel: MakePanel, serve: Serve) -> None:
+    def boast(_: Request) -> str:
+        return json.dumps(synthesis([{"text": "It works anywhere.", "evidence": []}], sufficient=True))
+
+    answer = await panel(serve(Panel("-25 °C", roles={SYNTHESIS: boast}))).research(QUESTION)
+    assert answer.status is Status.INSUFFICIENT
+    assert answer.answer == "It works anywhere. [unsupported]"
+    assert not answer.claims[0].supported
+
+
+async def test_a_claim_cannot_name_evidence_that_is_not_there(panel: MakePanel, serve: Serve) -> None:
+    attempts = [
+        synthesis([{"text": "Down to -25 °C.", "evidence": [7]}], sufficient=True),
+        synthesis([{"text": "Down to -25 °C.", "evidence": [1]}], sufficient=True),
+    ]
+    responder = endpoint.in_turn(*(json.dumps(attempt) for attempt in attempts))
+    answer = await panel(serve(Panel("-25 °C", roles={SYNTHESIS: responder}))).research(QUESTION)
+    assert answer.answer == "Down to -25 °C. [1]"
+    assert answer.usage.model_calls == 7
+
+
+def misquote(*texts: str) -> Callable[[Request], str]:
+    """An Extractor that returns these as quotes of the manual, one each time it is asked."""
+    remaining = list(texts)
+
+    def extract(request: Request) -> str:
+        number = next(
+            line.split()[2].rstrip(":")
+            for line in request.messages[1]["content"].splitlines()
+            if line.startswith("=== Passage") and "manual.pdf" in line
+        )
+        items = [{"passage": int(number), "quote": remaining.pop(0), "shows": "the limit"}]
+        return json.dumps({"items": items})
+
+    return extract
+
+
+async def test_a_wrong_quote_is_asked_for_again_and_taken_when_it_is_right(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    extract = misquote("The Borea works to -25 °C", "The Borea 12 works down to -25 °C.")
+    answer = await panel(serve(Panel(roles={EXTRACTION: extract}))).research(QUESTION)
+    assert [quote.quote for quote in answer.evidence] == ["The Borea 12 works down to -25 °C."]
+    [rejected] = of_type(trace.events(answer.run_id), "evidence_rejected")
+    assert (rejected.body.quote, rejected.body.final, rejected.step) == ("The Borea works to -25 °C", False, "extract")
+
+
+async def test_a_quote_that_stays_wrong_is_dropped_with_an_event(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    extract = misquote("The Borea works to -25 °C", "The Borea works, to -25 °C")
+    answer = await panel(serve(Panel(roles={EXTRACTION: extract}))).research(QUESTION)
+    assert (answer.status, answer.evidence) == (Status.INSUFFICIENT, ())
+    rejected = of_type(trace.events(answer.run_id), "evidence_rejected")
+    assert [event.body.final for event in rejected] == [False, True]
+
+
+async def test_a_plan_with_faults_is_given_back_with_all_of_them(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    asked: list[str] = []
+    bad = plan(("extract", "Extractor", ["nothing"]), ("extract", "QueryPlanner", []))
+
+    def planner(request: Request) -> str:
+        asked.append(request.messages[-1]["content"])
+        return json.dumps(bad if len(asked) == 1 else plan())
+
+    answer = await panel(serve(Panel("-25 °C", roles={PLANNER: planner}))).research(QUESTION)
+    assert answer.status is Status.ANSWERED
+    assert "The id 'extract' is used by 2 steps" in asked[1]
+    assert "needs 'nothing', which is no step of this plan" in asked[1]
+    assert types(trace.events(answer.run_id))[1:5] == ["model_called", "plan_rejected", "model_called", "plan_made"]
+
+
+async def test_a_plan_that_stays_wrong_fails_the_run_and_names_the_faults(panel: MakePanel, serve: Serve) -> None:
+    bad = json.dumps(plan(("find", "Retriever", [])))
+    answer = await panel(serve(Panel(roles={PLANNER: lambda _: bad})), plan_reasks=1).research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert "No step writes the answer" in answer.reasoning
+    assert "2 attempts" in answer.reasoning
+
+
+@pytest.mark.parametrize("role", [PLANNER, EXTRACTION, SYNTHESIS])
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (endpoint.server_error(), "500"),
+        (endpoint.rate_limited(0.01), "429"),
+        (endpoint.unauthorised(), "API_KEY"),
+        (endpoint.model_missing(), "model"),
+        (endpoint.hang(), "TIMEOUT_S"),
+        (endpoint.drop(), "connection"),
+        (endpoint.nonsense(), "attempts"),
+        (endpoint.empty(), "attempts"),
+        (endpoint.truncate('{"reasoning": "It is a long st'), "MAX_OUTPUT_TOKENS"),
+        (endpoint.break_off('{"reasoning": "It is a long st'), "attempts"),
+        (endpoint.raw("<html>proxy</html>"), "protocol"),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, str) else "",
+)
+async def test_however_the_endpoint_fails_the_run_ends_and_says_why(
+    panel: MakePanel, serve: Serve, trace: Trace, role: str, fault: endpoint.Reply, reason: str
+) -> None:
+    settings = serve(Panel("-25 °C", roles={role: endpoint.always(fault)}), timeout_s=0.4, retries=1, reasks=1)
+    answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=20)
+    assert answer.status is Status.FAILED
+    assert reason.lower() in answer.reasoning.lower()
+    assert settings.base_url in answer.reasoning
+    assert types(trace.events(answer.run_id))[-1] == "run_finished"
+    assert trace.run(answer.run_id).status == "failed"
+
+
+async def test_a_dead_endpoint_fails_the_run_with_what_to_start(panel: MakePanel) -> None:
+    settings = EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9", model="any")
+    answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=10)
+    assert answer.status is Status.FAILED
+    assert "ollama serve" in answer.reasoning
+
+
+async def test_a_question_longer_than_the_context_fails_before_anything_is_sent(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        answer = await panel(server.settings("openai")).research("Why? " * 20_000)
+        assert answer.status is Status.FAILED
+        assert "context window" in answer.reasoning
+        assert server.requests == []
+
+
+async def test_an_empty_question_is_refused(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    with pytest.raises(AgentError, match="empty"):
+        await panel(serve(Panel())).research("  \n ")
+    assert trace.runs() == []
+
+
+async def test_a_cancelled_run_is_stored_and_drops_its_request(panel: MakePanel, trace: Trace) -> None:
+    with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
+        run = asyncio.create_task(panel(server.settings("openai")).research(QUESTION, run_id="run_cancelled"))
+        while not any(role_of(request) == EXTRACTION for request in server.requests):
+            await asyncio.sleep(0.01)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(run, timeout=1)
+        assert trace.answer("run_cancelled").status is Status.CANCELLED
+        assert trace.answer("run_cancelled").coverage.chunks_considered == 3
+        await asyncio.sleep(0.1)
+        assert server.requests[-1].abandoned
+
+
+async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel, serve: Serve) -> None:
+    settings = serve(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())}))
+    answer = await panel(settings, step_timeout_s=0.3).research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert "'extract' (Extractor)" in answer.reasoning
+    assert "step_timeout_s" in answer.reasoning
+
+
+async def test_a_scan_reads_every_passage(panel: MakePanel, serve: Serve) -> None:
+    scan = json.dumps(
+        plan(
+            ("all", "Retriever", []), ("extract", "Extractor", ["all"]), ("answer", "Synthesizer", ["extract"]),
+            method="scan",
+        )
+    )  # fmt: skip
+    settings = serve(Panel("°C", roles={PLANNER: lambda _: scan}))
+    answer = await panel(settings, passages=1).research("List every temperature.")
+    assert answer.coverage.chunks_considered == answer.coverage.chunks_total == 3
+    assert len(answer.evidence) == 3
+
+
+async def test_a_scan_of_named_documents_reads_those(panel: MakePanel, serve: Serve) -> None:
+    scan = json.dumps(
+        plan(
+            ("all", "Retriever", []), ("extract", "Extractor", ["all"]), ("answer", "Synthesizer", ["extract"]),
+            method="scan", documents=["notes.md"],
+        )
+    )  # fmt: skip
+    answer = await panel(serve(Panel("°C", roles={PLANNER: lambda _: scan}))).research("List every temperature.")
+    assert answer.coverage.chunks_considered == 1
+    assert [quote.document for quote in answer.evidence] == ["/docs/notes.md"]
+
+
+async def test_a_scan_over_the_limit_is_refused_with_what_to_do(panel: MakePanel, serve: Serve) -> None:
+    scan = json.dumps(
+        plan(
+            ("all", "Retriever", []), ("extract", "Extractor", ["all"]), ("answer", "Synthesizer", ["extract"]),
+            method="scan",
+        )
+    )  # fmt: skip
+    answer = await panel(serve(Panel(roles={PLANNER: lambda _: scan})), scan_limit=2).research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert "research.scan_limit" in answer.reasoning
+
+
+async def test_prompts_do_not_depend_on_scores_or_ids(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    answer = await panel(serve(Panel("-25 °C"))).research(QUESTION)
+    [extraction] = [call for call in trace.journal_entries(answer.run_id) if call.caller == "Extractor"]
+    shown = extraction.messages[1].content
+    assert shown.index("manual.pdf") < shown.index("notes.md") < shown.index("recipe.md")
+    assert answer.run_id not in shown
+    assert answer.evidence[0].chunk_id not in shown

@@ -1,0 +1,108 @@
+"""A scripted model that plays every role of the panel well enough for a run to end in a cited answer.
+
+It knows nothing about the question: it copies out the lines of the passages that hold one of the ``quotes`` it was
+told to look for, and claims each. A test replaces single roles by passing its own responder for them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from support.scripted_endpoint import Reply, Request
+
+Role = Callable[[Request], "Reply | str"]
+
+PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse"
+PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
+
+FULL_PLAN = (
+    ("queries", "QueryPlanner", []),
+    ("find", "Retriever", ["queries"]),
+    ("look", "DataInspector", ["find"]),
+    ("patterns", "PatternGenerator", ["look"]),
+    ("extract", "Extractor", ["patterns"]),
+    ("answer", "Synthesizer", ["extract"]),
+)
+_PASSAGE = re.compile(r"^=== Passage (\d+): (.*?)\n(.*?)(?=\n\n=== Passage |\Z)", re.DOTALL | re.MULTILINE)
+_EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+
+
+def role_of(request: Request) -> str:
+    """Which response is asked for: the title of its schema."""
+    assert request.schema is not None, "Candor never asks for free text"
+    return str(request.schema["title"])
+
+
+class Panel:
+    """A responder for ``ScriptedEndpoint``: ``Panel("2:01:53", roles={SYNTHESIS: my_synthesizer})``."""
+
+    def __init__(self, *quotes: str, roles: dict[str, Role] | None = None) -> None:
+        self._quotes = quotes
+        self._roles = roles or {}
+
+    def __call__(self, request: Request) -> Reply | str:
+        role = role_of(request)
+        return self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
+
+    def play(self, request: Request) -> dict[str, Any]:
+        """The usual answer to this request."""
+        role = role_of(request)
+        if role == EXTRACTION:
+            return {"items": list(self._items(request))}
+        if role == SYNTHESIS:
+            return self._synthesis(request)
+        return {PLANNER: plan(), QUERIES: _QUERIES, INSPECTION: _INSPECTION, PATTERNS: _PATTERNS}[role]
+
+    def _items(self, request: Request) -> Iterator[dict[str, Any]]:
+        for number, _, text in _PASSAGE.findall(request.messages[1]["content"]):
+            for line in text.splitlines():
+                if any(quote in line for quote in self._quotes):
+                    yield {"passage": int(number), "quote": line.strip(), "shows": "what was looked for"}
+
+    def _synthesis(self, request: Request) -> dict[str, Any]:
+        evidence = _EVIDENCE.findall(request.messages[1]["content"])
+        claims = [{"text": f"It says so: {text}", "evidence": [int(number)]} for number, text in evidence]
+        return synthesis(claims, sufficient=bool(claims))
+
+
+def plan(*steps: tuple[str, str, list[str]], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
+    """A planner's response of these (id, agent, needs); the whole panel in order if there are none."""
+    made = []
+    for step_id, agent, needs in steps or FULL_PLAN:
+        inputs = {"inputs": {"method": method, "documents": list(documents)}} if agent == "Retriever" else {}
+        made.append(
+            {"id": step_id, "agent": agent, "instruction": "Do it.", "needs": needs, "why": "It helps.", **inputs}
+        )
+    return {"intent": "know", "domain": "any", "requirements": ["the fact"], "goal": "answer", "steps": made}
+
+
+def synthesis(claims: list[dict[str, Any]], *, sufficient: bool) -> dict[str, Any]:
+    """A Synthesizer's response."""
+    return {
+        "reasoning": "It follows." if sufficient else "Nothing says so.",
+        "sufficient": sufficient,
+        "layout": "prose",
+        "confidence": 0.9,
+        "looked_for": ["the fact"],
+        "found": "the fact" if sufficient else "nothing that helps",
+        "missing": [] if sufficient else ["the fact"],
+        "claims": claims,
+    }
+
+
+_QUERIES = {"queries": ["the fact", "what is known"], "reasoning": "Two wordings."}
+_INSPECTION = {
+    "format": "prose",
+    "structure": "sentences",
+    "quality_problems": [],
+    "missing": [],
+    "reasoning": "Easy to read.",
+}
+_PATTERNS = {
+    "strategies": [{"description": "Find it.", "examples": [], "strategy": "Read each line."}],
+    "record_fields": [],
+    "reasoning": "It is a single fact.",
+}
