@@ -1,0 +1,166 @@
+"""How well Candor finds: BEIR-form sets through its own ingest and search, one line per set and search mode.
+
+    python benchmarks/retrieval.py --data DATA/retrieval --sets scifact --modes dense sparse hybrid
+
+Every passage of a set becomes a Markdown file with its title as heading, is ingested like any file of a user, and is
+found through its best chunk. Measures by ir-measures; published figures beside them in benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import ir_measures
+from ir_measures import R, Success, nDCG
+from sqlalchemy import create_engine
+
+from ingest.chunking import Chunker
+from ingest.ledger import Ledger
+from ingest.parser import load_parser
+from ingest.pipeline import IngestPipeline, IngestReport
+from ingest.settings import IngestSettings
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import SentenceTransformerEmbedder
+from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.retrieval import Retriever
+from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Collection
+
+MEASURES = [nDCG @ 10, Success @ 10, R @ 10]
+DEPTH = 100  # chunks asked for per query: several may belong to one document
+WHERE = """A set is a folder with corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels/test.tsv, as BEIR
+publishes them: SciFact is https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip; every
+other set of BEIR lies beside it."""
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!+\-.=])")
+
+
+class Qrel(NamedTuple):
+    """One judgement: how well a document answers a query."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+class Found(NamedTuple):
+    """One document of a ranking."""
+
+    query_id: str
+    doc_id: str
+    score: float
+
+
+def main() -> None:
+    """Ingest each set, search it in each mode, print a line of measures."""
+    arguments = _arguments()
+    embedder = SentenceTransformerEmbedder(EmbeddingSettings(model=arguments.model))
+    for name in arguments.sets or sorted(folder.parent.name for folder in arguments.data.glob("*/corpus.jsonl")):
+        with _home(arguments.home) as home:
+            _measure(arguments.data / name, home / name, embedder, [SearchMode(mode) for mode in arguments.modes])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, epilog=WHERE, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
+    parser.add_argument("--sets", nargs="*", help="their names; default: all in the folder")
+    parser.add_argument("--modes", nargs="*", default=[str(mode) for mode in SearchMode], choices=list(SearchMode))
+    parser.add_argument("--model", default=EmbeddingSettings().model, help="embedding model")
+    parser.add_argument("--home", type=Path, help="keep what was ingested here, for the next time; default: nowhere")
+    return parser.parse_args()
+
+
+@contextmanager
+def _home(kept: Path | None) -> Iterator[Path]:
+    if kept:
+        yield kept
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, modes: list[SearchMode]) -> None:
+    documents = home / "documents"
+    _write_documents(data / "corpus.jsonl", documents)
+    chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
+    spec = CollectionSpec(
+        name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
+    )
+    with EdgeStore(home / "store").create(spec) as collection:
+        report = _ingest(documents, home, collection, chunker, embedder)
+        print(
+            f"{data.name}: {report.indexed} documents, {report.chunks} chunks, {report.tokens} tokens "
+            f"ingested in {report.seconds:.0f} s ({report.unchanged} were there)"
+        )
+        queries = _queries(data / "queries.jsonl")
+        qrels = _qrels(data / "qrels" / "test.tsv")
+        for mode in modes:
+            started = time.perf_counter()
+            run = list(_run(Retriever(collection, embedder), queries, mode))
+            seconds = (time.perf_counter() - started) / len(queries)
+            values = ir_measures.calc_aggregate(MEASURES, qrels, run)
+            figures = "  ".join(f"{measure} {values[measure]:.4f}" for measure in MEASURES)
+            print(f"{data.name:24} {mode:7} {figures}  {len(queries)} queries, {seconds * 1000:.1f} ms each", flush=True)
+
+
+def _write_documents(corpus: Path, folder: Path) -> None:
+    """One file per passage, named by its id; ids that make no file name are written as hexadecimal digits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for line in corpus.open(encoding="utf-8"):
+        passage = json.loads(line)
+        heading = f"# {_escaped(passage['title'])}\n\n" if passage.get("title") else ""
+        file = folder / f"{passage['_id'].encode().hex()}.md"
+        content = heading + _escaped(passage["text"]) + "\n"
+        if not file.exists() or file.read_text(encoding="utf-8") != content:
+            file.write_text(content, encoding="utf-8")
+
+
+def _escaped(text: str) -> str:
+    """The text as Markdown that means just this text."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def _ingest(
+    documents: Path, home: Path, collection: Collection, chunker: Chunker, embedder: SentenceTransformerEmbedder
+) -> IngestReport:
+    pipeline = IngestPipeline(
+        parser=load_parser("kreuzberg"),
+        chunker=chunker,
+        embedder=embedder,
+        collection=collection,
+        ledger=Ledger(create_engine(f"sqlite:///{home / 'ledger.sqlite'}")),
+        settings=IngestSettings(),
+    )
+    return pipeline.ingest([documents])
+
+
+
+def _queries(file: Path) -> dict[str, str]:
+    return {query["_id"]: query["text"] for query in map(json.loads, file.open(encoding="utf-8"))}
+
+
+def _qrels(file: Path) -> list[Qrel]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t")
+        return [Qrel(row["query-id"], row["corpus-id"], int(row["score"])) for row in rows]
+
+
+def _run(retriever: Retriever, queries: dict[str, str], mode: SearchMode) -> Iterator[Found]:
+    """The documents of each query in the order of their best chunks."""
+    for query_id, text in queries.items():
+        hits = retriever.search([text], DEPTH, mode=mode)
+        names = dict.fromkeys(hit.chunk.name for hit in hits)
+        for rank, name in enumerate(names):
+            yield Found(query_id, bytes.fromhex(name.removesuffix(".md")).decode(), -float(rank))
+
+
+if __name__ == "__main__":
+    main()
