@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from api.errors import SettingsError, UsageError
 from api.settings import Settings
 from vectorstore.errors import CollectionMismatch
@@ -121,9 +123,14 @@ class Candor:
         settings, embedder = self.settings.ingest, self.embedder
         parser = load_parser(settings.parser)
         chunker = Chunker(embedder.count_tokens, self._chunk_tokens(), settings.chunk_overlap)
-        spec = CollectionSpec(
-            name=name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
-        )
+        try:
+            spec = CollectionSpec(
+                name=name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
+            )
+        except ValidationError as error:
+            raise UsageError(
+                f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most."
+            ) from error
         with self.store.create(spec) as collection:
             yield IngestPipeline(
                 parser=parser,

@@ -271,17 +271,9 @@ def demo(
 
 def main() -> None:
     """Run the command line: 0 done, 1 could not, 2 wrong use; an error is one paragraph, not a traceback."""
-    import click
-
     as_json = "--json" in sys.argv
     try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except click.exceptions.Abort:
-        _fail("Cancelled.", "Cancelled", as_json, 1)
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        usage = f"{context.get_usage()}\n" if context else ""
-        _fail(f"{usage}{error.format_message()}", "UsageError", as_json, 2)
+        app()
     except UsageError as error:
         _fail(str(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:

@@ -1,0 +1,223 @@
+"""What a user types, and what comes back: results on standard output, the rest on standard error, honest exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import Panel
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+
+
+def test_a_folder_is_ingested_searched_asked_and_explained(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+
+    ingested = run("ingest", folder, "--collection", "papers", "--json")
+    assert (ingested.code, ingested.json["indexed"]) == (0, 2)
+
+    found = run("search", "cold weather operation", "-c", "papers", "--json")
+    assert found.code == 0
+    assert {hit["name"] for hit in found.json} == {"pumps.md", "soup.txt"}
+
+    asked = run("ask", QUESTION, "--json")
+    answer = asked.json
+    assert (asked.code, answer["status"]) == (0, "answered")
+    [item] = answer["evidence"]
+    assert item["document"] == str(folder / "pumps.md")
+
+    shown = run("show", item["document_id"], "--text")
+    assert shown.out[item["start"] : item["end"]] == item["quote"] == "The Borea 12 works down to -25 °C."
+
+    traced = run("trace", answer["run_id"])
+    assert "QueryPlanner says" in traced.out
+    assert "run ended: answered" in traced.out
+    full = run("trace", answer["run_id"], "--prompts", "--json").json
+    assert len(full["calls"]) == answer["usage"]["model_calls"] == 6
+
+    [listed] = run("runs", "--json").json
+    assert (listed["run_id"], listed["question"]) == (answer["run_id"], QUESTION)
+
+
+def test_the_answer_has_exactly_the_documented_keys(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    answer = run("ask", QUESTION, "--json").json
+    assert list(answer) == [
+        "run_id", "status", "mode", "question", "answer", "claims", "evidence", "records", "confidence", "reasoning",
+        "looked_for", "found", "missing", "coverage", "usage",
+    ]  # fmt: skip
+    assert list(answer["claims"][0]) == ["text", "evidence", "supported"]
+    assert list(answer["evidence"][0]) == [
+        "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote",
+    ]  # fmt: skip
+    assert list(answer["coverage"]) == [
+        "documents_considered", "documents_total", "chunks_considered", "chunks_total",
+    ]  # fmt: skip
+    assert list(answer["usage"]) == ["model_calls", "prompt_tokens", "completion_tokens", "seconds", "cost"]
+
+
+def test_a_person_reads_the_answer_with_its_evidence(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    asked = run("ask", QUESTION)
+    assert "“The Borea 12 works down to -25 °C.”" in asked.out
+    assert "candor trace run_" in asked.out
+    assert "Plan: QueryPlanner → Retriever" in asked.err
+
+
+def test_markup_in_documents_and_answers_is_printed_as_it_is(
+    run: Callable, tmp_path: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    (tmp_path / "odd.txt").write_text("The value [bold]is[/bold] [/] <script>alert(1)</script> 7.\n")
+    use_model(serve(Panel("value")))
+    run("ingest", tmp_path / "odd.txt")
+    assert "[bold]is[/bold] [/] <script>" in run("ask", "What is the value?").out
+    assert "[bold]is[/bold] [/] <script>" in run("search", "value").out
+
+
+def test_unchanged_files_are_skipped_and_changed_ones_replaced(run: Callable, folder: Path) -> None:
+    run("ingest", folder)
+    (folder / "soup.txt").write_text("Boil the lentils for 25 minutes.\n")
+    again = run("ingest", folder, "--json").json
+    assert (again["indexed"], again["unchanged"]) == (1, 1)
+    texts = [hit["text"] for hit in run("search", "lentils", "--json").json]
+    assert not any("20 minutes" in text for text in texts)
+
+
+def test_one_bad_file_does_not_stop_the_rest_and_is_told_with_its_reason(run: Callable, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 this is no PDF")
+    (folder / "empty.txt").touch()
+    result = run("ingest", folder)
+    assert result.code == 1
+    assert "2 indexed, 0 unchanged, 2 failed" in result.err
+    assert "broken.pdf" in result.err
+    assert "empty.txt" in result.err
+    failed = run("documents", "--state", "failed", "--json").json
+    assert {document["name"] for document in failed} == {"broken.pdf", "empty.txt"}
+    assert all(document["reason"] for document in failed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("ingest", "/no/such/folder"), 1, ["/no/such/folder", "does not exist"]),
+        (("ask", "Why?"), 2, ["Which collection?", "candor ingest"]),
+        (("ask", "Why?", "-c", "nowhere"), 1, ["nowhere"]),
+        (("ask", "   "), 2, ["question is empty"]),
+        (("search", ""), 2, ["query is empty"]),
+        (("documents", "-c", "nowhere"), 1, ["nowhere"]),
+        (("documents", "--state", "lost"), 2, ["'lost'", "indexed"]),
+        (("trace", "run_none"), 1, ["run_none", "candor runs"]),
+        (("demo", "--record", "x"), 2, ["--live"]),
+        (("drop", "nowhere", "--yes"), 1, ["nowhere"]),
+        (("dance",), 2, ["dance"]),
+        (("ask",), 2, ["QUESTION"]),
+        (("ingest", ".", "-c", "bad/name"), 2, ["bad/name"]),
+    ],
+)
+def test_wrong_use_is_told_in_words_and_by_the_exit_code(
+    run: Callable, arguments: tuple[str, ...], code: int, words: list[str]
+) -> None:
+    result = run(*arguments)
+    assert result.code == code, result.err
+    assert result.out == ""
+    for word in words:
+        assert word.lower() in result.err.lower()
+    assert "Traceback" not in result.err
+
+
+def test_an_error_with_json_is_one_json_value(run: Callable) -> None:
+    result = run("trace", "run_none", "--json")
+    assert result.code == 1
+    assert result.json["error"]["type"] == "RunNotFound"
+
+
+def test_an_empty_folder_is_an_error(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run("ingest", tmp_path / "empty")
+    assert result.code == 1
+    assert "no file to ingest" in result.err
+
+
+def test_with_several_collections_one_has_to_be_named(run: Callable, folder: Path) -> None:
+    run("ingest", folder, "-c", "one")
+    run("ingest", folder, "-c", "two")
+    result = run("search", "lentils")
+    assert result.code == 2
+    assert "one, two" in result.err
+
+
+def test_a_dropped_collection_is_gone_and_its_runs_stay(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    run_id = run("ask", QUESTION, "--json").json["run_id"]
+    assert run("drop", "documents", "--yes").code == 0
+    assert run("search", "lentils").code == 2
+    assert run("trace", run_id).code == 0
+
+
+def test_a_dead_endpoint_is_told_with_what_to_start(run: Callable, folder: Path, use_model: Callable) -> None:
+    run("ingest", folder)
+    use_model(EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9"))
+    result = run("ask", QUESTION, "--json")
+    assert result.code == 1
+    assert result.json["status"] == "failed"
+    assert "ollama serve" in result.json["reasoning"]
+
+
+def test_a_collection_of_another_embedding_model_is_refused(
+    run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", folder)
+    monkeypatch.setenv("CANDOR_STORE__EMBEDDING__MODEL", "another/model")
+    result = run("ask", QUESTION)
+    assert result.code == 1
+    assert "another/model" in result.err
+    assert "candor drop documents" in result.err
+
+
+def test_a_second_process_on_a_collection_is_told_who_has_it(run: Callable, folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(tmp_path / "home")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "open\n"
+    result = run("search", "lentils")
+    holder.communicate()
+    assert result.code == 1
+    assert str(holder.pid) in result.err
+    assert run("search", "lentils").code == 0
+
+
+_HOLD = """
+import sys
+from pathlib import Path
+from vectorstore.edge import EdgeStore
+with EdgeStore(Path(sys.argv[1]) / "collections").open("documents"):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_help_is_there_for_every_command_with_an_example(run: Callable) -> None:
+    commands = ("ingest", "search", "ask", "trace", "runs", "documents", "show", "drop", "doctor", "demo")
+    for command in commands:
+        result = run(command, "--help")
+        assert result.code == 0
+        assert f"Example: candor {command}" in " ".join(result.out.split())
+        assert "--json" in result.out

@@ -1,0 +1,68 @@
+"""Settings come from files, the environment and the command line; what is not known is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from api.errors import SettingsError
+from api.settings import load_settings
+
+
+def test_the_stronger_source_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    monkeypatch.chdir(work)
+    (home / "candor.toml").write_text('[llm]\nmodel = "from home"\nparallel = 2\n[research]\npassages = 9\n')
+    (work / "candor.toml").write_text('[llm]\nmodel = "from work"\nreasks = 5\n')
+    monkeypatch.setenv("CANDOR_LLM__REASKS", "7")
+    settings = load_settings(home)
+    assert (settings.llm.model, settings.llm.parallel, settings.llm.reasks) == ("from work", 2, 7)
+    assert settings.research.passages == 9
+
+
+@pytest.mark.parametrize(
+    ("toml", "named"),
+    [
+        ("colour = 'red'", "colour"),
+        ("[llm]\ncolour = 'red'", "llm.colour"),
+        ("[llm]\nparallel = 0", "llm.parallel"),
+        ("[store.embedding]\nprecision = 'low'", "store.embedding.precision"),
+        ("[llm\n", "candor.toml"),
+    ],
+)
+def test_a_fault_in_the_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, named: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "candor.toml").write_text(toml)
+    with pytest.raises(SettingsError, match=named):
+        load_settings(tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("variable", "named"),
+    [
+        ("CANDOR_COLOUR", "CANDOR_COLOUR"),
+        ("CANDOR_LLM__COLOUR", "CANDOR_LLM__COLOUR"),
+        ("CANDOR_LLM__TIMEOUT_S", "CANDOR_LLM__TIMEOUT_S"),
+    ],
+)
+def test_a_fault_in_the_environment_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, named: str
+) -> None:
+    monkeypatch.setenv(variable, "red")
+    with pytest.raises(SettingsError, match=named):
+        load_settings(tmp_path)
+
+
+def test_all_faults_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANDOR_LLM__PARALLEL", "none")
+    monkeypatch.setenv("CANDOR_RESEARCH__PASSAGES", "-1")
+    with pytest.raises(SettingsError, match=r"llm\.parallel.*research\.passages"):
+        load_settings(tmp_path)
+
+
+def test_the_home_folder_comes_from_the_option_then_the_environment(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "given").home == tmp_path / "given"
+    assert load_settings().home == tmp_path / "home"
