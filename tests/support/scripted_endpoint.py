@@ -66,8 +66,10 @@ class Reply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: str | None = None
+    refusal: str = ""
     drop: bool = False
     hang: bool = False
+    drip: bool = False
 
 
 Responder = Callable[[Request], "Reply | str"]
@@ -123,9 +125,19 @@ def hang() -> Reply:
     return Reply(hang=True)
 
 
+def drip() -> Reply:
+    """Send a space now and then for ever, so that the connection is never silent."""
+    return Reply(drip=True)
+
+
 def drop() -> Reply:
     """Break the connection without a word."""
     return Reply(drop=True)
+
+
+def refuse(words: str) -> Reply:
+    """A model that declines, in the field that OpenAI's protocol has for it; Ollama's has none."""
+    return Reply(refusal=words)
 
 
 def fail(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
@@ -183,6 +195,7 @@ class ScriptedEndpoint:
         models: tuple[str, ...] = ("scripted",),
         context_length: int = 32_768,
         api_key: str | None = None,
+        listing_hangs: bool = False,
     ) -> None:
         self.requests: list[Request] = []
         self.peak = 0
@@ -190,6 +203,7 @@ class ScriptedEndpoint:
         self._models = models
         self._context_length = context_length
         self._api_key = api_key
+        self._listing_hangs = listing_hangs
         self._under_way = 0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -296,6 +310,8 @@ class ScriptedEndpoint:
             try:
                 reply = _reply(self._responder(request))
                 await asyncio.sleep(float("inf") if reply.hang else reply.delay)
+                if reply.drip:
+                    await _drip(http)
             except asyncio.CancelledError:
                 request.abandoned = True
                 raise
@@ -316,12 +332,18 @@ class ScriptedEndpoint:
             self._under_way -= 1
 
     async def _list_openai(self, _: web.Request) -> web.StreamResponse:
+        await self._maybe_hang()
         models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self._models]
         return web.json_response({"object": "list", "data": models})
 
     async def _list_ollama(self, _: web.Request) -> web.StreamResponse:
+        await self._maybe_hang()
         tagged = [name if ":" in name else f"{name}:latest" for name in self._models]
         return web.json_response({"models": [{"name": name, "model": name, "size": 1} for name in tagged]})
+
+    async def _maybe_hang(self) -> None:
+        if self._listing_hangs:
+            await asyncio.sleep(float("inf"))
 
     async def _version_ollama(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"version": "0.12.0"})
@@ -331,6 +353,14 @@ class ScriptedEndpoint:
         return web.json_response({"details": {}, "model_info": info, "capabilities": ["completion"]})
 
 
+async def _drip(http: web.Request) -> None:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(http)
+    while True:
+        await response.write(b" ")
+        await asyncio.sleep(0.05)
+
+
 def _error(protocol: Protocol, reply: Reply) -> web.Response:
     error = {"message": reply.text, "type": "error", "code": None} if protocol == "openai" else reply.text
     return web.json_response({"error": error}, status=reply.status, headers=reply.headers)
@@ -338,7 +368,9 @@ def _error(protocol: Protocol, reply: Reply) -> web.Response:
 
 def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
     """The completion as one object, or as a stream of two events."""
-    message = {"role": "assistant", "content": reply.text}
+    message: dict[str, str | None] = {"role": "assistant", "content": reply.text}
+    if reply.refusal:
+        message |= {"content": None, "refusal": reply.refusal}
     if reply.thinking:
         message["reasoning_content"] = reply.thinking
     usage = {
