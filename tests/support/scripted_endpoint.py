@@ -230,7 +230,8 @@ class ScriptedEndpoint:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        runner = web.AppRunner(self._app(), handler_cancellation=True, shutdown_timeout=0, access_log=None)
+        # To aiohttp, no time for the shutdown means all the time in the world: hanging requests would outlive the test.
+        runner = web.AppRunner(self._app(), handler_cancellation=True, shutdown_timeout=0.01, access_log=None)
         self._loop.run_until_complete(self._start(runner))
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())

@@ -1,0 +1,46 @@
+"""The scripted endpoint itself, where other tests rely on it without looking."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import ollama
+import openai
+
+from support.scripted_endpoint import ScriptedEndpoint, always, hang, in_turn, say, server_error
+
+HELLO = {"role": "user", "content": "hello"}
+
+
+async def test_closing_drops_what_still_hangs() -> None:
+    with ScriptedEndpoint(always(hang())) as endpoint:
+        client = ollama.AsyncClient(host=endpoint.url("ollama"), trust_env=False)
+        calls = [asyncio.create_task(client.chat(model="scripted", messages=[HELLO])) for _ in range(5)]
+        while endpoint.peak < 5:  # noqa: ASYNC110 - counted in the server's thread
+            await asyncio.sleep(0.01)
+        started = time.monotonic()
+    assert time.monotonic() - started < 2
+    assert all(request.abandoned for request in endpoint.requests)
+    await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def test_it_streams_in_openais_protocol() -> None:
+    with ScriptedEndpoint(always(say("hello yourself", thinking="A greeting."))) as endpoint:
+        client = openai.AsyncOpenAI(base_url=endpoint.url("openai"), api_key="none")
+        stream = await client.chat.completions.create(model="scripted", messages=[HELLO], stream=True)
+        deltas = [chunk.choices[0].delta async for chunk in stream]
+    assert "".join(delta.content or "" for delta in deltas) == "hello yourself"
+
+
+async def test_it_streams_in_ollamas_protocol() -> None:
+    with ScriptedEndpoint(always(say("hello yourself", thinking="A greeting."))) as endpoint:
+        client = ollama.AsyncClient(host=endpoint.url("ollama"), trust_env=False)
+        stream = await client.chat(model="scripted", messages=[HELLO], stream=True)
+        parts = [part.message async for part in stream]
+    assert [(part.content, part.thinking) for part in parts] == [("hello yourself", "A greeting.")]
+
+
+def test_replies_in_turn_end_in_the_last_one() -> None:
+    responder = in_turn(server_error(), "yes")
+    assert [responder(None) for _ in range(3)] == [server_error(), "yes", "yes"]  # type: ignore[arg-type]
