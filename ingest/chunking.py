@@ -220,7 +220,7 @@ class _Chunking:
     # Packing
 
     def _groups(self) -> Iterator[list[_Piece]]:
-        """The pieces of each chunk: those of a section packed together; a small section shares a chunk with the next."""
+        """The pieces of each chunk: those of a section together; a small section shares a chunk with the next."""
         last: list[_Piece] = []
         for unit in _units(self._pieces()):
             parts = self._packed(unit)
@@ -322,9 +322,7 @@ def _spans(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[t
     return spans
 
 
-def _sentence_splitter(
-    count_tokens: TokenCounter, room: int, overlap: int, ends: re.Pattern[str]
-) -> SentenceSplitter:
+def _sentence_splitter(count_tokens: TokenCounter, room: int, overlap: int, ends: re.Pattern[str]) -> SentenceSplitter:
     """llama-index's splitter with our tokenizer and sentence ends: its own would look for data on the network."""
     from llama_index.core.node_parser import SentenceSplitter
 
@@ -371,9 +369,7 @@ def _table_part(
 ) -> _Piece:
     tokens = sum(row.tokens for row in rows)
     if header is None or not is_first:
-        return replace(
-            rows[0], end=rows[-1].end, tokens=tokens, header=header, header_tokens=header_tokens
-        )
+        return replace(rows[0], end=rows[-1].end, tokens=tokens, header=header, header_tokens=header_tokens)
     return replace(rows[0], start=block.start, end=rows[-1].end, tokens=tokens + header_tokens)
 
 

@@ -48,7 +48,7 @@ def _below(root: Path) -> Iterator[FoundFile | LeftOut]:
 
 
 def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundFile | LeftOut]:
-    """The files of a folder and of those in it; a folder that cannot be listed is given as a file that will not open."""
+    """The files of a folder and of those in it; one that cannot be listed is given as a file that will not open."""
     real = folder.resolve()
     if real in visited:
         yield LeftOut(path=_shown(folder), reason="a link back to a folder that contains it")

@@ -1,20 +1,20 @@
 """What can go wrong with one file or with a whole ingest, by who must act.
 
-    IngestError
-    ├── PathNotFound            the user names a path that exists
-    ├── NothingToIngest         the user names a folder with files in it
-    ├── UnknownParser           the user names a parser there is, or installs its extra
-    ├── DocumentNotFound        the user names a document that was ingested
-    ├── AmbiguousDocument       the user names it more exactly
-    ├── LedgerUnavailable       the user frees the disk, mends or starts the database
-    └── FileError               one file; the rest of the ingest goes on
-        ├── UnreadableFile      the user mends the rights, or the disk
-        ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
-        └── ParseError
-            ├── EmptyDocument       nothing to read in it; a scan needs text recognition
-            ├── EncryptedDocument   the user removes the password
-            ├── CorruptDocument     the user repairs or re-exports the file
-            └── UnsupportedFormat   the user converts the file
+IngestError
+├── PathNotFound            the user names a path that exists
+├── NothingToIngest         the user names a folder with files in it
+├── UnknownParser           the user names a parser there is, or installs its extra
+├── DocumentNotFound        the user names a document that was ingested
+├── AmbiguousDocument       the user names it more exactly
+├── LedgerUnavailable       the user frees the disk, mends or starts the database
+└── FileError               one file; the rest of the ingest goes on
+    ├── UnreadableFile      the user mends the rights, or the disk
+    ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
+    └── ParseError
+        ├── EmptyDocument       nothing to read in it; a scan needs text recognition
+        ├── EncryptedDocument   the user removes the password
+        ├── CorruptDocument     the user repairs or re-exports the file
+        └── UnsupportedFormat   the user converts the file
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ It is written after the store: a document that the ledger calls indexed has its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import builtins
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -164,9 +165,9 @@ class Ledger:
         with _database(), self._engine.begin() as connection:
             connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, record.collection, record.id)).values(values))
 
-    def get(self, collection: str, id: str) -> DocumentRecord | None:
+    def get(self, collection: str, document: str) -> DocumentRecord | None:
         """The record of a document by its full id, if there is one."""
-        found = self._records(select(DOCUMENTS).where(*_is(DOCUMENTS, collection, id)))
+        found = self._records(select(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)))
         return found[0] if found else None
 
     def find(self, collection: str, reference: str) -> DocumentRecord:
@@ -200,12 +201,12 @@ class Ledger:
         query = select(DOCUMENTS).where(DOCUMENTS.c.collection == collection).order_by(DOCUMENTS.c.name, DOCUMENTS.c.id)
         return self._records(query if state is None else query.where(DOCUMENTS.c.state == state))
 
-    def text(self, collection: str, id: str) -> DocumentText:
+    def text(self, collection: str, document: str) -> DocumentText:
         """The parsed text of a document by its full id. Raises DocumentNotFound if none was ever parsed."""
         with _database(), self._engine.connect() as connection:
-            row = connection.execute(select(TEXTS).where(*_is(TEXTS, collection, id))).mappings().first()
+            row = connection.execute(select(TEXTS).where(*_is(TEXTS, collection, document))).mappings().first()
         if row is None:
-            raise DocumentNotFound(f"Document {id!r} in collection {collection!r} has no parsed text.")
+            raise DocumentNotFound(f"Document {document!r} in collection {collection!r} has no parsed text.")
         return DocumentText(
             text=row["text"],
             blocks=_BLOCKS.validate_python(row["blocks"]),
@@ -218,13 +219,13 @@ class Ledger:
             for table in (DOCUMENTS, TEXTS):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
-    def _records(self, query: Select[Any]) -> Sequence[DocumentRecord]:
+    def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
         with _database(), self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query).mappings()]
 
 
-def _is(table: Table, collection: str, id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return table.c.collection == collection, table.c.id == id
+def _is(table: Table, collection: str, document: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return table.c.collection == collection, table.c.id == document
 
 
 def _record(row: RowMapping) -> DocumentRecord:

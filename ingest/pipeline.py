@@ -153,8 +153,8 @@ class IngestPipeline:
 
     def _prepare(self, file: FoundFile, run: _Run) -> None:
         """Bring a file up to its chunks, unless it is unchanged; note it in the ledger if that fails."""
-        id = document_id(file.document)
-        document = _Document(file, id, previous=self._ledger.get(self._collection.spec.name, id))
+        identity = document_id(file.document)
+        document = _Document(file, identity, previous=self._ledger.get(self._collection.spec.name, identity))
         try:
             with self._stage(document, Stage.READING, run):
                 _read(document, self._settings.max_file_mb)

@@ -27,7 +27,9 @@ from ingest.text import decode, read_code, read_separated, read_text
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
-    from kreuzberg import DocumentNode, ExtractionResult, TableGrid
+    from kreuzberg import ExtractionResult
+
+_Node = Mapping[str, Any]  # kreuzberg's typed dictionaries are not part of what it exports
 
 READERS = 1
 """Raised when the readers of this package write other text than before, so that files are read again."""
@@ -45,7 +47,18 @@ SLIDES = {
 THROUGH_MARKDOWN = WEB | SLIDES
 """Formats whose structure kreuzberg gives in full, or without stray marks, only in its Markdown."""
 
-WRITTEN_AS_TEXT = {"message/rfc822", "application/rtf", "application/x-latex", "application/x-typst"}
+WRITTEN_AS_TEXT = {
+    "message/rfc822",
+    "application/rtf",
+    "application/xml",
+    "application/xml+opml",
+    "application/x-latex",
+    "application/x-typst",
+    "application/x-subrip",
+    "application/x-bibtex",
+    "application/x-research-info-systems",
+    "application/x-pubmed",
+}
 CONTAINERS = {"application/zip", "application/gzip", "application/octet-stream"}
 """What a look at the content cannot tell apart: the name says more."""
 
@@ -88,7 +101,9 @@ def _read(path: Path) -> bytes:
 
 def _no_text(path: Path, mime_type: str) -> EmptyDocument:
     if mime_type == PDF or mime_type.startswith("image/"):
-        return EmptyDocument(f"{path} holds images only, no text. Run text recognition (OCR) on it and ingest the result.")
+        return EmptyDocument(
+            f"{path} holds images only, no text. Run text recognition (OCR) on it and ingest the result."
+        )
     return EmptyDocument(f"{path} holds no text.")
 
 
@@ -127,12 +142,7 @@ def _mime_of_name(path: Path) -> str | None:
 
 
 def _is_text(mime_type: str) -> bool:
-    return (
-        mime_type.startswith("text/")
-        or mime_type.endswith(("+xml", "+json"))
-        or mime_type in CODE | PLAIN | WRITTEN_AS_TEXT
-        or mime_type.startswith(("application/xml", "application/x-research", "application/x-bib", "application/x-pub"))
-    )
+    return mime_type.startswith("text/") or mime_type.endswith(("+xml", "+json")) or mime_type in CODE | WRITTEN_AS_TEXT
 
 
 def _family(mime_type: str) -> str:
@@ -178,14 +188,16 @@ def _extract(path: Path, data: bytes, mime_type: str) -> ExtractionResult:
         use_cache=False,
         enable_quality_processing=False,
         include_document_structure=True,
-        disable_ocr=True,
+        disable_ocr=True,  # type: ignore[call-arg]  # missing in its stubs only
         output_format="markdown" if mime_type in THROUGH_MARKDOWN else "plain",
         tree_sitter=kreuzberg.TreeSitterConfig(enabled=False),
     )
     try:
         return kreuzberg.extract_bytes_sync(data, mime_type, config=config)
     except exceptions.ValidationError as error:
-        raise UnsupportedFormat(f"{path} is {mime_type}, which no parser reads. Convert it to PDF or text first.") from error
+        raise UnsupportedFormat(
+            f"{path} is {mime_type}, which no parser reads. Convert it to PDF or text first."
+        ) from error
     except (exceptions.KreuzbergError, RuntimeError, ValueError, OSError) as error:
         raise _extraction_error(path, mime_type, str(error)) from error
     except BaseException as error:
@@ -228,8 +240,7 @@ class _Nodes:
     """Writes kreuzberg's document structure, a flat list of nodes that point to their parents, into a builder."""
 
     def __init__(self, result: ExtractionResult, builder: DocumentBuilder) -> None:
-        self._nodes: Sequence[DocumentNode] = result.document["nodes"] if result.document else []
-        self._tables = [table.cells for table in result.tables]
+        self._nodes: Sequence[_Node] = result.document["nodes"] if result.document else []
         self._builder = builder
 
     def write(self) -> None:
@@ -239,7 +250,7 @@ class _Nodes:
                 continue
             self._write(index, node)
 
-    def _write(self, index: int, node: DocumentNode) -> None:
+    def _write(self, index: int, node: _Node) -> None:
         content = node["content"]
         match content["node_type"]:
             case "title" | "heading":
@@ -253,7 +264,7 @@ class _Nodes:
             case "code":
                 self._builder.code(content["text"])
             case "metadata_block":
-                self._builder.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))  # type: ignore[typeddict-item]
+                self._builder.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))
             case "image":
                 self._builder.prose(content.get("description") or "")
             case "paragraph" | "formula" | "footnote" | "definition_item" | "citation":
@@ -261,7 +272,7 @@ class _Nodes:
             case _:
                 pass
 
-    def _inside_list(self, node: DocumentNode) -> bool:
+    def _inside_list(self, node: _Node) -> bool:
         parent = node.get("parent")
         return parent is not None and self._nodes[parent]["content"]["node_type"] in ("list", "list_item")
 
@@ -280,7 +291,7 @@ class _Nodes:
         return lines
 
 
-def _grid_rows(grid: TableGrid) -> list[list[str]]:
+def _grid_rows(grid: Mapping[str, Any]) -> list[list[str]]:
     rows = [[""] * grid["cols"] for _ in range(grid["rows"])]
     for cell in grid["cells"]:
         rows[cell["row"]][cell["col"]] = cell["content"]

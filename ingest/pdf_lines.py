@@ -1,0 +1,253 @@
+"""The lines of a PDF's pages: words with their boxes and type, as PDFium gives them. The only file that uses PDFium."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ingest.errors import CorruptDocument, EncryptedDocument, ParseError, UnreadableFile
+from vectorstore.models import Scalar
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+_METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
+_PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
+_SOFT_HYPHEN = "\x02"  # what PDFium puts where a word is broken at a line end
+_BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
+_NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
+_CURRENCY = re.compile(r"^[$€£¥₹]$")
+_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
+
+_WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
+_RULED_GAP = 0.2  # the same where a ruled line stands between them
+_RULES_READ = 4000  # drawings with more shapes than this are no tables
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    x0: float
+    x1: float
+    bottom: float
+    top: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    words: tuple[Word, ...]
+    cells: tuple[tuple[Word, ...], ...]
+    size: float
+    bold: bool
+    page: int
+
+    @property
+    def text(self) -> str:
+        return joined(self.words)
+
+    @property
+    def bottom(self) -> float:
+        return min(word.bottom for word in self.words)
+
+    @property
+    def top(self) -> float:
+        return max(word.top for word in self.words)
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+def joined(words: Iterable[Word]) -> str:
+    """The words of a line as text."""
+    return " ".join(word.text for word in words)
+
+
+def read_lines(path: Path) -> tuple[list[list[Line]], dict[str, Scalar]]:
+    """The lines of every page in PDFium's reading order, and the title, authors and the like."""
+    document = _open(path)
+    try:
+        return [_lines(page, number) for number, page in enumerate(document, start=1)], _metadata(document)
+    finally:
+        document.close()
+
+
+def _open(path: Path) -> PdfDocument:
+    import pypdfium2
+
+    try:
+        return pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise _open_error(path, str(error)) from error
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read ({error}). Check its rights and its disk.") from error
+
+
+def _open_error(path: Path, reason: str) -> ParseError:
+    if "password" in reason.lower() or "security" in reason.lower():
+        return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
+    return CorruptDocument(f"{path} is damaged: PDFium says {reason!r}. Export or download it again.")
+
+
+def _metadata(document: PdfDocument) -> dict[str, Scalar]:
+    """The entries that say what the document is, under the names that other formats use."""
+    found = document.get_metadata_dict()
+    return {
+        name: found[key]
+        for key, name in _METADATA.items()
+        if found.get(key) and found[key].strip("()").lower() not in _PLACEHOLDERS
+    }
+
+
+def _lines(page: PdfPage, number: int) -> list[Line]:
+    import pypdfium2.raw as pdfium
+
+    text_page = page.get_textpage()
+    try:
+        rules = _vertical_rules(page)
+        groups = _word_lines(text_page.raw)
+        return [_line(text_page.raw, pdfium, words, rules, number) for words in groups]
+    finally:
+        text_page.close()
+        page.close()
+
+
+def _word_lines(text_page: ctypes.c_void_p) -> Iterator[list[tuple[int, Word]]]:
+    """Lines of words with the index of each word's first character. A word beside the line begins a new one."""
+    line: list[tuple[int, Word]] = []
+    for index, word, ends_line in _words(text_page):
+        if line and not _beside(line[-1][1], word):
+            yield line
+            line = []
+        line.append((index, word))
+        if ends_line:
+            yield line
+            line = []
+    if line:
+        yield line
+
+
+def _beside(last: Word, word: Word) -> bool:
+    """Whether two words share a line: they overlap in height."""
+    overlap = min(last.top, word.top) - max(last.bottom, word.bottom)
+    return overlap > 0.3 * min(last.top - last.bottom, word.top - word.bottom)
+
+
+def _words(text_page: ctypes.c_void_p) -> Iterator[tuple[int, Word, bool]]:
+    """Every word with the index of its first character, and whether a line ends after it."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFText_CountChars(text_page)
+    characters = _characters(text_page, count)
+    start = 0
+    while start < count:
+        if characters[start].isspace():
+            start += 1
+            continue
+        end = start + 1
+        while end < count and not characters[end].isspace() and characters[end - 1] != _SOFT_HYPHEN:
+            end += 1
+        ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == _SOFT_HYPHEN)
+        text = "".join(characters[start:end]).replace(_SOFT_HYPHEN, "-")
+        yield start, _boxed(text_page, text, start, end), ends_line
+        start = end
+
+
+def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
+    """The page's characters by PDFium's index; halves of surrogate pairs joined, the second half left empty."""
+    import pypdfium2.raw as pdfium
+
+    codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count)]
+    characters = [chr(code) if code < 0x110000 else "" for code in codes]
+    for index, code in enumerate(codes):
+        if 0xD800 <= code < 0xE000:
+            low = codes[index + 1] if index + 1 < count else 0
+            is_pair = code < 0xDC00 and 0xDC00 <= low < 0xE000
+            characters[index] = chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)) if is_pair else ""
+    return characters
+
+
+def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int) -> Word:
+    import pypdfium2.raw as pdfium
+
+    first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
+    pdfium.FPDFText_GetLooseCharBox(text_page, end - 1, last)
+    return Word(
+        text=text,
+        x0=min(first.left, last.left),
+        x1=max(first.right, last.right),
+        bottom=min(first.bottom, last.bottom),
+        top=max(first.top, last.top),
+    )
+
+
+def _line(
+    text_page: ctypes.c_void_p,
+    pdfium: ctypes.CDLL,
+    words: Sequence[tuple[int, Word]],
+    rules: Sequence[tuple[float, float, float]],
+    page: int,
+) -> Line:
+    plain = tuple(word for _, word in words)
+    return Line(
+        words=plain,
+        cells=cells_of(plain, rules=rules),
+        size=median(word.top - word.bottom for word in plain),
+        bold=all(_is_bold(text_page, pdfium, index) for index in {words[0][0], words[-1][0]}),
+        page=page,
+    )
+
+
+def _is_bold(text_page: ctypes.c_void_p, pdfium: ctypes.CDLL, index: int) -> bool:
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
+    return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
+
+
+def _vertical_rules(page: PdfPage) -> list[tuple[float, float, float]]:
+    """The upright edges of the page's drawn shapes, as (x, bottom, top): lines and cell borders of tables."""
+    import pypdfium2.raw as pdfium
+
+    rules: set[tuple[float, float, float]] = set()
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _RULES_READ)):
+        shape = pdfium.FPDFPage_GetObject(page.raw, index)
+        if pdfium.FPDFPageObj_GetType(shape) == pdfium.FPDF_PAGEOBJ_PATH:
+            pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
+            if top.value - bottom.value > 4:
+                rules.update((round(x, 1), bottom.value, top.value) for x in (left.value, right.value))
+    return sorted(rules)
+
+
+def cells_of(
+    words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[tuple[float, float, float]] = ()
+) -> tuple[tuple[Word, ...], ...]:
+    """The words of a line as table cells: split at wide gaps, and at narrower ones with a ruled line between."""
+    cells: list[list[Word]] = [[words[0]]]
+    for last, word in pairwise(words):
+        begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
+        ruled = _ruled(last, word, rules)
+        gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
+        apart = gap > wide_gap or (ruled and gap > _RULED_GAP)
+        if apart and not _CURRENCY.match(last.text) and (ruled or not begins_item):
+            cells.append([word])
+        else:
+            cells[-1].append(word)
+    return tuple(tuple(cell) for cell in cells)
+
+
+def is_bullet(word: Word) -> bool:
+    """Whether the word is the mark of a list item."""
+    return bool(_BULLET.match(word.text))
+
+
+def _ruled(last: Word, word: Word, rules: Sequence[tuple[float, float, float]]) -> bool:
+    middle = (word.top + word.bottom) / 2
+    return any(last.x1 - 1 <= x <= word.x0 + 1 and bottom <= middle <= top for x, bottom, top in rules)
