@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
 
 from multi_agent.errors import (
     InvalidResponse,
@@ -27,6 +25,8 @@ from multi_agent.llm.factory import build_llm, client_of
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.retrying import Retrying
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
+from support import scripted_endpoint as scripted
+from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
 
 PUMP = '{"kind": "heat pump", "coldest": -25}'
 QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]

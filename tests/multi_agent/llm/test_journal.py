@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
 
 from multi_agent.errors import InvalidResponse, RecordingMissing
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.llm import Message
 from multi_agent.llm.replaying import ReplayingLLM
+from support import scripted_endpoint as scripted
+from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
 
 
 class City(BaseModel):

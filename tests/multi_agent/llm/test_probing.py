@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, ScriptedEndpoint, always
 
 from multi_agent.llm import probing
 from multi_agent.llm.probing import Check, check
 from multi_agent.llm.settings import EndpointSettings
+from support import scripted_endpoint as scripted
+from support.scripted_endpoint import PROTOCOLS, Protocol, ScriptedEndpoint, always
 
 GREEN = '{"colour": "green", "certain": true}'
 
