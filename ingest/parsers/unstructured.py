@@ -1,0 +1,132 @@
+"""Parsing by the ``unstructured`` library, for those who choose it: ``pip install 'candor[unstructured]'``.
+
+Owns all use of it. It would download spaCy's English model at the first text that it classifies: a file whose format
+needs the model fails with the command that installs it, so that nothing comes from the network unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html.parser import HTMLParser
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+from ingest.building import DocumentBuilder
+from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
+from ingest.parser import ParsedDocument
+
+if TYPE_CHECKING:
+    from unstructured.documents.elements import Element
+
+READERS = 1
+"""Raised when this module writes other text than before, so that files are read again."""
+
+_LANGUAGE_MODEL = "en_core_web_sm"
+_WITHOUT_LANGUAGE_MODEL = {".csv", ".tsv", ".xlsx", ".xls"}
+_FORMAT_ERRORS = (ValueError, LookupError, RuntimeError, OSError, AttributeError, TypeError, SyntaxError, BadZipFile)
+"""What the libraries behind it raise on damaged files; lxml's errors are SyntaxErrors."""
+_NOT_READ = {"Header", "Footer", "PageBreak", "PageNumber"}
+
+
+class DocumentParser:
+    """Reads what ``unstructured`` and its installed extras read."""
+
+    name = "unstructured"
+
+    def __init__(self) -> None:
+        if find_spec("unstructured") is None:
+            raise UnknownParser(
+                "The parser 'unstructured' is not installed: `pip install 'candor[unstructured]'`, or use 'kreuzberg'."
+            )
+        self.version = f"unstructured {version('unstructured')}/{READERS}"
+
+    def parse(self, path: Path) -> ParsedDocument:
+        """Parse the file; its element types become kinds of blocks."""
+        if path.suffix.lower() not in _WITHOUT_LANGUAGE_MODEL and find_spec(_LANGUAGE_MODEL) is None:
+            raise UnsupportedFormat(
+                f"{path} cannot be read by unstructured without spaCy's model {_LANGUAGE_MODEL}: "
+                f"`python -m spacy download {_LANGUAGE_MODEL}`, or use the parser 'kreuzberg'."
+            )
+        elements = _partition(path)
+        builder = DocumentBuilder()
+        _write(elements, builder)
+        mime_type = elements[0].metadata.filetype if elements else None
+        document = builder.build(parser=self.version, mime_type=mime_type or "")
+        if not document.text:
+            raise EmptyDocument(f"{path} holds no text.")
+        return document
+
+
+def _partition(path: Path) -> Sequence[Element]:
+    from unstructured.errors import UnprocessableEntityError
+    from unstructured.partition.auto import partition
+    from unstructured.partition.common import UnsupportedFileFormatError
+
+    try:
+        return partition(filename=str(path), languages=[""])
+    except ImportError as error:  # an extra that this format needs
+        raise UnsupportedFormat(f"{path} cannot be read: {error}. Or use the parser 'kreuzberg'.") from error
+    except UnsupportedFileFormatError as error:
+        raise UnsupportedFormat(f"{path} is of a format that unstructured does not read: {error}") from error
+    except UnprocessableEntityError as error:
+        raise CorruptDocument(f"{path} cannot be read: {error}. Export or download it again.") from error
+    except _FORMAT_ERRORS as error:
+        raise CorruptDocument(f"{path} cannot be read: {type(error).__name__}: {error}. Export it again.") from error
+
+
+def _write(elements: Sequence[Element], into: DocumentBuilder) -> None:
+    page = 0
+    body = (element for element in elements if element.category not in _NOT_READ)
+    for category, group in groupby(body, key=lambda element: element.category):
+        members = list(group)
+        number = members[0].metadata.page_number
+        if number is not None and number > page:
+            into.page(number)
+            page = number
+        if category == "ListItem":
+            into.list_items([f"- {item.text}" for item in members])
+            continue
+        for element in members:
+            _write_one(element, into)
+
+
+def _write_one(element: Element, into: DocumentBuilder) -> None:
+    match element.category:
+        case "Title":
+            into.heading(element.text, (element.metadata.category_depth or 0) + 1)
+        case "Table" if element.metadata.text_as_html:
+            into.table(list(_rows(element.metadata.text_as_html)))
+        case "CodeSnippet":
+            into.code(element.text)
+        case _:
+            into.prose(element.text)
+
+
+def _rows(html: str) -> Iterator[list[str]]:
+    reader = _TableReader()
+    reader.feed(html)
+    yield from reader.rows
+
+
+class _TableReader(HTMLParser):
+    """The cells of the tables that unstructured writes: no nesting, no spans."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "br" and self.rows and self.rows[-1]:
+            self.rows[-1][-1] += " "
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
