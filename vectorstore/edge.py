@@ -121,11 +121,13 @@ class EdgeCollection:
             rows = vectors[start : start + BATCH].tolist()
             points = [self._point(chunk, row) for chunk, row in zip(chunks[start : start + BATCH], rows, strict=True)]
             self._write(qdrant.UpdateOperation.upsert_points(points))
+        self._flush()
 
     def delete(self, where: ChunkFilter) -> None:
         """Delete the selected chunks. Durable on return."""
         _check_space(self._path, self._reserve)
         self._write(qdrant.UpdateOperation.delete_points_by_filter(_filter(where)))
+        self._flush()
 
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
@@ -168,7 +170,7 @@ class EdgeCollection:
         if self._open_shard is not None:
             shard, self._open_shard = self._open_shard, None
             try:
-                with _engine("close", self._path):
+                with _engine("flush", self._path):
                     shard.flush()
             finally:
                 shard.close()
@@ -189,7 +191,11 @@ class EdgeCollection:
     def _write(self, operation: qdrant.UpdateOperation) -> None:
         with _engine("write", self._path):
             self._shard.update(operation)
-            self._shard.flush()  # the write-ahead log survives the process without it, but not a power cut
+
+    def _flush(self) -> None:
+        """What is written survives the end of the process as it is; after this, a power cut too."""
+        with _engine("flush", self._path):
+            self._shard.flush()
 
     def _point(self, chunk: Chunk, vector: list[float]) -> qdrant.Point:
         return qdrant.Point(chunk.id, {DENSE: vector, BM25: self._bm25.passage(chunk.embedded_text)}, payload_of(chunk))

@@ -1,4 +1,7 @@
-"""Dense vectors: what turns text into them (the ``Embedder`` contract), and sentence-transformers as the way to do it.
+"""Dense vectors: what turns text into them (the ``Embedder`` contract), with sentence-transformers and without.
+
+    embedder = make_embedder(EmbeddingSettings())
+    vectors = embedder.embed_passages(["A heat pump warms a house."])
 
 Owns the loading of models: the bundled one from its package, checked; any other from a folder, the hub's cache, or
 the hub. A model that is on this machine is never looked up on the network.
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from vectorstore.errors import EmbeddingModelError
+from vectorstore.minilm import MiniLM
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
 
@@ -49,6 +53,39 @@ class Embedder(Protocol):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without those that the model adds itself."""
         ...
+
+
+def make_embedder(settings: EmbeddingSettings) -> Embedder:
+    """The embedder for the model that the settings name. Raises EmbeddingModelError if it cannot be had."""
+    return BundledEmbedder(settings) if settings.model == DEFAULT_MODEL else SentenceTransformerEmbedder(settings)
+
+
+class BundledEmbedder:
+    """The bundled model: queries are embedded at once, PyTorch is loaded only when there are passages to embed."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._queries = MiniLM(bundled_model())
+        self._passages: SentenceTransformerEmbedder | None = None
+        self._loading = threading.Lock()
+        self.model = settings.model
+        self.dimension = self._queries.dimension
+        self.max_tokens = self._queries.max_tokens
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, by sentence-transformers."""
+        with self._loading:
+            if self._passages is None:
+                self._passages = SentenceTransformerEmbedder(self._settings)
+        return self._passages.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector that sentence-transformers computes in float32, to the sixth digit."""
+        return self._queries.embed(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, without those that the model adds itself."""
+        return self._queries.count_tokens(texts)
 
 
 class SentenceTransformerEmbedder:

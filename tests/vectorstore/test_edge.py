@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.chunks import SPEC, make_chunk, make_vectors
 
+from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge import EdgeStore
 from vectorstore.errors import CollectionLocked, StoreUnavailable
 from vectorstore.models import SearchMode

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from vectorstore.embedding import BUNDLE_SHA256, SentenceTransformerEmbedder, bundled_model, check_weights
+from vectorstore.embedding import (
+    BUNDLE_SHA256,
+    BundledEmbedder,
+    SentenceTransformerEmbedder,
+    bundled_model,
+    check_weights,
+    make_embedder,
+)
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import EmbeddingSettings
 
@@ -19,6 +28,11 @@ TEXTS = ["A heat pump warms a house.", "Cats drink milk.", "long " * 300, "Ein S
 @pytest.fixture(scope="module")
 def exact() -> SentenceTransformerEmbedder:
     return SentenceTransformerEmbedder(EmbeddingSettings(precision="float32"))
+
+
+@pytest.fixture(scope="module")
+def bundled() -> BundledEmbedder:
+    return BundledEmbedder(EmbeddingSettings(precision="float32"))
 
 
 def copy_of_bundled_model(folder: Path) -> Path:
@@ -85,6 +99,41 @@ def test_a_folder_is_a_model_and_its_prompts_are_used(exact: SentenceTransformer
     np.testing.assert_allclose(prompted.embed_query("cats"), exact.embed_query("query: cats"), atol=1e-5)
     np.testing.assert_allclose(prompted.embed_passages(["cats"]), exact.embed_passages(["passage: cats"]), atol=1e-5)
     assert prompted.max_tokens == exact.max_tokens - len(["passage", ":"])
+
+
+class TestBundledEmbedder:
+    """It computes queries by itself, and everything it says agrees with sentence-transformers."""
+
+    @pytest.mark.parametrize("text", [*TEXTS, "Ünïcödé 漢字 ﬁx", "one two three " * 200])
+    def test_queries(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder, text: str) -> None:
+        np.testing.assert_allclose(bundled.embed_query(text), exact.embed_query(text), atol=2e-6)
+        assert bundled.embed_query(text).dtype == np.float32
+
+    def test_passages_and_tokens(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
+        np.testing.assert_array_equal(bundled.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+        assert bundled.count_tokens(TEXTS) == exact.count_tokens(TEXTS)
+        assert bundled.count_tokens([]) == []
+
+    def test_what_it_is(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
+        assert (bundled.model, bundled.dimension, bundled.max_tokens) == (
+            exact.model,
+            exact.dimension,
+            exact.max_tokens,
+        )
+
+    def test_a_query_loads_no_pytorch(self) -> None:
+        program = (
+            "import sys; from vectorstore.embedding import make_embedder; from vectorstore.settings import *;"
+            "make_embedder(EmbeddingSettings()).embed_query('heat'); print('torch' in sys.modules)"
+        )
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert ended.stdout == "False\n"
+
+
+def test_the_settings_choose_the_embedder(tmp_path: Path) -> None:
+    assert isinstance(make_embedder(EmbeddingSettings()), BundledEmbedder)
+    folder = copy_of_bundled_model(tmp_path / "model")
+    assert isinstance(make_embedder(EmbeddingSettings(model=str(folder))), SentenceTransformerEmbedder)
 
 
 def test_weights_that_were_changed_are_refused(tmp_path: Path) -> None:

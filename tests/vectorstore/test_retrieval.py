@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.chunks import make_chunk
 
+from support.chunks import make_chunk
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder, SentenceTransformerEmbedder
+from vectorstore.embedding import Embedder, make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
 from vectorstore.retrieval import Retriever, fuse
 from vectorstore.settings import EmbeddingSettings
@@ -26,7 +26,7 @@ PASSAGES = [
 
 @pytest.fixture(scope="module")
 def embedder() -> Embedder:
-    return SentenceTransformerEmbedder(EmbeddingSettings())
+    return make_embedder(EmbeddingSettings())
 
 
 @pytest.fixture(scope="module")

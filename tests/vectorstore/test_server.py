@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from pydantic import SecretStr
 from qdrant_client import QdrantClient, models
-from support.chunks import SPEC
 
+from support.chunks import SPEC
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
 from vectorstore.server import ServerStore, connect
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from qdrant_client import QdrantClient
-from support.chunks import SPEC, make_chunk, make_vectors
 
+from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge import EdgeStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, SearchMode, TableHeader
