@@ -27,8 +27,9 @@ class CollectionLock:
 
     def __init__(self, path: Path) -> None:
         self._owner = path.with_name(f"{path.name}.owner")
-        # Not thread-local: the thread that closes a collection need not be the one that opened it.
-        self._lock = FileLock(path.with_name(f"{path.name}.lock"), thread_local=False)
+        # Not thread-local: the thread that closes a collection need not be the one that opened it. No soft lock, which
+        # would outlive a killed process: on a file system without locks the collection is refused (an OSError).
+        self._lock = FileLock(path.with_name(f"{path.name}.lock"), thread_local=False, fallback_to_soft=False)
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
