@@ -339,8 +339,8 @@ def _units(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
     """The pieces by section; headings without text of their own go with the section that follows."""
     unit: list[_Piece] = []
     for piece in pieces:
-        is_new = bool(unit) and piece.section != unit[-1].section
-        if is_new and any(member.kind is not BlockKind.HEADING for member in unit):
+        has_text = any(member.kind is not BlockKind.HEADING for member in unit)
+        if has_text and (piece.kind is BlockKind.HEADING or piece.section != unit[-1].section):
             yield unit
             unit = []
         unit.append(piece)

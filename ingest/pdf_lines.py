@@ -27,7 +27,11 @@ _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
 _RULED_GAP = 0.2  # the same where a ruled line stands between them
+_SHORTEST_RULE = 4
 _RULES_READ = 4000  # drawings with more shapes than this are no tables
+
+_Rule = tuple[float, float, float]
+"""A drawn line: where it stands, from where, to where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Line:
     size: float
     bold: bool
     page: int
+    band: tuple[float, float] | None
+    """The drawn lines below and above it, where it stands between such: in a ruled table, its row."""
 
     @property
     def text(self) -> str:
@@ -106,13 +112,11 @@ def _metadata(document: PdfDocument) -> dict[str, Scalar]:
 
 
 def _lines(page: PdfPage, number: int) -> list[Line]:
-    import pypdfium2.raw as pdfium
-
     text_page = page.get_textpage()
     try:
-        rules = _vertical_rules(page)
+        upright, level = _rules(page)
         groups = _word_lines(text_page.raw)
-        return [_line(text_page.raw, pdfium, words, rules, number) for words in groups]
+        return [_line(text_page.raw, words, upright, level, number) for words in groups]
     finally:
         text_page.close()
         page.close()
@@ -190,44 +194,60 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int) -> Word:
 
 def _line(
     text_page: ctypes.c_void_p,
-    pdfium: ctypes.CDLL,
     words: Sequence[tuple[int, Word]],
-    rules: Sequence[tuple[float, float, float]],
+    upright: Sequence[_Rule],
+    level: Sequence[_Rule],
     page: int,
 ) -> Line:
     plain = tuple(word for _, word in words)
     return Line(
         words=plain,
-        cells=cells_of(plain, rules=rules),
+        cells=cells_of(plain, rules=upright),
         size=median(word.top - word.bottom for word in plain),
-        bold=all(_is_bold(text_page, pdfium, index) for index in {words[0][0], words[-1][0]}),
+        bold=all(_is_bold(text_page, index) for index in {words[0][0], words[-1][0]}),
         page=page,
+        band=_band(plain, level),
     )
 
 
-def _is_bold(text_page: ctypes.c_void_p, pdfium: ctypes.CDLL, index: int) -> bool:
+def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
+    import pypdfium2.raw as pdfium
+
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
     return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
 
 
-def _vertical_rules(page: PdfPage) -> list[tuple[float, float, float]]:
-    """The upright edges of the page's drawn shapes, as (x, bottom, top): lines and cell borders of tables."""
+def _rules(page: PdfPage) -> tuple[list[_Rule], list[_Rule]]:
+    """The upright and the level edges of the page's drawn shapes: lines and cell borders of tables."""
     import pypdfium2.raw as pdfium
 
-    rules: set[tuple[float, float, float]] = set()
+    upright: set[_Rule] = set()
+    level: set[_Rule] = set()
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _RULES_READ)):
         shape = pdfium.FPDFPage_GetObject(page.raw, index)
-        if pdfium.FPDFPageObj_GetType(shape) == pdfium.FPDF_PAGEOBJ_PATH:
-            pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
-            if top.value - bottom.value > 4:
-                rules.update((round(x, 1), bottom.value, top.value) for x in (left.value, right.value))
-    return sorted(rules)
+        if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
+            continue
+        pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
+        if top.value - bottom.value > _SHORTEST_RULE:
+            upright.update((round(x, 1), bottom.value, top.value) for x in (left.value, right.value))
+        if right.value - left.value > _SHORTEST_RULE:
+            level.update((round(y, 1), left.value, right.value) for y in (bottom.value, top.value))
+    return sorted(upright), sorted(level)
+
+
+def _band(words: Sequence[Word], level: Sequence[_Rule]) -> tuple[float, float] | None:
+    x = (words[0].x0 + words[0].x1) / 2
+    y = (words[0].bottom + words[0].top) / 2
+    heights = [height for height, left, right in level if left <= x <= right]
+    below = max((height for height in heights if height <= y), default=None)
+    above = min((height for height in heights if height > y), default=None)
+    return None if below is None or above is None else (round(below), round(above))
 
 
 def cells_of(
-    words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[tuple[float, float, float]] = ()
+    words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[_Rule] = ()
 ) -> tuple[tuple[Word, ...], ...]:
     """The words of a line as table cells: split at wide gaps, and at narrower ones with a ruled line between."""
     cells: list[list[Word]] = [[words[0]]]
@@ -248,6 +268,6 @@ def is_bullet(word: Word) -> bool:
     return bool(_BULLET.match(word.text))
 
 
-def _ruled(last: Word, word: Word, rules: Sequence[tuple[float, float, float]]) -> bool:
+def _ruled(last: Word, word: Word, rules: Sequence[_Rule]) -> bool:
     middle = (word.top + word.bottom) / 2
     return any(last.x1 - 1 <= x <= word.x0 + 1 and bottom <= middle <= top for x, bottom, top in rules)

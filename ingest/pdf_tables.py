@@ -7,6 +7,7 @@ tightly, and the second lines of cells that were wrapped.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +23,7 @@ _ROWS_OF_MANY_CELLS = 2
 _TIGHT_GAPS = (0.5, 0.35)  # in line heights: between cells that the columns of the other rows tell apart
 _ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
 _WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
+_BORDER = 2  # points by which the borders of neighbouring cells may differ
 _FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?$")
 
 
@@ -79,27 +81,43 @@ def _extended(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[
     page = lines[start].page
     columns = _columns(lines[start:end])
     reach = _ROW_GAP * max([_gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
-    while start > first and lines[start - 1].page == page and _gap(lines[start - 1], lines[start]) <= reach:
-        if len(_cells(lines[start - 1], columns)) < 2:
-            break
-        start -= 1
+    top = start
+    while top > first and lines[top - 1].page == page and _joins_above(lines, top, end, columns, reach):
+        top -= 1
+        if len(_cells(lines[top], columns)) > 1:
+            start = top
     while end < len(lines) and lines[end].page == page and _joins_below(lines, start, end, columns, reach):
         end += 1
     return start, end
 
 
+def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, reach: float) -> bool:
+    """Whether the line above fits; parts of wrapped rows count only if a row with cells stands above them."""
+    line = lines[top - 1]
+    if not _near(line, lines[top:end], reach):
+        return False
+    return len(_cells(line, columns)) > 1 or _column_of(line, columns) >= 0
+
+
 def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns, reach: float) -> bool:
     line = lines[index]
-    if min(_gap(above, line) for above in lines[start:index]) > reach:
+    if not _near(line, lines[start:index], reach):
         return False
     return len(_cells(line, columns)) > 1 or _column_of(line, columns) > 0
 
 
-def _gap(above: Line, below: Line) -> float:
-    """The space between two lines in line heights; 0 for lines beside each other, much for one further up."""
-    if below.bottom > above.top:
-        return float("inf")
-    return max(above.bottom - below.top, 0.0) / max(below.height, 1.0)
+def _near(line: Line, table: Sequence[Line], reach: float) -> bool:
+    """Whether the line is close to one of the table's, or in the ruled row above or below one."""
+    if min(_gap(line, other) for other in table) <= reach:
+        return True
+    edges = [edge for other in table if other.band for edge in other.band]
+    return line.band is not None and any(abs(edge - own) <= _BORDER for edge in edges for own in line.band)
+
+
+def _gap(one: Line, other: Line) -> float:
+    """The space between two lines in line heights; 0 where they stand beside each other."""
+    space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
+    return space / max(one.height, other.height, 1.0)
 
 
 def _column_of(line: Line, columns: Columns) -> int:
@@ -167,14 +185,16 @@ def _nearest(cell: Sequence[Word], columns: Columns) -> int:
 
 
 def _rows(lines: Sequence[Line], rows: Sequence[list[str]]) -> tuple[tuple[str, ...], ...]:
-    """The rows, with the second lines of wrapped cells in the row that they belong to."""
+    """The rows, with the lines of wrapped cells in the row that they belong to."""
     starts = [line for line, row in zip(lines, rows, strict=True) if row[0]]
     pitch = median([_gap(above, below) for above, below in pairwise(starts)] or [0.0])
+    ruled = {band for band, count in Counter(line.band for line in starts).items() if band and count == 1}
     merged: list[list[str]] = []
     members: list[Line] = []
     for line, row in zip(lines, rows, strict=True):
-        wrapped = not row[0] and members and min(_gap(member, line) for member in members) < _WRAPPED_GAP * pitch
-        if wrapped:
+        near = min((_gap(member, line) for member in members), default=pitch)
+        same_band = bool(members) and line.band in ruled and line.band == members[-1].band
+        if same_band or (not row[0] and members and line.band not in ruled and near < _WRAPPED_GAP * pitch):
             merged[-1] = [_unwrapped(above, below) for above, below in zip(merged[-1], row, strict=True)]
             members.append(line)
         else:

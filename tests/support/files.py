@@ -1,0 +1,89 @@
+"""Files of many formats for tests, made on the spot with the libraries that people's programs use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+Rows = Sequence[Sequence[str]]
+
+
+def write_pdf(path: Path, *, title: str = "", footer: str = "", parts: Sequence[object] = ()) -> Path:
+    """A PDF of parts in order: ``("h1" | "h2", text)``, ``("table", rows)``, ``("page",)``, or a paragraph's text."""
+    from fpdf import FPDF
+
+    class Document(FPDF):
+        def footer(self) -> None:
+            self.set_y(-15)
+            self.set_font("Helvetica", size=8)
+            self.cell(0, 10, footer.format(page=self.page_no()), align="C")
+
+    pdf = Document() if footer else FPDF()
+    if title:
+        pdf.set_title(title)
+    pdf.add_page()
+    for part in parts:
+        match part:
+            case ("h1" | "h2" as level, str(text)):
+                pdf.set_font("Helvetica", "B", 20 if level == "h1" else 14)
+                pdf.multi_cell(0, 12, text, new_x="LMARGIN", new_y="NEXT")
+            case ("table", rows):
+                pdf.set_font("Helvetica", size=11)
+                with pdf.table() as table:
+                    for row in rows:
+                        table.row([str(cell) for cell in row])
+            case ("page",):
+                pdf.add_page()
+            case str(text):
+                pdf.set_font("Helvetica", size=11)
+                pdf.multi_cell(0, 6, text, new_x="LMARGIN", new_y="NEXT")
+                pdf.ln(6)
+    pdf.output(str(path))
+    return path
+
+
+def write_docx(path: Path, parts: Sequence[object]) -> Path:
+    """A Word document of parts in order: ``("h1" | "h2", text)``, ``("table", rows)``, or text."""
+    import docx
+
+    document = docx.Document()
+    for part in parts:
+        match part:
+            case ("h1" | "h2" as level, str(text)):
+                document.add_heading(text, level=int(level[1]))
+            case ("table", rows):
+                table = document.add_table(rows=0, cols=len(rows[0]))
+                for row in rows:
+                    for cell, value in zip(table.add_row().cells, row, strict=True):
+                        cell.text = value
+            case str(text):
+                document.add_paragraph(text)
+    document.save(str(path))
+    return path
+
+
+def write_xlsx(path: Path, sheets: dict[str, Rows]) -> Path:
+    """A workbook of these sheets."""
+    import openpyxl
+
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.active)
+    for name, rows in sheets.items():
+        sheet = workbook.create_sheet(name)
+        for row in rows:
+            sheet.append(list(row))
+    workbook.save(path)
+    return path
+
+
+def write_encrypted_pdf(path: Path) -> Path:
+    """A PDF that asks for a password."""
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.set_encryption(owner_password="owner", user_password="user")
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    pdf.cell(0, 10, "secret")
+    pdf.output(str(path))
+    return path
