@@ -108,7 +108,9 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
             seconds = (time.perf_counter() - started) / len(queries)
             values = ir_measures.calc_aggregate(MEASURES, qrels, run)
             figures = "  ".join(f"{measure} {values[measure]:.4f}" for measure in MEASURES)
-            print(f"{data.name:24} {mode:7} {figures}  {len(queries)} queries, {seconds * 1000:.1f} ms each", flush=True)
+            print(
+                f"{data.name:24} {mode:7} {figures}  {len(queries)} queries, {seconds * 1000:.1f} ms each", flush=True
+            )
 
 
 def _write_documents(corpus: Path, folder: Path) -> None:
@@ -140,7 +142,6 @@ def _ingest(
         settings=IngestSettings(),
     )
     return pipeline.ingest([documents])
-
 
 
 def _queries(file: Path) -> dict[str, str]:

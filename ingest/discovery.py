@@ -70,5 +70,9 @@ def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundF
 
 
 def _shown(path: Path) -> str:
-    """The path as text that any database takes: bytes that are no UTF-8 are written as escapes."""
-    return os.fsencode(path.as_posix()).decode("utf-8", errors="backslashreplace")
+    return printable(path.as_posix())
+
+
+def printable(text: str) -> str:
+    """A path, or a message with one, as text that any database takes: bytes that are no UTF-8 become escapes."""
+    return os.fsencode(text).decode("utf-8", errors="backslashreplace")

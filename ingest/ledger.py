@@ -176,7 +176,7 @@ class Ledger:
         Raises DocumentNotFound, AmbiguousDocument (naming the candidates).
         """
         columns = DOCUMENTS.c
-        within = select(DOCUMENTS).where(columns.collection == collection)
+        within = select(DOCUMENTS).where(columns.collection == collection).order_by(columns.name)
         exact = or_(columns.id == reference, columns.path == reference, columns.name == reference)
         found = self._records(within.where(exact)) or self._records(
             within.where(

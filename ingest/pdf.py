@@ -68,9 +68,9 @@ class _Table:
 _Element = _Heading | _Paragraph | _Table
 
 
-def read_pdf(path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the PDF's blocks and pages to the builder; return its title, authors and the like."""
-    pages, metadata = read_lines(path)
+def read_pdf(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the PDF's blocks and pages to the builder; return its title, authors and the like. ``path`` is for errors."""
+    pages, metadata = read_lines(data, path)
     _write(_joined_tables(_elements(_without_running_lines(pages))), into)
     return metadata
 

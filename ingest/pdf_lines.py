@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ingest.errors import CorruptDocument, EncryptedDocument, ParseError, UnreadableFile
+from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -75,24 +75,22 @@ def joined(words: Iterable[Word]) -> str:
     return " ".join(word.text for word in words)
 
 
-def read_lines(path: Path) -> tuple[list[list[Line]], dict[str, Scalar]]:
+def read_lines(data: bytes, path: Path) -> tuple[list[list[Line]], dict[str, Scalar]]:
     """The lines of every page in PDFium's reading order, and the title, authors and the like."""
-    document = _open(path)
+    document = _open(data, path)
     try:
         return [_lines(page, number) for number, page in enumerate(document, start=1)], _metadata(document)
     finally:
         document.close()
 
 
-def _open(path: Path) -> PdfDocument:
+def _open(data: bytes, path: Path) -> PdfDocument:
     import pypdfium2
 
     try:
-        return pypdfium2.PdfDocument(path)
+        return pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise _open_error(path, str(error)) from error
-    except OSError as error:
-        raise UnreadableFile(f"{path} cannot be read ({error}). Check its rights and its disk.") from error
 
 
 def _open_error(path: Path, reason: str) -> ParseError:

@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ingest.chunking import Chunker, Source
-from ingest.discovery import FoundFile, LeftOut, discover
+from ingest.discovery import FoundFile, LeftOut, discover, printable
 from ingest.errors import FileError, FileTooLarge, NothingToIngest, UnreadableFile
 from ingest.ledger import DocumentRecord, DocumentState, Ledger, Stage, document_id
 from ingest.parser import ParsedDocument, Parser
@@ -209,7 +209,7 @@ class IngestPipeline:
         outcome = {
             "state": DocumentState.FAILED,
             "stage": document.stage,
-            "reason": str(error),
+            "reason": printable(str(error)),
             "seconds": document.seconds,
             "updated_at": datetime.now(UTC),
         }

@@ -6,6 +6,7 @@ Owns the choice of reader per format and all use of kreuzberg. PDF, Markdown and
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -139,6 +140,8 @@ def _mime_of_name(path: Path) -> str | None:
         return kreuzberg.detect_mime_type_from_path(path)
     except RuntimeError:
         return None
+    except UnicodeEncodeError:  # it takes no names that are not Unicode
+        return mimetypes.guess_type(f"file{path.suffix}")[0]
 
 
 def _is_text(mime_type: str) -> bool:
@@ -159,7 +162,7 @@ def _family(mime_type: str) -> str:
 def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str) -> dict[str, Scalar]:
     """Add the file's blocks to the builder; return its metadata with its title."""
     if mime_type == PDF:
-        return read_pdf(path, builder)
+        return read_pdf(data, path, builder)
     if mime_type in MARKDOWN:
         return {"title": read_markdown(decode(data, path), builder)}
     if mime_type in SEPARATED:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.files import write_docx, write_encrypted_pdf, write_pdf, write_xlsx
 
 from ingest.errors import (
     CorruptDocument,
@@ -17,6 +16,7 @@ from ingest.errors import (
     UnsupportedFormat,
 )
 from ingest.parser import BlockKind, ParsedDocument, Parser, load_parser, parser_names
+from support.files import write_docx, write_encrypted_pdf, write_pdf, write_xlsx
 
 RESULTS = [("Athlete", "Time"), ("Amos Kirui", "2:03:11"), ("Sofia Brandt", "2:19:40")]
 

@@ -1,0 +1,105 @@
+"""What the ledger keeps of every file, and how a person finds a document in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine
+
+from ingest.building import DocumentBuilder
+from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
+from ingest.ledger import DocumentRecord, DocumentState, Ledger, Stage, document_id
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}"))
+
+
+def record(name: str, collection: str = "papers", **fields: Any) -> DocumentRecord:
+    path = f"/docs/{name}"
+    known = {"state": DocumentState.INDEXED, "stage": Stage.STORING, "version": "a" * 64, "chunks": 3} | fields
+    return DocumentRecord(collection=collection, id=document_id(path), path=path, name=name, **known)
+
+
+def test_a_record_comes_back_as_it_was_written(ledger: Ledger) -> None:
+    written = record(
+        "pumps/a.pdf", seconds={"parsing": 0.5}, warnings=("odd",), metadata={"authors": "A. Author", "year": 2024}
+    )
+    ledger.record(written)
+    assert ledger.get("papers", written.id) == written
+    assert ledger.get("recipes", written.id) is None
+
+
+def test_a_later_record_replaces_the_earlier(ledger: Ledger) -> None:
+    ledger.record(record("a.md"))
+    ledger.record(record("a.md", state=DocumentState.FAILED, stage=Stage.PARSING, reason="damaged"))
+    assert [(r.state, r.reason) for r in ledger.list("papers")] == [(DocumentState.FAILED, "damaged")]
+
+
+def test_the_parsed_text_is_kept_with_its_structure_even_if_a_later_ingest_fails(ledger: Ledger) -> None:
+    builder = DocumentBuilder()
+    builder.page(1)
+    builder.heading("Pumps — Übersicht", 1)
+    builder.table([("a", "b"), ("1", "2")])
+    parsed = builder.build(parser="test", mime_type="application/pdf")
+    ledger.record(record("a.pdf"), parsed)
+    ledger.record(record("a.pdf", state=DocumentState.FAILED))
+    kept = ledger.text("papers", document_id("/docs/a.pdf"))
+    assert (kept.text, kept.blocks, kept.pages) == (parsed.text, parsed.blocks, parsed.pages)
+
+
+def test_a_document_without_text_says_so(ledger: Ledger) -> None:
+    with pytest.raises(DocumentNotFound, match="no parsed text"):
+        ledger.text("papers", "unheard-of")
+
+
+@pytest.mark.parametrize("by", ["id", "id prefix", "path", "name", "file name"])
+def test_a_document_is_found_by(ledger: Ledger, by: str) -> None:
+    ledger.record(record("pumps/a.pdf"))
+    ledger.record(record("pumps/b.pdf"))
+    wanted = record("pumps/b.pdf")
+    reference = {
+        "id": wanted.id,
+        "id prefix": wanted.id[:8],
+        "path": "/docs/pumps/b.pdf",
+        "name": "pumps/b.pdf",
+        "file name": "b.pdf",
+    }[by]
+    assert ledger.find("papers", reference).id == wanted.id
+
+
+def test_an_unknown_and_an_ambiguous_name_are_told_apart(ledger: Ledger) -> None:
+    ledger.record(record("2023/report.pdf"))
+    ledger.record(record("2024/report.pdf"))
+    with pytest.raises(DocumentNotFound, match=r"'summary\.pdf' in collection 'papers'"):
+        ledger.find("papers", "summary.pdf")
+    with pytest.raises(AmbiguousDocument, match=r"2 documents: 2023/report\.pdf .*, 2024/report\.pdf"):
+        ledger.find("papers", "report.pdf")
+
+
+def test_wildcards_in_a_name_mean_themselves(ledger: Ledger) -> None:
+    ledger.record(record("a/100%.md"))
+    with pytest.raises(DocumentNotFound):
+        ledger.find("papers", "%")
+
+
+def test_documents_are_listed_by_name_and_by_state(ledger: Ledger) -> None:
+    for name, state in [("b.md", "failed"), ("a.md", "indexed"), ("c.md", "indexed")]:
+        ledger.record(record(name, state=DocumentState(state)))
+    assert [r.name for r in ledger.list("papers")] == ["a.md", "b.md", "c.md"]
+    assert [r.name for r in ledger.list("papers", DocumentState.FAILED)] == ["b.md"]
+
+
+def test_forgetting_a_collection_leaves_the_others(ledger: Ledger) -> None:
+    ledger.record(record("a.md"))
+    ledger.record(record("a.md", collection="recipes"))
+    ledger.forget("papers")
+    assert (ledger.list("papers"), len(ledger.list("recipes"))) == ([], 1)
+
+
+def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="unable to open database file"):
+        Ledger(create_engine(f"sqlite:///{tmp_path / 'no such folder' / 'candor.sqlite'}"))
