@@ -67,10 +67,10 @@ class Candor:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedding model. Takes seconds to load."""
-        from vectorstore.embedding import SentenceTransformerEmbedder
+        """The embedding model."""
+        from vectorstore.embedding import make_embedder
 
-        return SentenceTransformerEmbedder(self.settings.store.embedding)
+        return make_embedder(self.settings.store.embedding)
 
     def collection_name(self, name: str | None) -> str:
         """The collection that is meant: the one named, or the only one there is. Raises UsageError."""
@@ -110,7 +110,7 @@ class Candor:
             ]
 
         with self.open_collection(name) as collection:
-            yield CollectionLibrary(name, catalogue, lambda: Retriever(collection, self.embedder))
+            yield CollectionLibrary(name, catalogue, Retriever(collection, self.embedder))
 
     @contextmanager
     def open_pipeline(self, name: str) -> Iterator[IngestPipeline]:

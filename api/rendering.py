@@ -30,7 +30,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     _paragraph(console, answer.answer or answer.reasoning)
     for quote in _cited(answer):
         console.print(Text(f"\n[{quote.number}] {_where(quote)}", style="bold"))
-        _paragraph(console, f"“{quote.quote}”")
+        _paragraph(console, f"“{' '.join(quote.quote.split())}”")
     if answer.status.value == "insufficient":
         _list(console, "Looked for", answer.looked_for)
         _list(console, "Found", [answer.found])

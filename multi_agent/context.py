@@ -38,9 +38,10 @@ class Inspection(Value):
 class Strategy(Value):
     """How to recognise, in these passages, what the question needs."""
 
-    description: str
-    examples: tuple[str, ...] = ()
-    strategy: str
+    description: str = Field(description="what is to be found, in a few words")
+    take: str = Field(description="how to recognise it and what to copy out")
+    leave_out: str = Field(description="what looks like it and is not; empty if nothing does")
+    examples: tuple[str, ...] = Field(description="what a fit looks like, with made-up contents; [] if that is plain")
 
 
 class RecordField(Value):
@@ -128,6 +129,7 @@ class ResearchContext(Value):
     understanding: Understanding
     queries: tuple[str, ...] = Field(default=(), description="search queries")
     chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
+    ranking: tuple[str, ...] = Field(default=(), description="ids of the chunks that a search found, best first")
     inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
     strategies: tuple[Strategy, ...] = Field(default=(), description="how to find the answer in the passages")
     record_fields: tuple[RecordField, ...] = Field(default=(), description="columns of the records to extract")
@@ -148,6 +150,7 @@ class ContextUpdate(Value):
 
     queries: tuple[str, ...] = ()
     chunks: tuple[Chunk, ...] = ()
+    ranking: tuple[str, ...] = ()
     inspection: Inspection | None = None
     strategies: tuple[Strategy, ...] = ()
     record_fields: tuple[RecordField, ...] = ()

@@ -7,7 +7,6 @@ machines, and a prompt that changes with them could not be replayed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 
 from multi_agent.llm.fitting import estimate_tokens
 from vectorstore.models import Chunk
@@ -56,11 +55,11 @@ def packs(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[
         yield tuple(pack)
 
 
-def sample(chunks: Sequence[Chunk], most: int) -> tuple[Chunk, ...]:
-    """At most ``most`` chunks that show every document before a second chunk of any, in order."""
-    by_document: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        by_document.setdefault(chunk.document_id, []).append(chunk)
-    rounds = zip_longest(*by_document.values())
-    spread = [chunk for each in rounds for chunk in each if chunk is not None][:most]
-    return tuple(sorted(spread, key=lambda chunk: (chunk.name, chunk.index)))
+def sample(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
+    """At most ``most`` chunks, in order: the best by ``ranking`` (chunk ids), or evenly spread if there is none."""
+    if len(chunks) <= most:
+        return tuple(chunks)
+    if ranking:
+        best = set(ranking[:most])
+        return tuple(chunk for chunk in chunks if chunk.id in best)
+    return tuple(chunks[round(step * (len(chunks) - 1) / max(1, most - 1))] for step in range(most))

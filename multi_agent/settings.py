@@ -14,8 +14,10 @@ class ResearchSettings(BaseModel):
         default=(), description="further Python packages whose modules hold agents; their prompts lie in the folder "
         "`prompts` beside the package")  # fmt: skip
     passages: int = Field(default=24, ge=1, description="passages that a search hands to the agents, over all queries")
-    passages_per_call: int = Field(default=8, ge=1, description="passages that one call of the Extractor reads at most")
-    call_tokens: int = Field(default=3000, ge=200, description="tokens of passages that one call reads at most")
+    passages_per_call: int = Field(
+        default=12, ge=1, description="passages that one call of the Extractor reads at most"
+    )
+    call_tokens: int = Field(default=4000, ge=200, description="tokens of passages that one call reads at most")
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="chunks that a scan reads at most; more is an error")
     catalogue_limit: int = Field(default=60, ge=0, description="documents that the planner is shown by name at most")

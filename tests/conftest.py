@@ -12,7 +12,7 @@ from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
 from api.bootstrap import Candor
 from api.settings import Settings
 from multi_agent.llm.settings import EndpointSettings
-from vectorstore.embedding import Embedder, SentenceTransformerEmbedder
+from vectorstore.embedding import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
 
 
@@ -26,7 +26,7 @@ def _no_network_and_no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
     """The default model."""
-    return SentenceTransformerEmbedder(EmbeddingSettings(precision="float32"))
+    return make_embedder(EmbeddingSettings(precision="float32"))
 
 
 @pytest.fixture

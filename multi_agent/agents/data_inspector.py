@@ -24,7 +24,7 @@ class InspectionResponse(BaseModel):
 
 
 class DataInspector:
-    """Looks at a sample that shows every document found."""
+    """Looks at the best of what a search found, or at passages spread evenly over what a scan read."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="DataInspector",
@@ -32,6 +32,7 @@ class DataInspector:
         "and what is missing.",
         capabilities=("data inspection", "quality assessment"),
         requires=frozenset({"chunks"}),
+        reads=frozenset({"ranking"}),
         writes=frozenset({"inspection"}),
     )
 
@@ -43,7 +44,7 @@ class DataInspector:
         return bool(context.chunks)
 
     async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
-        shown = sample(context.chunks, self._kit.settings.sample_passages)
+        shown = sample(context.chunks, context.ranking, self._kit.settings.sample_passages)
         messages = self._kit.require_prompt().render(
             question=context.question,
             requirements=bullets(context.understanding.requirements),

@@ -14,7 +14,7 @@ from multi_agent.context import ContextUpdate, Evidence, Record, RecordField, Re
 from multi_agent.events import EvidenceRejected
 from multi_agent.quoting import Span, locate
 from multi_agent.reading import bullets, packs, show_passages, whereabouts
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")
 _PYTHON_TYPES: dict[str, type] = {"text": str, "number": float, "date": str, "boolean": bool}
@@ -179,19 +179,24 @@ def _records(found: Iterable[tuple[Item, Span]], chunks: Sequence[Chunk]) -> Ite
     for item, span in found:
         record: BaseModel | None = getattr(item, "record", None)
         if record is not None:
-            yield Record(
-                values=record.model_dump(), chunk_id=chunks[item.passage - 1].id, start=span.start, end=span.end
-            )
+            values = {name: _plain(value) for name, value in record.model_dump().items()}
+            yield Record(values=values, chunk_id=chunks[item.passage - 1].id, start=span.start, end=span.end)
+
+
+def _plain(value: Scalar | None) -> Scalar | None:
+    """A whole number as one: 365 rather than 365.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _show_strategies(strategies: Sequence[Strategy]) -> str:
-    return bullets(
-        [
-            f"{each.description} {each.strategy}"
-            + (f" For example: {'; '.join(each.examples)}" if each.examples else "")
-            for each in strategies
-        ]
-    )
+    return f"\nStrategies:\n{bullets([_show_strategy(each) for each in strategies])}\n" if strategies else ""
+
+
+def _show_strategy(strategy: Strategy) -> str:
+    lines = [f"{strategy.description}: {strategy.take}"]
+    lines += [f"Leave out: {strategy.leave_out}"] if strategy.leave_out else []
+    lines += [f"For example: {'; '.join(strategy.examples)}"] if strategy.examples else []
+    return "\n  ".join(lines)
 
 
 def _show_fields(fields: Sequence[RecordField]) -> str:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit, Task
 from multi_agent.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
-from multi_agent.reading import bullets
+from multi_agent.reading import bullets, sample, show_passages
 
 
 class Patterns(BaseModel):
@@ -24,14 +24,15 @@ class Patterns(BaseModel):
 
 
 class PatternGenerator:
-    """Says how to recognise what the question needs."""
+    """Says how to recognise what the question needs, from the same sample that was inspected."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="PatternGenerator",
         description="Writes extraction strategies for these passages and this question, and names the fields of "
         "records where rows have to be ranked, counted, summed or compared.",
         capabilities=("extraction strategies", "record design"),
-        requires=frozenset({"inspection"}),
+        requires=frozenset({"inspection", "chunks"}),
+        reads=frozenset({"ranking"}),
         writes=frozenset({"strategies", "record_fields"}),
     )
 
@@ -43,12 +44,16 @@ class PatternGenerator:
         return context.inspection is not None
 
     async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+        shown = sample(context.chunks, context.ranking, self._kit.settings.sample_passages)
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             instruction=task.instruction,
             inspection=_show(context.inspection),
+            shown=len(shown),
+            total=len(context.chunks),
+            passages=show_passages(shown),
         )
         response = (await self._kit.llm.complete(messages, Patterns)).value
         names = ", ".join(field.name for field in response.record_fields)

@@ -16,7 +16,7 @@ class Queries(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    queries: list[str] = Field(min_length=1, max_length=8, description="the search queries")
+    queries: list[str] = Field(min_length=3, max_length=6, description="the search queries")
     reasoning: str = Field(description="why these wordings, in one or two sentences")
 
 

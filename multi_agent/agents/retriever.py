@@ -46,7 +46,7 @@ class Retriever:
         "itself, or by scanning everything.",
         capabilities=("search", "scan"),
         reads=frozenset({"queries"}),
-        writes=frozenset({"chunks"}),
+        writes=frozenset({"chunks", "ranking"}),
         inputs=RetrieverInputs,
     )
 
@@ -68,7 +68,8 @@ class Retriever:
         read = f"Read all of {', '.join(inputs.documents) or 'the collection'}"
         how = f"Searched with {len(queries)} queries" if queries else read
         self._reasoning = f"{how}: {len(chunks)} passages of {documents} documents."
-        return ContextUpdate(chunks=tuple(chunks))
+        ranking = tuple(chunk.id for chunk in chunks) if queries else ()
+        return ContextUpdate(chunks=tuple(chunks), ranking=ranking)
 
     def explain_reasoning(self) -> str:
         return self._reasoning

@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, AgentKit, Task
-from multi_agent.context import Claim, ContextUpdate, Evidence, Note, Record, ResearchContext, Synthesis
+from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
 from multi_agent.reading import bullets, show_pages
+from vectorstore.models import Chunk, ChunkKind
 
 
 class SynthesisResponse(BaseModel):
@@ -27,7 +28,7 @@ class SynthesisResponse(BaseModel):
     confidence: float = Field(ge=0, le=1)
     looked_for: list[str] = Field(description="what was searched and read for, one item each")
     found: str = Field(description="what the evidence shows, in one or two sentences")
-    missing: list[str] = Field(description="what would be needed and is not there; [] if nothing")
+    missing: list[str] = Field(description="what would be needed and is not there; [] if the evidence suffices")
 
 
 class Synthesizer:
@@ -38,7 +39,7 @@ class Synthesizer:
         description="Writes the answer as claims on the extracted evidence, in the form the question asks for, and "
         "says whether the evidence suffices and what is missing.",
         capabilities=("writing", "comparison", "judging sufficiency"),
-        reads=frozenset({"queries", "chunks", "evidence", "records", "notes"}),
+        reads=frozenset({"queries", "chunks", "ranking", "evidence", "records", "notes"}),
         writes=frozenset({"synthesis"}),
     )
 
@@ -55,9 +56,8 @@ class Synthesizer:
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             instruction=task.instruction,
-            searched="; ".join((context.question, *context.queries)),
-            read=_show_read(context),
-            evidence=_show_evidence(context.evidence),
+            searched=_show_search(context),
+            evidence=_show_evidence(context),
             records=_show_records(context) + _show_notes(context.notes),
         )
         response: Any = (await self._kit.llm.complete(messages, response_model(len(context.evidence)))).value
@@ -97,34 +97,47 @@ def response_model(evidence: int) -> type[BaseModel]:
     )
 
 
-def _show_evidence(evidence: Sequence[Evidence]) -> str:
-    if not evidence:
+def _show_search(context: ResearchContext) -> str:
+    names = ", ".join(sorted({chunk.name for chunk in context.chunks})) or "no document"
+    if context.ranking or not context.chunks:
+        wordings = "; ".join((context.question, *context.queries))
+        return f"Searched for: {wordings}\nRead: the {len(context.chunks)} passages found, of {names}"
+    return f"Read: all {len(context.chunks)} passages of {names}"
+
+
+def _show_evidence(context: ResearchContext) -> str:
+    if not context.evidence:
         return "There is none: no quote that bears on the question was found in what was read."
-    return "\n".join(_show_one(item) for item in evidence)
+    chunks = {chunk.id: chunk for chunk in context.chunks}
+    return "\n".join(_show_one(item, chunks[item.chunk_id]) for item in context.evidence)
 
 
-def _show_one(item: Evidence) -> str:
-    where = ", ".join(part for part in (item.name, show_pages(item.pages)) if part)
-    return f"[{item.number}] {where}: {item.quote}\n    It shows: {item.why}"
+def _show_one(item: Evidence, chunk: Chunk) -> str:
+    where = ", ".join(part for part in (item.name, " › ".join(chunk.section), show_pages(item.pages)) if part)
+    lines = [f"[{item.number}] {where}: {item.quote}", f"It shows: {item.why}"]
+    if columns := _columns(chunk):
+        lines.insert(1, f"Columns: {columns}")
+    return "\n    ".join(lines)
 
 
-def _show_read(context: ResearchContext) -> str:
-    names = sorted({chunk.name for chunk in context.chunks})
-    return f"{len(context.chunks)} passages of {len(names)} documents" + (f": {', '.join(names)}" if names else "")
+def _columns(chunk: Chunk) -> str:
+    """The first line of the table that the chunk is part of: where a table has headings, they stand there."""
+    if chunk.kind is not ChunkKind.TABLE:
+        return ""
+    return (chunk.header.text if chunk.header else chunk.text).partition("\n")[0]
 
 
 def _show_records(context: ResearchContext) -> str:
     if not context.records:
         return ""
     numbers = {(item.chunk_id, item.start, item.end): item.number for item in context.evidence}
-    lines = [
-        f"[{_number(record, numbers)}] {json.dumps(record.values, ensure_ascii=False)}" for record in context.records
-    ]
-    return "\nRecords read from this evidence:\n" + "\n".join(sorted(set(lines)))
-
-
-def _number(record: Record, numbers: dict[tuple[str, int, int], int]) -> int | str:
-    return numbers.get((record.chunk_id, record.start, record.end), "?")
+    rows = sorted(
+        {
+            (numbers[record.chunk_id, record.start, record.end], json.dumps(record.values, ensure_ascii=False))
+            for record in context.records
+        }
+    )
+    return "\nThe same as records:\n" + "\n".join(f"[{number}] {values}" for number, values in rows) + "\n"
 
 
 def _show_notes(notes: Sequence[Note]) -> str:

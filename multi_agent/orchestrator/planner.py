@@ -58,7 +58,7 @@ class Planner:
 
     def _describe_library(self, catalogue: Sequence[CatalogueEntry]) -> str:
         shown = catalogue[: self._settings.catalogue_limit]
-        lines = [f"- {entry.name}" + (f" ({entry.title})" if entry.title else "") for entry in shown]
+        lines = [_describe_document(entry) for entry in shown]
         if rest := len(catalogue) - len(shown):
             lines.append(f"- and {rest} more documents that are not listed here")
         passages = sum(entry.chunks for entry in catalogue)
@@ -104,6 +104,11 @@ def _read(response: BaseModel) -> tuple[Understanding, Plan]:
     raw = response.model_dump(mode="json")
     understanding = Understanding(intent=raw["intent"], domain=raw["domain"], requirements=tuple(raw["requirements"]))
     return understanding, Plan(goal=raw["goal"], steps=tuple(Step(**step) for step in raw["steps"]))
+
+
+def _describe_document(entry: CatalogueEntry) -> str:
+    title = f" ({entry.title})" if entry.title else ""
+    return f"- {entry.name}{title}: {entry.chunks} passages"
 
 
 def _describe(card: AgentCard) -> str:

@@ -42,7 +42,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Ite
     entries = [CatalogueEntry(name=chunk.name, id=chunk.document_id, chunks=1) for chunk in chunks]
     with EdgeStore(tmp_path_factory.mktemp("collections")).create(spec) as collection:
         collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))
-        yield CollectionLibrary("mixed", lambda: entries, lambda: Retriever(collection, embedder))
+        yield CollectionLibrary("mixed", lambda: entries, Retriever(collection, embedder))
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ async def test_an_agent_reacts_to_what_it_listens_to_if_it_wants_to(
         event.body.wrote for event in events if event.body.type == "step_finished" and event.body.agent == "Witness"
     ]
     [[note]] = [each["notes"] for each in wrote]
-    assert note["text"].startswith("heard: Searched with 3 queries: 3 passages")
+    assert note["text"].startswith("heard: Searched with 4 queries: 3 passages")
     assert answer.status is Status.ANSWERED
 
 

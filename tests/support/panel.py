@@ -93,7 +93,7 @@ def synthesis(claims: list[dict[str, Any]], *, sufficient: bool) -> dict[str, An
     }
 
 
-_QUERIES = {"queries": ["the fact", "what is known"], "reasoning": "Two wordings."}
+_QUERIES = {"queries": ["the fact", "what is known", "what it says"], "reasoning": "Three wordings."}
 _INSPECTION = {
     "format": "prose",
     "structure": "sentences",
@@ -102,7 +102,7 @@ _INSPECTION = {
     "reasoning": "Easy to read.",
 }
 _PATTERNS = {
-    "strategies": [{"description": "Find it.", "examples": [], "strategy": "Read each line."}],
+    "strategies": [{"description": "the fact", "take": "each line", "leave_out": "", "examples": []}],
     "record_fields": [],
     "reasoning": "It is a single fact.",
 }
