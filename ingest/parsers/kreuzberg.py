@@ -21,7 +21,7 @@ from ingest.errors import (
     UnreadableFile,
     UnsupportedFormat,
 )
-from ingest.markdown import read_markdown
+from ingest.markdown import inline_words, read_markdown
 from ingest.parser import ParsedDocument
 from ingest.pdf import read_pdf
 from ingest.text import decode, read_code, read_separated, read_text
@@ -47,6 +47,9 @@ SLIDES = {
 }
 THROUGH_MARKDOWN = WEB | SLIDES
 """Formats whose structure kreuzberg gives in full, or without stray marks, only in its Markdown."""
+
+WITH_MARKED_CELLS = ("wordprocessingml", "opendocument.text")
+"""Parts of the types of formats whose table cells kreuzberg gives with Markdown's emphasis marks."""
 
 WRITTEN_AS_TEXT = {
     "message/rfc822",
@@ -244,6 +247,7 @@ class _Nodes:
 
     def __init__(self, result: ExtractionResult, builder: DocumentBuilder) -> None:
         self._nodes: Sequence[_Node] = result.document["nodes"] if result.document else []
+        self._marked_cells = any(part in result.mime_type for part in WITH_MARKED_CELLS)
         self._builder = builder
 
     def write(self) -> None:
@@ -263,7 +267,7 @@ class _Nodes:
             case "list_item" if node.get("parent") is None:
                 self._builder.list_items([f"- {content['text']}"])
             case "table":
-                self._builder.table(_grid_rows(content["grid"]))
+                self._builder.table(self._rows(content["grid"]))
             case "code":
                 self._builder.code(content["text"])
             case "metadata_block":
@@ -293,9 +297,9 @@ class _Nodes:
                 lines.append("  " * depth + mark + " ".join(content.get("text", "").split()))
         return lines
 
-
-def _grid_rows(grid: Mapping[str, Any]) -> list[list[str]]:
-    rows = [[""] * grid["cols"] for _ in range(grid["rows"])]
-    for cell in grid["cells"]:
-        rows[cell["row"]][cell["col"]] = cell["content"]
-    return rows
+    def _rows(self, grid: Mapping[str, Any]) -> list[list[str]]:
+        rows = [[""] * grid["cols"] for _ in range(grid["rows"])]
+        for cell in grid["cells"]:
+            text = cell["content"]
+            rows[cell["row"]][cell["col"]] = inline_words(text) if self._marked_cells else text
+        return rows

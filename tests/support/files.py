@@ -55,7 +55,7 @@ def write_docx(path: Path, parts: Sequence[object]) -> Path:
                 table = document.add_table(rows=0, cols=len(rows[0]))
                 for row in rows:
                     for cell, value in zip(table.add_row().cells, row, strict=True):
-                        cell.text = value
+                        cell.paragraphs[0].add_run(value).bold = row is rows[0]
             case str(text):
                 document.add_paragraph(text)
     document.save(str(path))
