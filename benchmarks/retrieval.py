@@ -89,7 +89,7 @@ def _home(kept: Path | None) -> Iterator[Path]:
 
 def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, modes: list[SearchMode]) -> None:
     documents = home / "documents"
-    _write_documents(data / "corpus.jsonl", documents)
+    ids = _write_documents(data / "corpus.jsonl", documents)
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
     spec = CollectionSpec(
         name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
@@ -104,7 +104,7 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
         qrels = _qrels(data / "qrels" / "test.tsv")
         for mode in modes:
             started = time.perf_counter()
-            run = list(_run(Retriever(collection, embedder), queries, mode))
+            run = list(_run(Retriever(collection, embedder), queries, mode, ids))
             seconds = (time.perf_counter() - started) / len(queries)
             values = ir_measures.calc_aggregate(MEASURES, qrels, run)
             figures = "  ".join(f"{measure} {values[measure]:.4f}" for measure in MEASURES)
@@ -113,16 +113,18 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
             )
 
 
-def _write_documents(corpus: Path, folder: Path) -> None:
-    """One file per passage, named by its id; ids that make no file name are written as hexadecimal digits."""
+def _write_documents(corpus: Path, folder: Path) -> dict[str, str]:
+    """One file per passage, numbered, since ids need not be file names; returns the id of each file."""
     folder.mkdir(parents=True, exist_ok=True)
-    for line in corpus.open(encoding="utf-8"):
-        passage = json.loads(line)
-        heading = f"# {_escaped(passage['title'])}\n\n" if passage.get("title") else ""
-        file = folder / f"{passage['_id'].encode().hex()}.md"
-        content = heading + _escaped(passage["text"]) + "\n"
-        if not file.exists() or file.read_text(encoding="utf-8") != content:
-            file.write_text(content, encoding="utf-8")
+    ids: dict[str, str] = {}
+    with corpus.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            passage = json.loads(line)
+            name = f"{number:06}.md"
+            ids[name] = passage["_id"]
+            heading = f"# {_escaped(passage['title'])}\n\n" if passage.get("title") else ""
+            (folder / name).write_text(heading + _escaped(passage["text"]) + "\n", encoding="utf-8")
+    return ids
 
 
 def _escaped(text: str) -> str:
@@ -154,13 +156,12 @@ def _qrels(file: Path) -> list[Qrel]:
         return [Qrel(row["query-id"], row["corpus-id"], int(row["score"])) for row in rows]
 
 
-def _run(retriever: Retriever, queries: dict[str, str], mode: SearchMode) -> Iterator[Found]:
+def _run(retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str]) -> Iterator[Found]:
     """The documents of each query in the order of their best chunks."""
     for query_id, text in queries.items():
         hits = retriever.search([text], DEPTH, mode=mode)
-        names = dict.fromkeys(hit.chunk.name for hit in hits)
-        for rank, name in enumerate(names):
-            yield Found(query_id, bytes.fromhex(name.removesuffix(".md")).decode(), -float(rank))
+        for rank, name in enumerate(dict.fromkeys(hit.chunk.name for hit in hits)):
+            yield Found(query_id, ids[name], -float(rank))
 
 
 if __name__ == "__main__":
