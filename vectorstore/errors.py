@@ -1,11 +1,11 @@
 """What can go wrong with the store, by who must act. Foreign errors are translated where their library is imported.
 
-    StoreError
-    ├── CollectionNotFound      the user names another collection, or ingests into this one
-    ├── CollectionMismatch      the user rebuilds, or asks with the collection's own settings
-    ├── CollectionLocked        the user ends the other process, or goes through its server
-    ├── StoreUnavailable        the user starts the server, frees the disk, mends the folder
-    └── EmbeddingModelError     the user names a model that exists, or installs one
+StoreError
+├── CollectionNotFound      the user names another collection, or ingests into this one
+├── CollectionMismatch      the user rebuilds, or asks with the collection's own settings
+├── CollectionLocked        the user ends the other process, or goes through its server
+├── StoreUnavailable        the user starts the server, frees the disk, mends the folder
+└── EmbeddingModelError     the user names a model that exists, or installs one
 """
 
 

@@ -1,9 +1,9 @@
 """The contract of a vector store. Implementations: ``edge.py`` (embedded), ``server.py`` (Qdrant by URL).
 
-    store = EdgeStore(folder)
-    with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=384, chunking="c")) as papers:
-        papers.upsert(chunks, vectors)
-        hits = papers.search(SearchMode.HYBRID, text="heat pump", vector=query_vector, limit=10)
+store = EdgeStore(folder)
+with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=384, chunking="c")) as papers:
+    papers.upsert(chunks, vectors)
+    hits = papers.search(SearchMode.HYBRID, text="heat pump", vector=query_vector, limit=10)
 """
 
 from __future__ import annotations
