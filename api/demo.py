@@ -73,7 +73,7 @@ def _settings(home: Path | None) -> Any:
 def _answer(candor: Candor, question: str, recording: RecordedJournal | None, *, progress: bool) -> Answer:
     llm: LLM | None = ReplayingLLM(recording, recording.entries[0].model) if recording else None
     if progress:
-        print(f"\n▸ {question}", file=sys.stderr)
+        print(f"\n▸ {question}", flush=True)
     answer = run_question(candor, question, COLLECTION, progress=progress, llm=llm)
     if progress:
         from rich.console import Console
