@@ -104,7 +104,7 @@ def ask(
     else:
         from api.rendering import show_answer
 
-        show_answer(_console(), answer)
+        show_answer(_console(), answer, home)
     if answer.status.value in ("failed", "cancelled"):
         raise typer.Exit(1)
 

@@ -80,7 +80,7 @@ def _answer(candor: Candor, question: str, recording: RecordedJournal | None, *,
 
         from api.rendering import show_answer
 
-        show_answer(Console(highlight=False), answer)
+        show_answer(Console(highlight=False), answer, candor.settings.home)
     return answer
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -23,13 +25,13 @@ INDENT = "    "
 HIT_LENGTH = 300
 
 
-def show_answer(console: Console, answer: Answer) -> None:
-    """The answer, its evidence, what was read for it, and where to see more."""
+def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
+    """The answer, its evidence, what was read for it, and where to see more; ``home`` is what ``--home`` named."""
     console.print(Text(f"{answer.status.value.capitalize()}", style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     _paragraph(console, answer.answer or answer.reasoning)
     for quote in _cited(answer):
-        console.print(Text(f"\n[{quote.number}] {_where(quote)}", style="bold"))
+        console.print(Text(f"\n[{quote.number}] {_where(quote)}", style="bold"), soft_wrap=True)
         _paragraph(console, f"“{' '.join(quote.quote.split())}”")
     if answer.status.value == "insufficient":
         _list(console, "Looked for", answer.looked_for)
@@ -37,7 +39,10 @@ def show_answer(console: Console, answer: Answer) -> None:
         _list(console, "Missing", answer.missing)
     if answer.answer:
         _list(console, "Why", [answer.reasoning])
-    console.print(Text(f"\n{_account(answer)}\nAll steps: candor trace {answer.run_id}", style="dim"))
+    where = f" --home {shlex.quote(str(home))}" if home else ""
+    console.print(
+        Text(f"\n{_account(answer)}\nAll steps: candor trace {answer.run_id}{where}", style="dim"), soft_wrap=True
+    )
 
 
 def _cited(answer: Answer) -> list[Quote]:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
 
 from api.bootstrap import Candor
 from api.settings import Settings
 from multi_agent.llm.settings import EndpointSettings
+from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
 from vectorstore.embedding import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sql
-from support.chunks import make_chunk
 
 from api.library import CollectionLibrary
 from multi_agent.library import CatalogueEntry
@@ -18,6 +17,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
 from multi_agent.tracing.trace import Trace
+from support.chunks import make_chunk
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding import Embedder
 from vectorstore.models import CollectionSpec, PageSpan

@@ -7,9 +7,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from support import scripted_endpoint as endpoint
-from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
-from support.scripted_endpoint import Request, ScriptedEndpoint
 
 from multi_agent.answer import Status
 from multi_agent.errors import AgentError
@@ -19,6 +16,9 @@ from multi_agent.llm.replaying import ReplayingLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.tracing.trace import Trace
+from support import scripted_endpoint as endpoint
+from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
+from support.scripted_endpoint import Request, ScriptedEndpoint
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
@@ -235,7 +235,7 @@ async def test_an_empty_question_is_refused(panel: MakePanel, serve: Serve, trac
 async def test_a_cancelled_run_is_stored_and_drops_its_request(panel: MakePanel, trace: Trace) -> None:
     with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
         run = asyncio.create_task(panel(server.settings("openai")).research(QUESTION, run_id="run_cancelled"))
-        while not any(role_of(request) == EXTRACTION for request in server.requests):
+        while not any(role_of(request) == EXTRACTION for request in server.requests):  # noqa: ASYNC110 - in a thread
             await asyncio.sleep(0.01)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
