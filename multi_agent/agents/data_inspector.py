@@ -54,7 +54,7 @@ class DataInspector:
             passages=show_passages(shown),
         )
         response = (await self._kit.llm.complete(messages, InspectionResponse)).value
-        self._reasoning = f"{response.format}. {response.reasoning}"
+        self._reasoning = f"{response.format.rstrip('.')}. {response.reasoning}"
         return ContextUpdate(inspection=Inspection(**response.model_dump(exclude={"reasoning"})))
 
     def explain_reasoning(self) -> str:
