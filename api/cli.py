@@ -281,7 +281,18 @@ def main() -> None:
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
-        _fail(str(error), type(error).__name__, as_json, 1)
+        _fail(_in_words(error), type(error).__name__, as_json, 1)
+
+
+def _in_words(error: Exception) -> str:
+    """The message; the database's own, where SQLAlchemy wraps it in links and statements."""
+    cause = getattr(error, "orig", None)
+    if cause is None:
+        return str(error)
+    return (
+        f"The database cannot be used: {' '.join(str(cause).split())} Check that it runs, or that its disk has room; "
+        "CANDOR_DATABASE_URL names it, without one it is candor.db in the home folder."
+    )
 
 
 def _expected() -> tuple[type[Exception], ...]:

@@ -1,0 +1,68 @@
+"""Candor on Postgres: what it keeps in SQL is kept there, and the home folder holds no database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import Panel
+from support.postgres import find_binaries, running_server
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def database_url() -> Iterator[str]:
+    """A real server."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("Postgres is not installed (Debian: apt-get install postgresql)")
+    with running_server(binaries) as url:
+        yield url
+
+
+def test_documents_runs_and_journal_live_in_postgres(
+    database_url: str,
+    run: Run,
+    folder: Path,
+    tmp_path: Path,
+    serve: Callable[..., EndpointSettings],
+    use_model: Callable[[EndpointSettings], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CANDOR_DATABASE_URL", database_url)
+    use_model(serve(Panel("-25 °C")))
+    assert run("ingest", folder).code == 0
+    assert run("ingest", folder, "--json").json["unchanged"] == 2
+
+    answer = run("ask", "Down to which temperature does the Borea 12 work?", "--json").json
+    assert answer["status"] == "answered"
+    [item] = answer["evidence"]
+    text = run("show", item["document_id"], "--text").out
+    assert text[item["start"] : item["end"]] == item["quote"]
+    assert len(run("trace", answer["run_id"], "--prompts", "--json").json["calls"]) == 6
+    assert [each["run_id"] for each in run("runs", "--json").json] == [answer["run_id"]]
+    assert not (tmp_path / "home" / "candor.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql+psycopg://candor@127.0.0.1:9/postgres", ["127.0.0.1", "9"]),
+        ("no such thing", ["CANDOR_DATABASE_URL"]),
+        ("sybase://x", ["CANDOR_DATABASE_URL"]),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, url: str, words: list[str]
+) -> None:
+    monkeypatch.setenv("CANDOR_DATABASE_URL", url)
+    result = run("runs")
+    assert result.code in (1, 2)
+    for word in words:
+        assert word in result.err
+    assert "Traceback" not in result.err
