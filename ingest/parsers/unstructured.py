@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
-from ingest.parser import ParsedDocument
+from ingest.parser import ParsedDocument, ParserOptions
 
 if TYPE_CHECKING:
     from unstructured.documents.elements import Element
@@ -37,7 +37,7 @@ class DocumentParser:
 
     name = "unstructured"
 
-    def __init__(self) -> None:
+    def __init__(self, _: ParserOptions) -> None:
         if find_spec("unstructured") is None:
             raise UnknownParser(
                 "The parser 'unstructured' is not installed: `pip install 'candor[unstructured]'`, or use 'kreuzberg'."
