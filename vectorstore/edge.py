@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import qdrant_edge as qdrant
 from pydantic import ValidationError
 
@@ -36,6 +37,7 @@ from vectorstore.layout import (
     check_vectors,
     chunk_of,
     conditions,
+    exclusions,
     find_spec,
     hits,
     in_reading_order,
@@ -159,6 +161,14 @@ class EdgeCollection:
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The dense vectors of those of the chunks that are there, by chunk id."""
+        if not ids:
+            return {}
+        with _engine("read", self._path):
+            records = self._shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
+        return {str(record.id): _dense(record.vector) for record in records}
+
     def optimize(self) -> None:
         """Merge segments and build the HNSW index where there are enough vectors for it to pay."""
         _check_space(self._path, self._reserve + _size(self._path))  # segments are rewritten before the old ones go
@@ -233,9 +243,14 @@ class EdgeCollection:
 
 
 def _filter(where: ChunkFilter) -> qdrant.Filter:
-    return qdrant.Filter(
-        must=[qdrant.FieldCondition(key, match=qdrant.MatchAny(accepted)) for key, accepted in conditions(where)]
-    )
+    def matching(wanted: list[tuple[str, list[str]]]) -> list[qdrant.FieldCondition]:
+        return [qdrant.FieldCondition(key, match=qdrant.MatchAny(keywords)) for key, keywords in wanted]
+
+    return qdrant.Filter(must=matching(conditions(where)), must_not=matching(exclusions(where)))
+
+
+def _dense(vector: Any) -> Vectors:
+    return np.asarray(vector[DENSE], dtype=np.float32)
 
 
 def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:

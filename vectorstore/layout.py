@@ -58,6 +58,11 @@ def conditions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
     return wanted
 
 
+def exclusions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
+    """The filter's other half, (field, keywords): a chunk with any of the keywords is left out."""
+    return [(TERMS, [_term(key, value) for value in values]) for key, values in where.without.items() if values]
+
+
 def _term(key: str, value: Scalar) -> str:
     """A metadata entry as one keyword: needs no index per key, no escaping, and keeps "1", 1 and true apart."""
     return json.dumps([key, value], ensure_ascii=False)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from pydantic import SecretStr
 
 from vectorstore.bm25 import Bm25Encoder
@@ -29,6 +30,7 @@ from vectorstore.layout import (
     check_vectors,
     chunk_of,
     conditions,
+    exclusions,
     find_spec,
     hits,
     in_reading_order,
@@ -169,6 +171,14 @@ class ServerCollection:
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The dense vectors of those of the chunks that are there, by chunk id."""
+        if not ids:
+            return {}
+        with _server():
+            records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
+        return {str(record.id): _dense(record.vector) for record in records}
+
     def optimize(self) -> None:
         """Nothing to ask for: a server builds its indexes by itself."""
 
@@ -235,11 +245,14 @@ class ServerCollection:
 def _filter(where: ChunkFilter) -> models.Filter:
     from qdrant_client import models
 
-    return models.Filter(
-        must=[
-            models.FieldCondition(key=key, match=models.MatchAny(any=accepted)) for key, accepted in conditions(where)
-        ]
-    )
+    def matching(wanted: list[tuple[str, list[str]]]) -> list[models.Condition]:
+        return [models.FieldCondition(key=key, match=models.MatchAny(any=keywords)) for key, keywords in wanted]
+
+    return models.Filter(must=matching(conditions(where)), must_not=matching(exclusions(where)))
+
+
+def _dense(vector: Any) -> Vectors:
+    return np.asarray(vector[DENSE], dtype=np.float32)
 
 
 @contextmanager
