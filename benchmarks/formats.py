@@ -39,7 +39,9 @@ WHERE = """The set is a folder with expected.jsonl: lines of "file" with "refere
 and "must_not_include" (strings). The files are those of the test suites of docling-project/docling
 (tests/data, with their groundtruth) and microsoft/markitdown (packages/markitdown/tests/test_files), both MIT."""
 
-_NO_WORDS = re.compile(r"<!--.*?-->|!\[[^\]]*\]\(data:[^)]*\)|<[a-zA-Z/][^>]*>|(?<=\])\([^)\s]*(?:\s\"[^\"]*\")?\)", re.DOTALL)
+_NO_WORDS = re.compile(
+    r"<!--.*?-->|!\[[^\]]*\]\(data:[^)]*\)|<[a-zA-Z/][^>]*>|(?<=\])\([^)\s]*(?:\s\"[^\"]*\")?\)", re.DOTALL
+)
 _WORD = re.compile(r"\w+")
 _MARKS = re.compile(r"[\\*_`#>~]+")
 _TABLE_ROW = re.compile(r"^\s*\|(.*)\|\s*$")

@@ -7,7 +7,7 @@ Owns the choice of reader per format and all use of kreuzberg. PDF, Markdown and
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,12 @@ from ingest.errors import (
     UnsupportedFormat,
 )
 from ingest.markdown import inline_words, read_markdown
-from ingest.parser import ParsedDocument
+from ingest.opendocument import read_opendocument
+from ingest.parser import ParsedDocument, ParserOptions
 from ingest.pdf import read_pdf
+from ingest.presentations import read_presentation
 from ingest.text import decode, read_code, read_separated, read_text
+from ingest.workbooks import read_workbook
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 _Node = Mapping[str, Any]  # kreuzberg's typed dictionaries are not part of what it exports
 
-READERS = 1
+READERS = 2
 """Raised when the readers of this package write other text than before, so that files are read again."""
 
 PDF = "application/pdf"
@@ -41,15 +44,23 @@ SEPARATED = {"text/csv", "text/tab-separated-values"}
 WEB = {"text/html", "application/xhtml+xml"}
 CODE = {"text/x-source-code", "application/json", "application/x-ndjson", "application/x-yaml", "application/toml"}
 PLAIN = {"text/plain", "text/vtt", "application/x-subrip"}
-SLIDES = {
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
-}
-THROUGH_MARKDOWN = WEB | SLIDES
+THROUGH_MARKDOWN = WEB
 """Formats whose structure kreuzberg gives in full, or without stray marks, only in its Markdown."""
 
-WITH_MARKED_CELLS = ("wordprocessingml", "opendocument.text")
+WITH_MARKED_CELLS = ("wordprocessingml",)
 """Parts of the types of formats whose table cells kreuzberg gives with Markdown's emphasis marks."""
+
+Reader = Callable[[bytes, Path, DocumentBuilder], dict[str, Scalar]]
+READ_HERE: dict[str, Reader] = {
+    PDF: read_pdf,
+    "presentationml": read_presentation,
+    "spreadsheetml": read_workbook,
+    "ms-excel": read_workbook,
+    "opendocument.spreadsheet": read_workbook,
+    "opendocument.text": read_opendocument,
+    "opendocument.presentation": read_opendocument,
+}
+"""The readers of this package, by a part of the types that they read better than kreuzberg (benchmarks/formats.py)."""
 
 WRITTEN_AS_TEXT = {
     "message/rfc822",
@@ -72,7 +83,8 @@ class DocumentParser:
 
     name = "kreuzberg"
 
-    def __init__(self) -> None:
+    def __init__(self, options: ParserOptions) -> None:
+        self._options = options
         self.version = f"kreuzberg {version('kreuzberg')}/{READERS}"
 
     def parse(self, path: Path) -> ParsedDocument:
@@ -164,8 +176,9 @@ def _family(mime_type: str) -> str:
 
 def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str) -> dict[str, Scalar]:
     """Add the file's blocks to the builder; return its metadata with its title."""
-    if mime_type == PDF:
-        return read_pdf(data, path, builder)
+    reader = next((reader for part, reader in READ_HERE.items() if part in mime_type), None)
+    if reader is not None:
+        return reader(data, path, builder)
     if mime_type in MARKDOWN:
         return {"title": read_markdown(decode(data, path), builder)}
     if mime_type in SEPARATED:
