@@ -32,6 +32,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 
+from ingest import language_model
 from ingest.errors import FileError
 from ingest.parser import load_parser
 
@@ -141,6 +142,7 @@ def _kreuzberg(path: Path) -> str:
 def _unstructured(path: Path) -> str:
     from unstructured.partition.auto import partition
 
+    language_model.provide()  # or it would download one
     return "\n\n".join(str(element) for element in partition(filename=str(path)))
 
 
