@@ -10,6 +10,7 @@ IngestError
 ├── LedgerUnavailable       the user frees the disk, mends or starts the database
 └── FileError               one file; the rest of the ingest goes on
     ├── UnreadableFile      the user mends the rights, or the disk
+    ├── FileChanging        the user ingests again when the writing has ended
     ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
@@ -62,6 +63,10 @@ class FileError(IngestError):
 
 class UnreadableFile(FileError):
     """The operating system does not let us read the file."""
+
+
+class FileChanging(FileError):
+    """Somebody writes to the file: it was another one after it was read than before, every time."""
 
 
 class FileTooLarge(FileError):

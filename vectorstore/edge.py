@@ -243,7 +243,7 @@ class EdgeCollection:
 
 
 def _filter(where: ChunkFilter) -> qdrant.Filter:
-    def matching(wanted: list[tuple[str, list[str]]]) -> list[qdrant.FieldCondition]:
+    def matching(wanted: list[tuple[str, list[str]]]) -> list[Any]:
         return [qdrant.FieldCondition(key, match=qdrant.MatchAny(keywords)) for key, keywords in wanted]
 
     return qdrant.Filter(must=matching(conditions(where)), must_not=matching(exclusions(where)))
