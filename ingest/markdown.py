@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ingest.building import DocumentBuilder
+from ingest.markup import read_html_fragment
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -62,7 +63,7 @@ def _add(node: SyntaxTreeNode, into: DocumentBuilder) -> None:
         case "fence" | "code_block":
             into.code(node.content)
         case "html_block":
-            into.prose(_without_tags(node.content))
+            read_html_fragment(node.content, into)
         case _:
             _add_children(node.children, into)
 
