@@ -73,6 +73,8 @@ class IsolatedParser:
     def parse(self, path: Path) -> ParsedDocument:
         """Parse the file in a worker process; waits until one is free.
 
+        The time limit starts again whenever the parser says that it gets on (``still_working``).
+
         Raises what the parser raises; ParserTimeout, ParserCrashed and ParserOutOfMemory for what it cannot survive;
         ParserUnavailable, no fault of the file, if workers do not start or this parser was closed meanwhile.
         """
@@ -171,7 +173,7 @@ class _Worker:
         try:
             self._connection.send((self._parser_name, options))
             if self._connection.poll(_START_SECONDS):
-                self._connection.recv_bytes()
+                self._connection.recv()
                 self.started = True
                 return
             reason = f"not ready after {_START_SECONDS:.0f} s"
@@ -185,14 +187,16 @@ class _Worker:
         self._stderr.truncate()
         try:
             self._connection.send(path)
-            self._wait(path, timeout_s, memory_mb)
-            outcome: ParsedDocument | FileError = self._connection.recv()
+            while True:
+                self._wait(path, timeout_s, memory_mb)
+                outcome: ParsedDocument | FileError | str = self._connection.recv()
+                if not isinstance(outcome, str):  # no word that the parser gets on
+                    return outcome
         except (EOFError, OSError):
             raise ParserCrashed(
                 f"{path} crashed the parser {self._parser_name} ({self._end()}). "
                 "Save the file anew, or choose another parser."
             ) from None
-        return outcome
 
     def _wait(self, path: Path, timeout_s: float, memory_mb: int) -> None:
         deadline = time.monotonic() + timeout_s

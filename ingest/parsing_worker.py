@@ -18,8 +18,9 @@ from pathlib import Path
 
 from ingest.errors import FileError, ParserCrashed, ParserOutOfMemory
 from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.progress import listener
 
-READY = b"ready"
+READY, STILL_WORKING = "ready", "still working"
 
 
 def main(channel: int, lifeline: int) -> None:
@@ -29,7 +30,8 @@ def main(channel: int, lifeline: int) -> None:
     with Connection(channel) as connection:
         name, options = connection.recv()
         parser = load_parser(name, options)
-        connection.send_bytes(READY)
+        listener.set(lambda: connection.send(STILL_WORKING))
+        connection.send(READY)
         while True:
             try:
                 path = connection.recv()

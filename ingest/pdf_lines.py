@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,9 @@ _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cell
 _RULED_GAP = 0.2  # the same where a ruled line stands between them
 _SHORTEST_RULE = 4
 _RULES_READ = 4000  # drawings with more shapes than this are no tables
+
+_DPI = 300  # of page images for text recognition
+_MOST_PIXELS = 40_000_000
 
 _Rule = tuple[float, float, float]
 """A drawn line: where it stands, from where, to where."""
@@ -70,16 +73,20 @@ class Line:
         return self.top - self.bottom
 
 
+Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
+"""Text recognition: from a page's number, whether it has text, a resolution, and its image in that, its lines."""
+
+
 def joined(words: Iterable[Word]) -> str:
     """The words of a line as text."""
     return " ".join(word.text for word in words)
 
 
-def read_lines(data: bytes, path: Path) -> tuple[list[list[Line]], dict[str, Scalar]]:
+def read_lines(data: bytes, path: Path, recognise: Recognise) -> tuple[list[list[Line]], dict[str, Scalar]]:
     """The lines of every page in PDFium's reading order, and the title, authors and the like."""
     document = _open(data, path)
     try:
-        return [_lines(page, number) for number, page in enumerate(document, start=1)], _metadata(document)
+        return [_lines(page, number, recognise) for number, page in enumerate(document, start=1)], _metadata(document)
     finally:
         document.close()
 
@@ -109,7 +116,41 @@ def _metadata(document: PdfDocument) -> dict[str, Scalar]:
     }
 
 
-def _lines(page: PdfPage, number: int) -> list[Line]:
+def _lines(page: PdfPage, number: int, recognise: Recognise) -> list[Line]:
+    try:
+        lines = _written_lines(page, number)
+        if not _is_drawn_on(page):
+            return lines
+        dpi = _resolution(page)
+        return recognise(number, bool(lines), dpi, lambda: _image(page, dpi)) or lines
+    finally:
+        page.close()
+
+
+def _is_drawn_on(page: PdfPage) -> bool:
+    import pypdfium2.raw as pdfium
+
+    return bool(pdfium.FPDFPage_CountObjects(page.raw))
+
+
+def _resolution(page: PdfPage) -> int:
+    """Dots per inch for text recognition: fewer for posters."""
+    square_inches = page.get_width() * page.get_height() / 72**2
+    return max(1, min(_DPI, int((_MOST_PIXELS / max(square_inches, 1)) ** 0.5)))
+
+
+def _image(page: PdfPage, dpi: int) -> bytes:
+    """The page as a grey image, in the portable format that needs no encoder."""
+    bitmap = page.render(scale=dpi / 72, grayscale=True)
+    try:
+        pixels = bytes(bitmap.buffer)
+        rows = (pixels[start : start + bitmap.width] for start in range(0, len(pixels), bitmap.stride))
+        return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows)
+    finally:
+        bitmap.close()
+
+
+def _written_lines(page: PdfPage, number: int) -> list[Line]:
     text_page = page.get_textpage()
     try:
         upright, level = _rules(page)
@@ -117,7 +158,6 @@ def _lines(page: PdfPage, number: int) -> list[Line]:
         return [_line(text_page.raw, words, upright, level, number) for words in groups]
     finally:
         text_page.close()
-        page.close()
 
 
 def _word_lines(text_page: ctypes.c_void_p) -> Iterator[list[tuple[int, Word]]]:

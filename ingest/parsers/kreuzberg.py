@@ -22,9 +22,11 @@ from ingest.errors import (
     UnsupportedFormat,
 )
 from ingest.markdown import inline_words, read_markdown
+from ingest.markup import read_html, read_xml
+from ingest.ocr import ScanReader
 from ingest.opendocument import read_opendocument
 from ingest.parser import ParsedDocument, ParserOptions
-from ingest.pdf import read_pdf
+from ingest.pdf import read_image, read_pdf
 from ingest.presentations import read_presentation
 from ingest.text import decode, read_code, read_separated, read_text
 from ingest.workbooks import read_workbook
@@ -35,32 +37,32 @@ if TYPE_CHECKING:
 
 _Node = Mapping[str, Any]  # kreuzberg's typed dictionaries are not part of what it exports
 
-READERS = 2
+READERS = 3
 """Raised when the readers of this package write other text than before, so that files are read again."""
 
 PDF = "application/pdf"
 MARKDOWN = {"text/markdown", "text/mdx", "text/x-djot"}
 SEPARATED = {"text/csv", "text/tab-separated-values"}
-WEB = {"text/html", "application/xhtml+xml"}
 CODE = {"text/x-source-code", "application/json", "application/x-ndjson", "application/x-yaml", "application/toml"}
 PLAIN = {"text/plain", "text/vtt", "application/x-subrip"}
-THROUGH_MARKDOWN = WEB
-"""Formats whose structure kreuzberg gives in full, or without stray marks, only in its Markdown."""
-
 WITH_MARKED_CELLS = ("wordprocessingml",)
 """Parts of the types of formats whose table cells kreuzberg gives with Markdown's emphasis marks."""
 
 Reader = Callable[[bytes, Path, DocumentBuilder], dict[str, Scalar]]
 READ_HERE: dict[str, Reader] = {
-    PDF: read_pdf,
     "presentationml": read_presentation,
     "spreadsheetml": read_workbook,
     "ms-excel": read_workbook,
     "opendocument.spreadsheet": read_workbook,
     "opendocument.text": read_opendocument,
     "opendocument.presentation": read_opendocument,
+    "text/html": read_html,
+    "application/xhtml+xml": read_html,
+    "application/xml": read_xml,
+    "text/xml": read_xml,
 }
-"""The readers of this package, by a part of the types that they read better than kreuzberg (benchmarks/formats.py)."""
+"""The readers of this package, by the types, or the vendor's parts of them, that they read better than kreuzberg
+(benchmarks/formats.py)."""
 
 WRITTEN_AS_TEXT = {
     "message/rfc822",
@@ -92,16 +94,22 @@ class DocumentParser:
         data = _read(path)
         mime_type, warnings = _mime_type(path, data)
         builder = DocumentBuilder()
-        metadata = _read_into(builder, path, data, mime_type)
+        scans = ScanReader(self._options, path)
+        try:
+            metadata = _read_into(builder, path, data, mime_type, scans)
+        except RecursionError as error:
+            raise CorruptDocument(f"{path} is nested too deeply to be read. Export or download it again.") from error
+        if scans.how:
+            metadata["recognised"] = scans.how
         document = builder.build(
             parser=self.version,
             mime_type=mime_type,
             title=str(metadata.pop("title", "")),
             metadata=metadata,
-            warnings=warnings,
+            warnings=(*warnings, *scans.warnings),
         )
         if not document.text:
-            raise _no_text(path, mime_type)
+            raise _no_text(path, mime_type, scans)
         return document
 
 
@@ -115,11 +123,9 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _no_text(path: Path, mime_type: str) -> EmptyDocument:
-    if mime_type == PDF or mime_type.startswith("image/"):
-        return EmptyDocument(
-            f"{path} holds images only, no text. Run text recognition (OCR) on it and ingest the result."
-        )
+def _no_text(path: Path, mime_type: str, scans: ScanReader) -> EmptyDocument:
+    if mime_type == PDF or _is_image(mime_type):
+        return EmptyDocument(f"{path} holds no text. {scans.nothing_read}")
     return EmptyDocument(f"{path} holds no text.")
 
 
@@ -163,6 +169,14 @@ def _is_text(mime_type: str) -> bool:
     return mime_type.startswith("text/") or mime_type.endswith(("+xml", "+json")) or mime_type in CODE | WRITTEN_AS_TEXT
 
 
+def _is_of(mime_type: str, part: str) -> bool:
+    return mime_type == part if "/" in part else part in mime_type
+
+
+def _is_image(mime_type: str) -> bool:
+    return mime_type.startswith("image/") and not _is_text(mime_type)
+
+
 def _family(mime_type: str) -> str:
     """The vendor's part of the type: variants such as .docx and .dotx, which the content shows alike, share it."""
     for family in ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word"):
@@ -174,9 +188,16 @@ def _family(mime_type: str) -> str:
 # Reading
 
 
-def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str) -> dict[str, Scalar]:
+def _read_into(
+    builder: DocumentBuilder, path: Path, data: bytes, mime_type: str, scans: ScanReader
+) -> dict[str, Scalar]:
     """Add the file's blocks to the builder; return its metadata with its title."""
-    reader = next((reader for part, reader in READ_HERE.items() if part in mime_type), None)
+    if mime_type == PDF:
+        return read_pdf(data, path, builder, scans)
+    if _is_image(mime_type):
+        read_image(data, builder, scans)
+        return {}
+    reader = next((reader for part, reader in READ_HERE.items() if _is_of(mime_type, part)), None)
     if reader is not None:
         return reader(data, path, builder)
     if mime_type in MARKDOWN:
@@ -191,10 +212,7 @@ def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str
         read_text(decode(data, path), builder)
         return {}
     result = _extract(path, data, mime_type)
-    if mime_type in THROUGH_MARKDOWN:
-        read_markdown(_without_front_matter(result.content), builder)
-    else:
-        _Nodes(result, builder).write()
+    _Nodes(result, builder).write()
     return _metadata(result.metadata)
 
 
@@ -208,7 +226,7 @@ def _extract(path: Path, data: bytes, mime_type: str) -> ExtractionResult:
         enable_quality_processing=False,
         include_document_structure=True,
         disable_ocr=True,  # type: ignore[call-arg]  # missing in its stubs only
-        output_format="markdown" if mime_type in THROUGH_MARKDOWN else "plain",
+        output_format="plain",
         tree_sitter=kreuzberg.TreeSitterConfig(enabled=False),
     )
     try:
@@ -229,17 +247,6 @@ def _extraction_error(path: Path, mime_type: str, reason: str) -> ParseError:
     if "password" in reason.lower() or "encrypt" in reason.lower():
         return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
     return CorruptDocument(f"{path} cannot be read as {mime_type}: {reason.strip()} Export or download it again.")
-
-
-def _without_front_matter(markdown: str) -> str:
-    """kreuzberg puts the metadata of a page before its Markdown; it is returned as metadata anyhow."""
-    if not markdown.startswith("---\n"):
-        return markdown
-    head, mark, rest = markdown[4:].partition("\n---\n")
-    if mark and ": " in head:
-        return rest
-    _, _, rest = markdown[4:].partition("\n## title: ")
-    return rest.partition("\n")[2]
 
 
 def _metadata(found: Mapping[str, Any]) -> dict[str, Scalar]:

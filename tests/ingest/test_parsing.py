@@ -191,11 +191,6 @@ def test_a_file_without_content_is_empty(parser: Parser, tmp_path: Path, content
         parser.parse(write(tmp_path / "nothing.txt", content))
 
 
-def test_a_scan_says_that_it_needs_text_recognition(parser: Parser, tmp_path: Path) -> None:
-    with pytest.raises(EmptyDocument, match="OCR"):
-        parser.parse(write_pdf(tmp_path / "scan.pdf"))
-
-
 def test_an_encrypted_pdf_says_so(parser: Parser, tmp_path: Path) -> None:
     with pytest.raises(EncryptedDocument, match="password"):
         parser.parse(write_encrypted_pdf(tmp_path / "secret.pdf"))
