@@ -205,17 +205,31 @@ class _Chunking:
     def _divided(self, piece: _Piece, room: int) -> Iterator[_Piece]:
         """Parts of at most ``room`` tokens: lines of lists and code, sentences of everything else."""
         ends = _LINE_STARTS if piece.kind in (BlockKind.LIST, BlockKind.CODE) else _SENTENCE_ENDS
-        splitter = _sentence_splitter(self._count, room, self._overlap, ends)
-        text = self._text[piece.start : piece.end]
-        previous, searched = 0, 0
+        overlap = min(self._overlap, room // 2)
+        splitter = _sentence_splitter(self._count, room - overlap, ends)
         spans: list[tuple[int, int]] = []
-        for part in splitter.split_text(text):
-            start = text.index(part, searched if self._overlap else previous)
-            spans.append((piece.start + start, piece.start + start + len(part)))
-            previous, searched = start + len(part), start + 1
+        position = piece.start
+        for part in splitter.split_text(self._text[piece.start : piece.end]):
+            start = self._text.index(part, position)
+            position = start + len(part)
+            spans.append((start, position))
+        spans = list(self._overlapping(spans, overlap, ends))
         counts = self._count([self._text[start:end] for start, end in spans])
         for (start, end), tokens in zip(spans, counts, strict=True):
             yield replace(piece, start=start, end=end, tokens=tokens)
+
+    def _overlapping(
+        self, spans: Sequence[tuple[int, int]], overlap: int, ends: re.Pattern[str]
+    ) -> Iterator[tuple[int, int]]:
+        """The spans, each but the first begun with whole sentences of the one before, of ``overlap`` tokens at most.
+
+        llama-index overlaps by itself, but gives texts, and a text that repeats cannot be located for certain.
+        """
+        yield from spans[:1]
+        for (earlier, _), (start, end) in pairwise(spans):
+            begins = [begin for begin, _ in _spans(self._text, earlier, start, ends)] if overlap else []
+            repeated = [begin for begin in begins[1:] if self._count([self._text[begin:start]])[0] <= overlap]
+            yield min(repeated, default=start), end
 
     # Packing
 
@@ -322,13 +336,13 @@ def _spans(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[t
     return spans
 
 
-def _sentence_splitter(count_tokens: TokenCounter, room: int, overlap: int, ends: re.Pattern[str]) -> SentenceSplitter:
+def _sentence_splitter(count_tokens: TokenCounter, room: int, ends: re.Pattern[str]) -> SentenceSplitter:
     """llama-index's splitter with our tokenizer and sentence ends: its own would look for data on the network."""
     from llama_index.core.node_parser import SentenceSplitter
 
     return SentenceSplitter(
         chunk_size=room,
-        chunk_overlap=min(overlap, room // 2),
+        chunk_overlap=0,
         paragraph_separator="\n\n",
         tokenizer=lambda text: range(count_tokens([text])[0]),
         chunking_tokenizer_fn=lambda text: [part for part in ends.split(text) if part],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.building import DocumentBuilder
@@ -75,6 +75,11 @@ def build(parts: list[tuple[object, ...]]) -> ParsedDocument:
     return builder.build(parser="test", mime_type="text/plain")
 
 
+@example(
+    parts=[("heading", "0", 1), ("list", ["0", "0", "0 0", "0: 00000000 0 0:0:0::0 0:0 0:0 0:0A02:0:", "0: 00000000"])],
+    budget=60,
+    overlap=8,
+)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=parts, budget=st.sampled_from([32, 60, 254]), overlap=st.sampled_from([0, 0, 8]))
 def test_spans_are_exact_complete_and_within_the_budget(

@@ -248,7 +248,7 @@ async def test_a_cancelled_run_is_stored_and_drops_its_request(panel: MakePanel,
 
 async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel, serve: Serve) -> None:
     settings = serve(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())}))
-    answer = await panel(settings, step_timeout_s=0.3).research(QUESTION)
+    answer = await panel(settings, step_timeout_s=3).research(QUESTION)
     assert answer.status is Status.FAILED
     assert "'extract' (Extractor)" in answer.reasoning
     assert "step_timeout_s" in answer.reasoning
