@@ -21,6 +21,16 @@ def find_document(candor: Candor, reference: str, collection: str | None) -> Doc
     return candor.ledger.find(_existing(candor, collection), reference)
 
 
+def remove_document(candor: Candor, reference: str, collection: str | None) -> DocumentRecord:
+    """Take a document out of its collection; gives what it was. Raises UsageError, IngestError, StoreError."""
+    from ingest.editions import remove_document as remove
+
+    found = find_document(candor, reference, collection)
+    with candor.store.open(found.collection) as opened:
+        remove(opened, candor.ledger, found, "removed by hand")
+    return found
+
+
 def _existing(candor: Candor, collection: str | None) -> str:
     name = candor.collection_name(collection)
     known = [spec.name for spec in candor.store.list()]

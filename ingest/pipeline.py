@@ -32,7 +32,7 @@ from ingest.ledger import (
     document_id,
     edition_of,
 )
-from ingest.parser import ParsedDocument, Parser
+from ingest.parser import OcrMode, ParsedDocument, Parser
 from ingest.planning import Making, Plan, PlannedFile, Verdict, is_gone, make_plan
 from ingest.reading import Reading, read
 from ingest.settings import IngestSettings
@@ -189,7 +189,7 @@ class IngestPipeline:
         self._ledger = ledger
         self._settings = settings
         self._threads = parse_threads
-        self._making = making(parser, chunker)
+        self._making = making(parser, chunker, settings)
         self._writer = ChunkWriter(embedder, collection, ledger)
 
     def ingest(
@@ -471,11 +471,10 @@ class IngestPipeline:
     def _clean_up(self, run: _Run) -> None:
         """Remove what is gone from disk, and what an ingest that was killed has left in the store."""
         with run.timed(Stage.STORING):
-            for identity in run.plan.gone:
-                known = run.known[identity]
-                if identity not in run.removed:
+            for known in run.plan.gone:
+                if known.id not in run.removed:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
-                    run.removed[identity] = known.name
+                    run.removed[known.id] = known.name
             sweep(self._collection, self._ledger)
             if run.chunks >= _OPTIMIZE_FROM:
                 self._collection.optimize()
@@ -501,9 +500,10 @@ class IngestPipeline:
         )
 
 
-def making(parser: Parser, chunker: Chunker) -> Making:
+def making(parser: Parser, chunker: Chunker, settings: IngestSettings) -> Making:
     """What chunks are made with; files that were indexed with something else are read again."""
-    return Making(parser=parser.version, chunking=chunker.fingerprint)
+    ocr = "" if settings.ocr is OcrMode.AUTO else f", ocr {settings.ocr.value}"
+    return Making(parser=parser.version + ocr, chunking=chunker.fingerprint)
 
 
 def plan_ingest(

@@ -59,7 +59,7 @@ class Plan(Value):
     collection: str
     files: tuple[PlannedFile, ...]
     left_out: tuple[LeftOut, ...] = ()
-    gone: tuple[str, ...] = Field(default=(), description="ids of documents that are gone from disk, to be removed")
+    gone: tuple[Known, ...] = Field(default=(), description="documents that are gone from disk, to be removed")
     notices: tuple[str, ...] = Field(default=(), description="what a person should know before it starts")
 
     def count(self, *verdicts: Verdict) -> int:
@@ -86,7 +86,7 @@ def make_plan(
         collection=collection,
         files=files,
         left_out=tuple(entry for entry in found if isinstance(entry, LeftOut)),
-        gone=tuple(entry.id for entry in known.values() if _is_gone_below(entry, sync)),
+        gone=tuple(entry for entry in known.values() if _is_gone_below(entry, sync)),
         notices=tuple(_notices(files, known, making)),
     )
 
