@@ -36,15 +36,6 @@ def read_markdown(source: str, into: DocumentBuilder) -> str:
     return title[1].strip("\"'") if title else ""
 
 
-def inline_words(source: str) -> str:
-    """The words of a text with emphasis marks and links that is otherwise no Markdown: nothing else is interpreted."""
-    from markdown_it import MarkdownIt
-    from markdown_it.tree import SyntaxTreeNode
-
-    parser = MarkdownIt("zero").enable(["emphasis", "strikethrough", "backticks", "link", "balance_pairs"])
-    return _inline(SyntaxTreeNode(parser.parseInline(source)))
-
-
 def _add_children(nodes: Sequence[SyntaxTreeNode], into: DocumentBuilder) -> None:
     for node in nodes:
         _add(node, into)

@@ -172,9 +172,11 @@ def local_name(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def relation_id(element: ElementTree.Element, name: str = "id") -> str:
-    """The id of a relation that an element names in an attribute such as ``r:id``; empty if it names none."""
-    return next((value for key, value in element.attrib.items() if key[0] == "{" and key.endswith("}" + name)), "")
+def attribute(element: ElementTree.Element | None, name: str, default: str = "") -> str:
+    """An attribute that belongs to a namespace, such as ``w:val`` or ``r:id``, by its name alone."""
+    if element is None:
+        return default
+    return next((value for key, value in element.attrib.items() if key[0] == "{" and key.endswith("}" + name)), default)
 
 
 def comment_line(author: str, when: str, text: str) -> str:

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EncryptedDocument
-from ingest.ooxml import comment_line, local_name
+from ingest.ooxml import attribute, comment_line, local_name
 from ingest.tables import Cell, spread
 from vectorstore.models import Scalar
 
@@ -81,12 +81,8 @@ def _properties(archive: zipfile.ZipFile, path: Path) -> dict[str, Scalar]:
     return found
 
 
-def _attribute(element: Element, name: str) -> str:
-    return next((value for key, value in element.attrib.items() if key.endswith("}" + name)), "")
-
-
 def _count(element: Element, name: str) -> int:
-    value = _attribute(element, name)
+    value = attribute(element, name)
     return int(value) if value.isdigit() else 1
 
 
@@ -135,7 +131,7 @@ class _Body:
                 pass
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        if _attribute(paragraph, "style-name") in self._titles:
+        if attribute(paragraph, "style-name") in self._titles:
             self._into.heading(_words(paragraph), level=1)
         else:
             self._into.prose(_words(paragraph))
@@ -161,8 +157,8 @@ class _Body:
     def _write_slide(self, page: Element) -> None:
         """A slide: its title, then its frames; its notes last."""
         frames = [child for child in page if local_name(child) not in ("notes", *_LEFT_OUT)]
-        for frame in sorted(frames, key=lambda frame: _attribute(frame, "class") != "title"):
-            if _attribute(frame, "class") == "title":
+        for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
+            if attribute(frame, "class") == "title":
                 self._into.heading(" ".join(_words(line) for line in frame.iterfind(".//{*}p")), level=1)
             else:
                 self._write(frame)
@@ -171,7 +167,7 @@ class _Body:
         self._into.prose(f"Notes: {text}" if text else "")
 
     def _list_lines(self, element: Element, depth: int = 0, numbered: bool = False) -> Iterator[str]:
-        numbered = _attribute(element, "style-name") in self._numbered or (numbered and depth > 0)
+        numbered = attribute(element, "style-name") in self._numbered or (numbered and depth > 0)
         number = _count(element, "start-value")
         for item in element:
             lines = 0
@@ -215,14 +211,14 @@ class _Body:
 
     def _write_object(self, element: Element) -> None:
         """A chart, by the table of its data; other embedded objects say nothing here."""
-        name = posixpath.join(posixpath.normpath(_attribute(element, "href")), "content.xml")
+        name = posixpath.join(posixpath.normpath(attribute(element, "href")), "content.xml")
         if name not in self._archive.namelist():
             return
         chart = _xml(self._archive, name, self._path).find(".//{*}chart/{*}chart")
         if chart is None:
             return
         title = chart.find("{*}title")
-        kind = f"{_attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"
+        kind = f"{attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"
         self._into.prose(kind if title is None else f"{kind}: {' '.join(_words(line) for line in title)}")
         for table in chart.iterfind("{*}table"):
             self._into.table(spread(self._rows(table)))
@@ -243,15 +239,15 @@ def _said(cells: list[Cell]) -> bool:
 
 def _numbered_styles(content: Element) -> Iterator[str]:
     for style in content.iterfind(".//{*}list-style"):
-        if len(style) and local_name(style[0]) == "list-level-style-number" and _attribute(style[0], "num-format"):
-            yield _attribute(style, "name")
+        if len(style) and local_name(style[0]) == "list-level-style-number" and attribute(style[0], "num-format"):
+            yield attribute(style, "name")
 
 
 def _title_styles(content: Element) -> Iterator[str]:
     yield "Title"
     for style in content.iterfind(".//{*}style"):
-        if _attribute(style, "parent-style-name") == "Title":
-            yield _attribute(style, "name")
+        if attribute(style, "parent-style-name") == "Title":
+            yield attribute(style, "name")
 
 
 def _comment(annotation: Element) -> str:

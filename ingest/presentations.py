@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ingest.building import DocumentBuilder
-from ingest.ooxml import Package, comment_line, local_name, relation_id, texts
+from ingest.ooxml import Package, attribute, comment_line, local_name, texts
 from ingest.tables import Cell, spread
 from vectorstore.models import Scalar
 
@@ -30,7 +30,7 @@ def read_presentation(data: bytes, path: Path, into: DocumentBuilder) -> dict[st
     main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
     authors = dict(_comment_authors(package, main))
     relations = package.relations(main)
-    slides = [relation_id(entry) for entry in package.xml(main).iterfind(".//{*}sldId")]
+    slides = [attribute(entry, "id") for entry in package.xml(main).iterfind(".//{*}sldId")]
     for number, relation in enumerate((relations[slide] for slide in slides if slide in relations), start=1):
         into.page(number)
         _Slide(package, relation.target, into).write(authors)
@@ -78,11 +78,11 @@ class _Slide:
         if table is not None:
             self._into.table(spread(_cells(row) for row in table.iterfind("{*}tr")))
         for chart in frame.iterfind(".//{*}chart"):
-            relation = self._relations.get(relation_id(chart))
+            relation = self._relations.get(attribute(chart, "id"))
             if relation is not None:
                 self._package.chart(relation.target).write(self._into)
         for diagram in frame.iterfind(".//{*}relIds"):
-            relation = self._relations.get(relation_id(diagram, "dm"))
+            relation = self._relations.get(attribute(diagram, "dm"))
             if relation is not None:
                 points = self._package.xml(relation.target).iterfind(".//{*}pt/{*}t")
                 self._into.list_items([f"- {text}" for point in points if (text := " ".join(texts(point)).strip())])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EncryptedDocument
-from ingest.ooxml import Chart, Package, comment_line, relation_id, texts
+from ingest.ooxml import Chart, Package, attribute, comment_line, texts
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _extras(package: Package) -> Iterator[tuple[str, tuple[list[Chart], list[str
     relations = package.relations(main)
     people = dict(_people(package, main))
     for sheet in package.xml(main).iterfind(".//{*}sheet"):
-        relation = relations.get(relation_id(sheet))
+        relation = relations.get(attribute(sheet, "id"))
         if relation is not None:
             drawings = package.related(relation.target, "drawing")
             charts = [package.chart(part) for drawing in drawings for part in package.related(drawing, "chart")]

@@ -21,7 +21,7 @@ from ingest.errors import (
     UnreadableFile,
     UnsupportedFormat,
 )
-from ingest.markdown import inline_words, read_markdown
+from ingest.markdown import read_markdown
 from ingest.markup import read_html, read_xml
 from ingest.ocr import ScanReader
 from ingest.opendocument import read_opendocument
@@ -29,6 +29,7 @@ from ingest.parser import ParsedDocument, ParserOptions
 from ingest.pdf import read_image, read_pdf
 from ingest.presentations import read_presentation
 from ingest.text import decode, read_code, read_separated, read_text
+from ingest.word import read_word
 from ingest.workbooks import read_workbook
 from vectorstore.models import Scalar
 
@@ -45,12 +46,12 @@ MARKDOWN = {"text/markdown", "text/mdx", "text/x-djot"}
 SEPARATED = {"text/csv", "text/tab-separated-values"}
 CODE = {"text/x-source-code", "application/json", "application/x-ndjson", "application/x-yaml", "application/toml"}
 PLAIN = {"text/plain", "text/vtt", "application/x-subrip"}
-WITH_MARKED_CELLS = ("wordprocessingml",)
-"""Parts of the types of formats whose table cells kreuzberg gives with Markdown's emphasis marks."""
-
 Reader = Callable[[bytes, Path, DocumentBuilder], dict[str, Scalar]]
 READ_HERE: dict[str, Reader] = {
+    "wordprocessingml": read_word,
+    "ms-word": read_word,
     "presentationml": read_presentation,
+    "ms-powerpoint.": read_presentation,
     "spreadsheetml": read_workbook,
     "ms-excel": read_workbook,
     "opendocument.spreadsheet": read_workbook,
@@ -267,7 +268,6 @@ class _Nodes:
 
     def __init__(self, result: ExtractionResult, builder: DocumentBuilder) -> None:
         self._nodes: Sequence[_Node] = result.document["nodes"] if result.document else []
-        self._marked_cells = any(part in result.mime_type for part in WITH_MARKED_CELLS)
         self._builder = builder
 
     def write(self) -> None:
@@ -320,6 +320,5 @@ class _Nodes:
     def _rows(self, grid: Mapping[str, Any]) -> list[list[str]]:
         rows = [[""] * grid["cols"] for _ in range(grid["rows"])]
         for cell in grid["cells"]:
-            text = cell["content"]
-            rows[cell["row"]][cell["col"]] = inline_words(text) if self._marked_cells else text
+            rows[cell["row"]][cell["col"]] = cell["content"]
         return rows
