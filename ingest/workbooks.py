@@ -21,6 +21,9 @@ from vectorstore.models import Scalar
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
+_SEALED = "EncryptedPackage".encode("utf-16-le")
+"""The name of the stream in which Office keeps an encrypted file."""
+
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
 _EXACT = 2**53  # whole numbers beyond this are not exact in a sheet
 _MOST_COPIES = 256  # of the text of a merged cell; wider ones are decoration
@@ -51,6 +54,8 @@ def _has_parts(data: bytes) -> bool:
 def _opened(data: bytes, path: Path) -> CalamineWorkbook:
     import python_calamine
 
+    if _SEALED in data:
+        raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
     with _translated(path):
         return python_calamine.load_workbook(io.BytesIO(data))
 
