@@ -1,8 +1,8 @@
 """How much of each format Candor's parser recovers, in which order, with which tables: a line per format and a total.
 
-    python benchmarks/formats.py --data DATA/formats                    Candor's default parser
-    python benchmarks/formats.py --data DATA/formats --beside           and the defaults of the libraries beside it
-    python benchmarks/formats.py --data DATA/formats --files --only docx    a line per file, of one format
+    python -m benchmarks.formats --data DATA/formats                    Candor's default parser
+    python -m benchmarks.formats --data DATA/formats --beside           and the defaults of the libraries beside it
+    python -m benchmarks.formats --data DATA/formats --files --only docx    a line per file, of one format
 
 Measured against references in Markdown, all in lower case, without marks, link targets and pictures:
 

@@ -1,7 +1,7 @@
-"""The default parser: kreuzberg for office documents, mail, books and web pages; text, Markdown and PDF read directly.
+"""The default parser: each format by the reader that recovers most of it (benchmarks/formats.py).
 
-Owns the choice of reader per format and all use of kreuzberg. PDF, Markdown and text are read by ``ingest/pdf.py``,
-``markdown.py`` and ``text.py``, each of which says why. Nothing here uses the network or writes a cache.
+Owns that choice and all use of kreuzberg, which reads mail, books, old Office files and what else no module beside
+this package reads. Each of those modules says why it does. Nothing here uses the network or writes a cache.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.asciidoc import read_asciidoc
 from ingest.building import DocumentBuilder
 from ingest.errors import (
     CorruptDocument,
@@ -45,6 +46,8 @@ PDF = "application/pdf"
 MARKDOWN = {"text/markdown", "text/mdx", "text/x-djot"}
 SEPARATED = {"text/csv", "text/tab-separated-values"}
 CODE = {"text/x-source-code", "application/json", "application/x-ndjson", "application/x-yaml", "application/toml"}
+ASCIIDOC = {".adoc", ".asciidoc"}
+"""How names of AsciiDoc end; by its type it is source code."""
 PLAIN = {"text/plain", "text/vtt", "application/x-subrip"}
 Reader = Callable[[bytes, Path, DocumentBuilder], dict[str, Scalar]]
 READ_HERE: dict[str, Reader] = {
@@ -206,6 +209,8 @@ def _read_into(
     if mime_type in SEPARATED:
         read_separated(decode(data, path), builder)
         return {}
+    if mime_type in CODE and path.suffix.lower() in ASCIIDOC:
+        return read_asciidoc(decode(data, path), builder)
     if mime_type in CODE:
         read_code(decode(data, path), builder)
         return {}

@@ -247,6 +247,40 @@ def test_html_in_markdown_is_read_as_html(parser: Parser, tmp_path: Path) -> Non
     assert blocks(parser.parse(write(tmp_path / "a.md", source)))[1] == ("table", "| x |\n| --- |\n| 1 |")
 
 
+def test_asciidoc_gives_headings_lists_tables_and_captions(parser: Parser, tmp_path: Path) -> None:
+    source = """= Guide
+:author: Ada
+
+Press *start*, see https://example.org[the plan].
+
+. one
+. two
+** nested
+
+.Limits
+[cols="1,1"]
+|===
+|Mode |Power
+2+|both
+|.a|b
+|===
+
+----
+x = 1
+----
+"""
+    document = parser.parse(write(tmp_path / "a.adoc", source))
+    assert blocks(document) == [
+        ("heading", "Guide"),
+        ("prose", "Press start, see the plan."),
+        ("list", "1. one\n2. two\n  - nested"),
+        ("prose", "Limits"),
+        ("table", "| Mode | Power |\n| --- | --- |\n| both | both |\n| .a | b |"),
+        ("code", "x = 1"),
+    ]
+    assert (document.title, document.metadata) == ("Guide", {"authors": "Ada"})
+
+
 def test_an_article_in_xml_gives_sections_tables_and_formulas(parser: Parser, tmp_path: Path) -> None:
     source = r"""<?xml version="1.0"?><!DOCTYPE article SYSTEM "jats.dtd"><article><front><article-meta>
     <title-group><article-title>On &agr;-decay</article-title></title-group><contrib-group>
