@@ -27,6 +27,9 @@ def remove_document(candor: Candor, reference: str, collection: str | None) -> D
 
     found = find_document(candor, reference, collection)
     with candor.store.open(found.collection) as opened:
+        for member in candor.ledger.list(found.collection):
+            if member.container == found.path and member.state is not DocumentState.REMOVED:
+                remove(opened, candor.ledger, member, "removed by hand, with what held it")
         remove(opened, candor.ledger, found, "removed by hand")
     return found
 

@@ -19,6 +19,7 @@ from uuid import UUID, uuid5
 from pydantic import Field
 
 from ingest.chunking import Chunker, Source
+from ingest.containers import ContainerLimits
 from ingest.discovery import FoundFile, LeftOut, discover, printable
 from ingest.editions import remove_document, sweep
 from ingest.errors import FileError, NothingToIngest
@@ -36,6 +37,7 @@ from ingest.parser import OcrMode, ParsedDocument, Parser
 from ingest.planning import Making, Plan, PlannedFile, Verdict, is_gone, make_plan
 from ingest.reading import Reading, read
 from ingest.settings import IngestSettings
+from ingest.unpacking import HIDDEN, Unpacking
 from ingest.writing import ChunkWriter
 from vectorstore.embedding import Embedder
 from vectorstore.models import Chunk, ChunkFilter, Value
@@ -93,7 +95,9 @@ class _Document:
     size: int
     previous: Known | None
     attempts: int
+    reread: bool = False  # even if its content is known
     reading: Reading = field(default_factory=Reading)
+    unpacking: Unpacking | None = None
     moved_from: Known | None = None
     chunks: list[Chunk] = field(default_factory=list)
     tokens: int = 0
@@ -108,6 +112,9 @@ class _Run:
     known: dict[str, Known]
     progress: Callable[[Progress], None]
     movable: dict[str, list[Known]] = field(default_factory=dict)
+    members: dict[str, list[Known]] = field(default_factory=dict)  # of known containers, by their paths
+    containers: dict[str, _Document] = field(default_factory=dict)  # those being unpacked, by their paths
+    files: int = 0
     started: float = field(default_factory=time.perf_counter)
     waiting: list[_Document] = field(default_factory=list)
     indexed: int = 0
@@ -117,6 +124,7 @@ class _Run:
     failed_before: int = 0
     removed: dict[str, str] = field(default_factory=dict)  # names by id
     slowest: list[DocumentRecord] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     chunks: int = 0
     embedded: int = 0
     tokens: int = 0
@@ -130,7 +138,7 @@ class _Run:
                 name=name,
                 stage=stage,
                 files_done=self.indexed + len(self.failed) + self.unchanged,
-                files_total=len(self.plan.files),
+                files_total=self.files,
                 failed=len(self.failed),
                 chunks=self.chunks,
                 tokens=self.tokens,
@@ -210,11 +218,14 @@ class IngestPipeline:
         known = self._ledger.snapshot(self._name)
         plan = plan_ingest(self._name, paths, known, self._making, retry_failed=retry_failed, sync=sync)
         on_plan(plan)
-        run = _Run(plan, known, progress, movable=_movable(plan, known))
+        run = _Run(plan, known, progress, _movable(plan, known), _members(known), files=len(plan.files))
         self._note_discovered(run)
         self._note_settled(run)
-        self._read_all(run)
-        self._store_waiting(run)
+        try:
+            self._read_all(run)
+        finally:
+            for container in run.containers.values():
+                self._close(container)
         self._clean_up(run)
         return self._report(run)
 
@@ -247,10 +258,24 @@ class IngestPipeline:
             known = run.known.get(document_id(planned.file.document))
             if known and planned.verdict is Verdict.UNCHANGED:
                 self._note_unchanged(planned.file, known, known.modified, known.read_at, run)
+                self._note_settled_members(run.members.get(known.path, []), run)
             elif known and planned.verdict is Verdict.KNOWN_FAILURE:
-                record = self._ledger.get(self._name, known.id)
-                run.failed.extend([record] if record else [])
-                run.failed_before += 1
+                self._note_known_failure(known, run)
+
+    def _note_settled_members(self, members: Sequence[Known], run: _Run) -> None:
+        """Count what lies in an unchanged container."""
+        for member in members:
+            if member.state is DocumentState.FAILED:
+                run.files += 1
+                self._note_known_failure(member, run)
+            elif member.state is DocumentState.INDEXED:
+                run.files += 1
+                run.unchanged += 1
+
+    def _note_known_failure(self, known: Known, run: _Run) -> None:
+        record = self._ledger.get(self._name, known.id)
+        run.failed.extend([record] if record else [])
+        run.failed_before += 1
 
     def _note_unchanged(self, file: FoundFile, known: Known, modified: float, read_at: float, run: _Run) -> None:
         if (known.state, known.name, known.modified, known.read_at) != (
@@ -268,29 +293,116 @@ class IngestPipeline:
             self._take(document, run)
             if sum(len(waiting.chunks) for waiting in run.waiting) >= self._settings.embed_batch:
                 self._store_waiting(run)
+        while run.waiting:  # a message comes to wait when the last file attached to it was stored
+            self._store_waiting(run)
 
     def _readings(self, run: _Run) -> Iterator[_Document]:
         """The files with what reading them gave, as they are done; some are read ahead while one is worked on."""
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="parse")
         pending: dict[Future[Reading], _Document] = {}
+        upcoming = iter(run.to_read)
         try:
-            for planned in run.to_read:
-                if len(pending) >= self._threads * _AHEAD:
-                    yield from _done(pending)
-                document = self._start(planned, run)
-                pending[pool.submit(self._read, document)] = document
-            while pending:
+            while True:
+                while len(pending) < self._threads * _AHEAD and (document := self._next(upcoming, run)):
+                    pending[pool.submit(self._read, document)] = document
+                if not pending:
+                    return
                 yield from _done(pending)
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _start(self, planned: PlannedFile, run: _Run) -> _Document:
-        identity = document_id(planned.file.document)
+    def _next(self, upcoming: Iterator[PlannedFile], run: _Run) -> _Document | None:
+        """The next file to be read: of the containers that are open, else of those that were found."""
+        for container in list(run.containers.values()):
+            if member := self._next_member(container, run):
+                return member
+        planned = next(upcoming, None)
+        return self._start(planned.file, planned.size, planned.verdict, run) if planned else None
+
+    def _start(self, file: FoundFile, size: int, verdict: Verdict, run: _Run) -> _Document:
+        identity = document_id(file.document)
         known = run.known.get(identity)
         tried = known.attempts if known and known.state in {DocumentState.FAILED, *_UNFINISHED} else 0
-        document = _Document(planned.file, identity, planned.size, known, attempts=tried + 1)
+        document = _Document(file, identity, size, known, attempts=tried + 1, reread=verdict is Verdict.RETRY)
         self._advance(document, DocumentState.PARSING, Stage.READING, run)
         return document
+
+    # Containers: archives, and messages with files attached
+
+    def _unpack(self, document: _Document, run: _Run) -> None:
+        """Read the files in it next; it is done when they are."""
+        limits = ContainerLimits(member_mb=self._settings.max_file_mb)
+        document.unpacking = Unpacking(document.found, limits)
+        run.containers[document.found.document] = document
+
+    def _next_member(self, container: _Document, run: _Run) -> _Document | None:
+        """The next file of the container that can be read; None after the last, when the container may be done."""
+        unpacking = container.unpacking
+        try:
+            while unpacking and not unpacking.exhausted and (member := unpacking.next()):
+                file, reason = member
+                run.files += 1
+                if not reason:
+                    unpacking.open += 1
+                    self._note_member(file, DocumentState.DISCOVERED, "", run)
+                    return self._start(file, 0, Verdict.NEW, run)
+                state = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
+                self._note_member(file, state, f"{file.document} is not taken out: {reason}.", run)
+        except FileError as error:
+            self._close(run.containers.pop(container.found.document))
+            container.reading.stage = Stage.PARSING
+            self._note_failure(container, error, run)
+            return None
+        self._close_if_done(container, run)
+        return None
+
+    def _note_member(self, file: FoundFile, state: DocumentState, reason: str, run: _Run) -> None:
+        """Note that it was found, unless it is known, or why it was not taken out."""
+        identity = document_id(file.document)
+        known = run.known.get(identity)
+        if state is DocumentState.DISCOVERED and known and known.state not in (
+            DocumentState.REMOVED, DocumentState.SKIPPED
+        ):  # fmt: skip
+            return
+        record = DocumentRecord(
+            collection=self._name, id=identity, path=file.document, name=file.name, state=state,
+            stage=Stage.READING, reason=reason, container=file.container,
+        )  # fmt: skip
+        self._ledger.discover([record])
+        if state is DocumentState.FAILED:
+            run.failed.append(record)
+        elif state is DocumentState.SKIPPED:
+            run.files -= 1
+            run.left_out.append(LeftOut(path=file.document, name=file.name, reason=HIDDEN))
+
+    def _settle(self, document: _Document, run: _Run) -> None:
+        """A file has come to its end; the container that it lay in may have, too."""
+        container = run.containers.get(document.found.container)
+        if container and container.unpacking:
+            container.unpacking.open -= 1
+            self._close_if_done(container, run)
+
+    def _close_if_done(self, container: _Document, run: _Run) -> None:
+        """When all that is in it is done: drop what is there no more, then go on with the container itself."""
+        unpacking = container.unpacking
+        if unpacking is None or unpacking.open or not unpacking.exhausted:
+            return
+        self._close(run.containers.pop(container.found.document))
+        for member in run.members.get(container.found.document, []) if unpacking.complete else []:
+            if member.path not in unpacking.seen and member.state is not DocumentState.REMOVED:
+                remove_document(self._collection, self._ledger, member, "no longer in what held it")
+                run.removed[member.id] = member.name
+        if container.chunks:
+            run.waiting.append(container)
+        else:
+            self._finish(container, run)
+
+    def _close(self, container: _Document) -> None:
+        if container.unpacking:
+            container.unpacking.close()
+            container.unpacking = None
+
+    # One file, once it was read
 
     def _advance(self, document: _Document, state: DocumentState, stage: Stage, run: _Run) -> None:
         self._ledger.advance(self._name, document.id, state, stage, document.attempts)
@@ -303,25 +415,39 @@ class IngestPipeline:
             document.found,
             self._parser,
             max_file_mb=self._settings.max_file_mb,
-            known_version=previous.version if previous and same and previous.chunks else "",
+            known_version=previous.version if previous and same and previous.chunks and not document.reread else "",
         )
 
     def _take(self, document: _Document, run: _Run) -> None:
-        """Chunk what was parsed; note it in the ledger if there is nothing to chunk."""
+        """Chunk what was parsed, unpack what holds files; note it in the ledger if there is neither."""
         reading = document.reading
+        holder = run.containers.get(document.found.container)
+        if holder and holder.unpacking:
+            holder.unpacking.release(document.found)
         for stage, seconds in reading.seconds.items():
             run.spend(stage, seconds)
         if reading.error:
             self._note_failure(document, reading.error, run)
-        elif reading.parsed is None and document.previous:
+        elif reading.unchanged and document.previous:
             self._note_unchanged(document.found, document.previous, reading.modified, reading.read_at, run)
             run.bytes_done += document.size
-        elif reading.parsed:
+            self._settle(document, run)
+        else:
+            self._go_on(document, reading, run)
+
+    def _go_on(self, document: _Document, reading: Reading, run: _Run) -> None:
+        """With what was read. Containers in containers are unpacked with the outermost."""
+        if reading.parsed:
             run.publish(document.found.name, Stage.PARSING)
             self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, run)
             with run.timed(Stage.CHUNKING), reading.timed(Stage.CHUNKING):
                 self._chunk(document, reading.parsed, run)
+        if reading.container and not document.found.container:
+            self._unpack(document, run)
+        elif document.chunks:
             run.waiting.append(document)
+        else:
+            self._finish(document, run)
 
     def _chunk(self, document: _Document, parsed: ParsedDocument, run: _Run) -> None:
         """The document's chunks, marked with their edition, and where their vectors may be had."""
@@ -370,6 +496,7 @@ class IngestPipeline:
         run.failed.append(record)
         run.bytes_done += document.size
         run.publish(document.found.name, document.reading.stage)
+        self._settle(document, run)
 
     # Many files: embed, store
 
@@ -438,6 +565,7 @@ class IngestPipeline:
         run.bytes_done += document.size
         run.slowest = sorted([*run.slowest, record], key=_effort, reverse=True)[:_SLOWEST]
         run.publish(document.found.name, Stage.STORING)
+        self._settle(document, run)
 
     def _record(self, document: _Document) -> DocumentRecord:
         reading, parsed = document.reading, document.reading.parsed
@@ -482,12 +610,12 @@ class IngestPipeline:
     def _report(self, run: _Run) -> IngestReport:
         return IngestReport(
             collection=self._name,
-            files=len(run.plan.files),
+            files=run.files,
             indexed=run.indexed,
             unchanged=run.unchanged,
             failed=tuple(run.failed),
             failed_before=run.failed_before,
-            left_out=run.plan.left_out,
+            left_out=(*run.plan.left_out, *run.left_out),
             removed=tuple(run.removed.values()),
             chunks=run.chunks,
             embedded=run.embedded,
@@ -525,8 +653,10 @@ def plan_ingest(
 
 
 def _failed(known: dict[str, Known]) -> Iterator[FoundFile]:
+    """The files that failed, or in which one did."""
+    paths = {entry.container or entry.path for entry in known.values() if entry.state is DocumentState.FAILED}
     for entry in known.values():
-        if entry.state is DocumentState.FAILED:
+        if entry.path in paths:
             yield FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
 
 
@@ -538,6 +668,15 @@ def _movable(plan: Plan, known: dict[str, Known]) -> dict[str, list[Known]]:
         if entry.chunks and entry.id not in found:
             movable.setdefault(entry.version, []).append(entry)
     return movable
+
+
+def _members(known: dict[str, Known]) -> dict[str, list[Known]]:
+    """By the path of their container: what lies in it."""
+    members: dict[str, list[Known]] = {}
+    for entry in known.values():
+        if entry.container:
+            members.setdefault(entry.container, []).append(entry)
+    return members
 
 
 def _done(pending: dict[Future[Reading], _Document]) -> Iterator[_Document]:

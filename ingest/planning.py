@@ -77,8 +77,15 @@ def make_plan(
     sync: Sequence[Path] = (),
 ) -> Plan:
     """Judge every file; with ``sync``, find what has gone from below these paths."""
+    holders = {entry.container for entry in known.values() if entry.state is DocumentState.FAILED}
     files = tuple(
-        _judged(file, known.get(document_id(file.document)), making, retry_failed=retry_failed)
+        _judged(
+            file,
+            known.get(document_id(file.document)),
+            making,
+            retry_failed=retry_failed,
+            holds_failed=file.document in holders,
+        )
         for file in found
         if isinstance(file, FoundFile)
     )
@@ -104,12 +111,16 @@ def is_gone(known: Known) -> bool:
     return False
 
 
-def _judged(file: FoundFile, known: Known | None, making: Making, *, retry_failed: bool) -> PlannedFile:
+def _judged(
+    file: FoundFile, known: Known | None, making: Making, *, retry_failed: bool, holds_failed: bool
+) -> PlannedFile:
     try:
         status = os.stat(file.path)
     except OSError:
         return PlannedFile(file=file, verdict=_judge(known, None, making, retry_failed=retry_failed))
     verdict = _judge(known, (status.st_size, status.st_mtime), making, retry_failed=retry_failed)
+    if verdict is Verdict.UNCHANGED and retry_failed and holds_failed:
+        verdict = Verdict.RETRY
     return PlannedFile(file=file, verdict=verdict, size=status.st_size)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ingest.containers import ContainerKind, container_kind
 from ingest.discovery import FoundFile
 from ingest.errors import FileChanging, FileError, FileTooLarge, UnreadableFile
 from ingest.ledger import Stage
@@ -23,13 +24,15 @@ _TRIES = 3  # for a file that changes while it is read
 
 @dataclass
 class Reading:
-    """What came of reading a file: ``parsed``, or ``error``, or neither if it holds the version that is known."""
+    """What came of reading a file: ``unchanged``, or ``parsed``, or a ``container`` (or both), or an ``error``."""
 
     version: str = ""
     size: int = 0
     modified: float = 0.0
     read_at: float = 0.0
+    unchanged: bool = False
     parsed: ParsedDocument | None = None
+    container: ContainerKind | None = None
     stage: Stage = Stage.READING
     error: FileError | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -51,7 +54,8 @@ def read(file: FoundFile, parser: Parser, *, max_file_mb: int, known_version: st
     try:
         for _ in range(_TRIES):
             before = _look(file, reading, max_file_mb)
-            if reading.version == known_version or _parsed_unchanged(file, reading, parser, before):
+            reading.unchanged = reading.version == known_version
+            if reading.unchanged or _parsed_unchanged(file, reading, parser, before):
                 return reading
         raise FileChanging(
             f"{file.document} changed while it was read, {_TRIES} times. Ingest it again when nothing writes to it."
@@ -65,7 +69,9 @@ def _parsed_unchanged(file: FoundFile, reading: Reading, parser: Parser, before:
     """Parse; whether the file is still the one that was hashed. If not, errors of the parser mean nothing."""
     try:
         with reading.timed(Stage.PARSING):
-            reading.parsed = parser.parse(file.path)
+            reading.container = container_kind(file.path)
+            if reading.container is None or reading.container.is_document:
+                reading.parsed = parser.parse(file.path)
     except FileError:
         if _identity(_status(file)) == before:
             raise
