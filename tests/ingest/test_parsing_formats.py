@@ -335,3 +335,22 @@ def test_an_encrypted_office_file_says_so(parser: Parser, tmp_path: Path, name: 
     msoffcrypto.format.ooxml.OOXMLFile(plain.open("rb")).encrypt("word", sealed)
     with pytest.raises(EncryptedDocument, match="password"):
         parser.parse(write(tmp_path / name, sealed.getvalue()))
+
+
+# PDF
+
+
+@pytest.mark.parametrize("angle", [90, 270])
+def test_a_page_that_is_turned_is_read_as_if_it_stood_upright(parser: Parser, tmp_path: Path, angle: int) -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    with pdf.rotation(angle, x=105, y=148):
+        for row, cells in enumerate([("Model", "Power", "Price"), ("A-1", "5 kW", "900"), ("A-2", "7 kW", "1200")]):
+            for column, cell in enumerate(cells):
+                pdf.text(60 + 40 * column, 140 + 6 * row, cell)
+    pdf.output(str(tmp_path / "a.pdf"))
+    text = parser.parse(tmp_path / "a.pdf").text
+    assert text == "| Model | Power | Price |\n| --- | --- | --- |\n| A-1 | 5 kW | 900 |\n| A-2 | 7 kW | 1200 |"
