@@ -46,7 +46,7 @@ def read_opendocument(data: bytes, path: Path, into: DocumentBuilder) -> dict[st
 def _opened(data: bytes, path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, ValueError) as error:  # a ValueError for offsets before the beginning
         raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
 
 
@@ -55,7 +55,7 @@ def _xml(archive: zipfile.ZipFile, name: str, path: Path) -> Element:
         return ElementTree.fromstring(archive.read(name))
     except KeyError:
         raise CorruptDocument(f"{path} lacks its part {name}. Export or download it again.") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
     except (ElementTree.ParseError, RuntimeError) as error:
         if _is_encrypted(archive, path):
@@ -139,7 +139,7 @@ class _Body:
 
     def _write_attached(self, paragraph: Element, *, also_frames: bool = True) -> None:
         """What stands in a paragraph by its place and not by its words: notes, comments, text boxes and charts."""
-        for element in paragraph.iter():
+        for element in _attached(paragraph):
             match local_name(element):
                 case "note":
                     body = element.find("{*}note-body")
@@ -222,6 +222,14 @@ class _Body:
         self._into.prose(kind if title is None else f"{kind}: {' '.join(_words(line) for line in title)}")
         for table in chart.iterfind("{*}table"):
             self._into.table(spread(self._rows(table)))
+
+
+def _attached(element: Element) -> Iterator[Element]:
+    """The elements below; what holds paragraphs of its own is not entered."""
+    for child in element:
+        yield child
+        if local_name(child) not in ("note", "annotation", "text-box", "custom-shape"):
+            yield from _attached(child)
 
 
 def _own_rows(table: Element) -> Iterator[Element]:

@@ -31,6 +31,7 @@ from ingest.pdf import read_image, read_pdf
 from ingest.presentations import read_presentation
 from ingest.text import decode, read_code, read_separated, read_text
 from ingest.word import read_word
+from ingest.word97 import read_flat_word
 from ingest.workbooks import read_workbook
 from vectorstore.models import Scalar
 
@@ -273,6 +274,7 @@ class _Nodes:
 
     def __init__(self, result: ExtractionResult, builder: DocumentBuilder) -> None:
         self._nodes: Sequence[_Node] = result.document["nodes"] if result.document else []
+        self._is_flat = result.mime_type == "application/msword"
         self._builder = builder
 
     def write(self) -> None:
@@ -299,6 +301,10 @@ class _Nodes:
                 self._builder.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))
             case "image":
                 self._builder.prose(content.get("description") or "")
+            case "slide":  # its title is its first text; that of old files stands for many slides, so it is no page
+                self._builder.prose(content.get("title") or "")
+            case "paragraph" if self._is_flat:
+                read_flat_word(content["text"], self._builder)
             case "paragraph" | "formula" | "footnote" | "definition_item" | "citation":
                 self._builder.prose(content.get("text", ""))
             case _:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.word97 import read_flat_word
 from support.office import SLIDE, WORD, write_office, write_open
 
 
@@ -99,6 +101,16 @@ def test_word_repeats_merged_cells_where_they_reach(parser: Parser, tmp_path: Pa
         "| --- | --- | --- |",
         "| North | Q1 | 5 |",
         "| North | Q2 | 7 |",
+    ]
+
+
+def test_the_tables_of_old_word_files_are_told_by_their_tabs() -> None:
+    builder = DocumentBuilder()
+    read_flat_word("Figure  SEQ Figure \\* ARABIC 1: Plan\n\tFood\t\tLeaf\t50\t\t\nEnd", builder)
+    assert blocks(builder.build(parser="", mime_type="")) == [
+        ("prose", "Figure 1: Plan"),
+        ("table", "|  | Food |\n| --- | --- |\n| Leaf | 50 |"),
+        ("prose", "End"),
     ]
 
 
@@ -211,6 +223,13 @@ def test_an_opendocument_text_gives_lists_notes_and_tables(parser: Parser, tmp_p
         ("list", "1. pack\n2. send"),
         ("table", "| Zone | Zone |\n| --- | --- |\n| EU | 5 EUR |"),
     ]
+
+
+def test_a_note_in_a_text_box_is_read_once(parser: Parser, tmp_path: Path) -> None:
+    note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Once.</text:p>"
+    box = f"<draw:text-box><text:p>Boxed{note}</text:note-body></text:note></text:p></draw:text-box>"
+    body = f"<text:p>Outside<draw:frame>{box}</draw:frame></text:p>"
+    assert parser.parse(write_open(tmp_path / "a.odt", "text", body)).text == "Outside\n\nBoxed[1]\n\n[1] Once."
 
 
 def test_an_opendocument_presentation_gives_its_slides_as_pages(parser: Parser, tmp_path: Path) -> None:
