@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from ingest.building import DocumentBuilder
 from ingest.tables import Cell, spread
@@ -143,7 +144,7 @@ def _rows(lines: Sequence[str]) -> Iterator[list[Cell]]:
 
 def _cells(line: str) -> Iterator[Cell]:
     marks = list(_CELL.finditer(line))
-    for mark, after in zip(marks, [*marks[1:], None], strict=True):
+    for mark, after in zip_longest(marks, marks[1:]):
         text = line[mark.end() : after.start() if after else len(line)]
         if after is None and not text.strip() and len(marks) > 1:
             return  # a mark that closes the line

@@ -69,6 +69,9 @@ class Chart:
         into.table(self.rows)
 
 
+_DAMAGE = (ElementTree.ParseError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+
+
 class Package:
     """An opened package of parts."""
 
@@ -77,7 +80,7 @@ class Package:
             raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, ValueError) as error:  # a ValueError for offsets before the beginning
             raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
         self._path = path
         self._names = set(self._zip.namelist())
@@ -91,7 +94,7 @@ class Package:
             return ElementTree.fromstring(self._zip.read(name))
         except KeyError:
             raise CorruptDocument(f"{self._path} lacks its part {name}. Export or download it again.") from None
-        except (ElementTree.ParseError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise CorruptDocument(f"{self._path} is damaged in {name}: {error}. Export it again.") from error
         except RuntimeError as error:  # how zipfile says that a member is encrypted
             raise EncryptedDocument(f"{self._path} is encrypted. Save a copy without its password.") from error
@@ -153,7 +156,7 @@ class _Series:
 def _points(series: ElementTree.Element, role: str) -> dict[int, str]:
     points = {}
     for index, point in enumerate(series.iterfind(f"./{{*}}{role}//{{*}}pt")):
-        points[int(point.get("idx", index))] = point.findtext("{*}v", "")
+        points[number(point.get("idx"), index)] = point.findtext("{*}v", "")
     return points
 
 
@@ -177,6 +180,11 @@ def attribute(element: ElementTree.Element | None, name: str, default: str = "")
     if element is None:
         return default
     return next((value for key, value in element.attrib.items() if key[0] == "{" and key.endswith("}" + name)), default)
+
+
+def number(value: str | None, default: int = 0) -> int:
+    """A count that a document gives; the default where it is none, or one that no document has."""
+    return int(value) if value and value.isdecimal() and len(value) < 10 else default
 
 
 def comment_line(author: str, when: str, text: str) -> str:
