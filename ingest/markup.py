@@ -415,4 +415,4 @@ def _cell(cell: Element, columns: dict[str, int]) -> Cell:
 
 def _number(element: Element, name: str, default: int) -> int:
     value = element.get(name, "")
-    return int(value) if value.isdigit() and len(value) < 6 else default
+    return int(value) if value.isdecimal() and len(value) < 6 else default

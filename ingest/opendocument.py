@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EncryptedDocument
-from ingest.ooxml import attribute, comment_line, local_name
+from ingest.ooxml import attribute, comment_line, local_name, number
 from ingest.tables import Cell, spread
 from vectorstore.models import Scalar
 
@@ -82,8 +82,7 @@ def _properties(archive: zipfile.ZipFile, path: Path) -> dict[str, Scalar]:
 
 
 def _count(element: Element, name: str) -> int:
-    value = attribute(element, name)
-    return int(value) if value.isdigit() else 1
+    return number(attribute(element, name), 1)
 
 
 class _Body:
@@ -168,17 +167,17 @@ class _Body:
 
     def _list_lines(self, element: Element, depth: int = 0, numbered: bool = False) -> Iterator[str]:
         numbered = attribute(element, "style-name") in self._numbered or (numbered and depth > 0)
-        number = _count(element, "start-value")
+        count = _count(element, "start-value")
         for item in element:
             lines = 0
             for part in item:
                 if local_name(part) == "list":
                     yield from self._list_lines(part, depth + 1, numbered)
                 elif words := " ".join(_words(part).split()):
-                    mark = f"{number}. " if numbered else "- "
+                    mark = f"{count}. " if numbered else "- "
                     yield "  " * depth + (mark if not lines else " " * len(mark)) + words
                     lines += 1
-            number += bool(lines)
+            count += bool(lines)
 
     def _rows(self, table: Element) -> Iterator[list[Cell]]:
         for row in _own_rows(table):

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ingest.building import DocumentBuilder
-from ingest.ooxml import Package, attribute, comment_line, local_name, texts
+from ingest.ooxml import Package, attribute, comment_line, local_name, number, texts
 from ingest.tables import Cell, spread
 from vectorstore.models import Scalar
 
@@ -31,8 +31,8 @@ def read_presentation(data: bytes, path: Path, into: DocumentBuilder) -> dict[st
     authors = dict(_comment_authors(package, main))
     relations = package.relations(main)
     slides = [attribute(entry, "id") for entry in package.xml(main).iterfind(".//{*}sldId")]
-    for number, relation in enumerate((relations[slide] for slide in slides if slide in relations), start=1):
-        into.page(number)
+    for page, relation in enumerate((relations[slide] for slide in slides if slide in relations), start=1):
+        into.page(page)
         _Slide(package, relation.target, into).write(authors)
     return package.properties()
 
@@ -164,7 +164,7 @@ def _text(paragraph: Element) -> str:
 
 def _level(paragraph: Element) -> int:
     properties = paragraph.find("{*}pPr")
-    return 0 if properties is None else int(properties.get("lvl", "0"))
+    return 0 if properties is None else min(number(properties.get("lvl")), 8)
 
 
 def _is_item(paragraph: Element, *, listed: bool) -> bool:
@@ -183,5 +183,5 @@ def _cells(row: Element) -> list[Cell]:
         if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
             continue
         text = "\n".join(_text(paragraph) for paragraph in cell.iterfind("./{*}txBody/{*}p"))
-        cells.append(Cell(text, int(cell.get("gridSpan", "1")), int(cell.get("rowSpan", "1"))))
+        cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
     return cells

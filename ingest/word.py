@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.building import DocumentBuilder
 from ingest.formulas import latex
-from ingest.ooxml import Package, attribute, comment_line, local_name, texts
+from ingest.ooxml import Package, attribute, comment_line, local_name, number, texts
 from vectorstore.models import Scalar
 
 _BODY_LEVEL = 9  # the outline level that stands for "no heading"
@@ -52,9 +52,9 @@ def _styles(package: Package, main: str) -> dict[str, _Style]:
             styles[attribute(style, "styleId")] = _Style(
                 name=attribute(style.find("{*}name"), "val").lower(),
                 base=attribute(style.find("{*}basedOn"), "val"),
-                outline=int(outline) if outline.isdigit() else None,
+                outline=int(outline) if outline.isdecimal() else None,
                 numbering=attribute(style.find("{*}pPr/{*}numPr/{*}numId"), "val"),
-                level=_number(attribute(style.find("{*}pPr/{*}numPr/{*}ilvl"), "val")),
+                level=number(attribute(style.find("{*}pPr/{*}numPr/{*}ilvl"), "val")),
             )
     return styles
 
@@ -84,23 +84,23 @@ class _Numbering:
             root = package.xml(part)
             for abstract in root.iterfind("{*}abstractNum"):
                 levels[attribute(abstract, "abstractNumId")] = dict(_levels(abstract))
-            for number in root.iterfind("{*}num"):
-                identity = attribute(number, "numId")
-                lists[identity] = attribute(number.find("{*}abstractNumId"), "val")
-                for override in number.iterfind("{*}lvlOverride"):
+            for instance in root.iterfind("{*}num"):
+                identity = attribute(instance, "numId")
+                lists[identity] = attribute(instance.find("{*}abstractNumId"), "val")
+                for override in instance.iterfind("{*}lvlOverride"):
                     start = attribute(override.find("{*}startOverride"), "val")
-                    if start.isdigit():
-                        restarts[identity, _number(attribute(override, "ilvl"))] = int(start)
+                    if start.isdecimal():
+                        restarts[identity, number(attribute(override, "ilvl"))] = int(start)
         return _Numbering(lists, levels, restarts)
 
-    def mark(self, number: str, level: int) -> str | None:
+    def mark(self, identity: str, level: int) -> str | None:
         """Count one paragraph on; how it is marked: ``-``, a number as printed, or None if it is in no list."""
-        abstract = self.lists.get(number)
+        abstract = self.lists.get(identity)
         defined = self.levels.get(abstract or "", {})
         if abstract is None or level not in defined:
             return None
         counts = self.counts.setdefault(abstract, {})
-        restart = self.restarts.pop((number, level), None)
+        restart = self.restarts.pop((identity, level), None)
         counts[level] = restart if restart is not None else counts.get(level, defined[level].start - 1) + 1
         for deeper in [known for known in counts if known > level]:
             del counts[deeper]
@@ -116,17 +116,13 @@ class _Numbering:
 def _levels(abstract: Element) -> Iterator[tuple[int, _Level]]:
     for level in abstract.iterfind("{*}lvl"):
         yield (
-            _number(attribute(level, "ilvl")),
+            number(attribute(level, "ilvl")),
             _Level(
                 format=attribute(level.find("{*}numFmt"), "val", "decimal"),
                 pattern=attribute(level.find("{*}lvlText"), "val"),
-                start=_number(attribute(level.find("{*}start"), "val", "1")),
+                start=number(attribute(level.find("{*}start"), "val", "1")),
             ),
         )
-
-
-def _number(value: str) -> int:
-    return int(value) if value.isdigit() and len(value) < 10 else 0
 
 
 def _counted(count: int, style: str) -> str:
@@ -204,14 +200,14 @@ class _Body:
 
     def _heading_level(self, paragraph: Element) -> int | None:
         outline = attribute(paragraph.find("{*}pPr/{*}outlineLvl"), "val")
-        if outline.isdigit() and int(outline) < _BODY_LEVEL:
+        if outline.isdecimal() and int(outline) < _BODY_LEVEL:
             return int(outline) + 1
         for style in self._ancestry(paragraph):
             if style.name == "title":
                 return 1
             if style.outline is not None:
                 return style.outline + 1 if style.outline < _BODY_LEVEL else None
-            if style.name.startswith("heading ") and style.name[8:].isdigit():
+            if style.name.startswith("heading ") and style.name[8:].isdecimal():
                 return int(style.name[8:])
         return None
 
@@ -228,14 +224,14 @@ class _Body:
     def _mark(self, paragraph: Element) -> tuple[str | None, int]:
         """How the paragraph is marked in its list, and how deep it stands there."""
         properties = paragraph.find("{*}pPr/{*}numPr")
-        number = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
+        numbering = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
         level = attribute(properties.find("{*}ilvl"), "val") if properties is not None else ""
         inherited = next((style for style in self._ancestry(paragraph) if style.numbering), None)
-        if not number and inherited is not None:
-            number = inherited.numbering
+        if not numbering and inherited is not None:
+            numbering = inherited.numbering
         if not level and inherited is not None:
             level = str(inherited.level)
-        return self._numbering.mark(number, _number(level)), _number(level)
+        return self._numbering.mark(numbering, number(level)), number(level)
 
     def _write_attached(self, block: Element) -> None:
         """What belongs to a place in a block and not to its words: notes, comments, text boxes, charts."""
@@ -266,12 +262,12 @@ class _Body:
         """The rows with one text per column: merged cells say theirs in each column and row that they cover."""
         above: list[str] = []
         for row in _inside(table, "tr"):
-            line = [""] * min(_number(attribute(row.find("{*}trPr/{*}gridBefore"), "val")), 64)
+            line = [""] * min(number(attribute(row.find("{*}trPr/{*}gridBefore"), "val")), 64)
             for cell in _inside(row, "tc"):
                 merge = cell.find("{*}tcPr/{*}vMerge")
                 goes_on = merge is not None and attribute(merge, "val", "continue") == "continue"
                 text = above[len(line)] if goes_on and len(line) < len(above) else self._cell_text(cell)
-                width = _number(attribute(cell.find("{*}tcPr/{*}gridSpan"), "val", "1")) or 1
+                width = number(attribute(cell.find("{*}tcPr/{*}gridSpan"), "val", "1")) or 1
                 line += [text] * min(width, 256)
             yield line
             above = line

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EncryptedDocument
-from ingest.ooxml import Chart, Package, attribute, comment_line, texts
+from ingest.ooxml import Chart, Package, attribute, comment_line, number, texts
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -173,6 +173,6 @@ def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[
         authors = [author.text or "" for author in root.iterfind("{*}authors/{*}author")]
         for comment in root.iterfind(".//{*}comment"):
             if comment.get("ref", "") not in threaded:  # kept there once more for older programs
-                number = int(comment.get("authorId", "-1"))
-                author = authors[number] if 0 <= number < len(authors) else ""
+                place = number(comment.get("authorId"), len(authors))
+                author = authors[place] if place < len(authors) else ""
                 yield f"{comment.get('ref', '')}: {comment_line(author, '', ''.join(texts(comment)))}"
