@@ -69,7 +69,15 @@ class Chart:
         into.table(self.rows)
 
 
-_DAMAGE = (ElementTree.ParseError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+_DAMAGE = (
+    ElementTree.ParseError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    LookupError,
+)
 
 
 class Package:

@@ -57,7 +57,7 @@ def _xml(archive: zipfile.ZipFile, name: str, path: Path) -> Element:
         raise CorruptDocument(f"{path} lacks its part {name}. Export or download it again.") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
-    except (ElementTree.ParseError, RuntimeError) as error:
+    except (ElementTree.ParseError, RuntimeError, LookupError) as error:
         if _is_encrypted(archive, path):
             raise EncryptedDocument(
                 f"{path} is encrypted. Save a copy without its password and ingest that."
