@@ -111,11 +111,11 @@ class _Run:
     plan: Plan
     known: dict[str, Known]
     progress: Callable[[Progress], None]
+    started: float
     movable: dict[str, list[Known]] = field(default_factory=dict)
     members: dict[str, list[Known]] = field(default_factory=dict)  # of known containers, by their paths
     containers: dict[str, _Document] = field(default_factory=dict)  # those being unpacked, by their paths
     files: int = 0
-    started: float = field(default_factory=time.perf_counter)
     waiting: list[_Document] = field(default_factory=list)
     indexed: int = 0
     pages: int = 0
@@ -215,10 +215,11 @@ class IngestPipeline:
         it is. Raises PathNotFound and NothingToIngest before anything is done, StoreError and LedgerUnavailable when
         the rest cannot be done; what is wrong with single files stands in the report and in the ledger.
         """
+        started = time.perf_counter()
         known = self._ledger.snapshot(self._name)
         plan = plan_ingest(self._name, paths, known, self._making, retry_failed=retry_failed, sync=sync)
         on_plan(plan)
-        run = _Run(plan, known, progress, _movable(plan, known), _members(known), files=len(plan.files))
+        run = _Run(plan, known, progress, started, _movable(plan, known), _members(known), files=len(plan.files))
         self._note_discovered(run)
         self._note_settled(run)
         try:

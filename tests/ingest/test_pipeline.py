@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 
 from ingest.chunking import Chunker
 from ingest.editions import LiveCollection, remove_document
@@ -40,7 +41,9 @@ class Workplace:
     def __init__(self, home: Path, embedder: Embedder) -> None:
         self.documents = home / "documents"
         self.documents.mkdir()
-        self.ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
+        engine = create_engine(f"sqlite:///{home / 'candor.sqlite'}")
+        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+        self.ledger = Ledger(engine)
         self.store = EdgeStore(home / "store", reserve=0)
         self.embedder = embedder
         self.chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
@@ -359,6 +362,39 @@ def test_of_a_changed_document_only_what_is_new_is_embedded_and_its_id_stays(
     assert counting.embedded
     assert all("numeral" in text for text in counting.embedded)
     assert workplace.ledger.find("papers", "parts.md").id == identity
+
+
+def test_a_search_beside_an_ingest_finds_one_edition_of_a_document_never_both_or_neither(workplace: Workplace) -> None:
+    def edition(number: int) -> str:
+        return "\n\n".join(f"## Part {part}\n\n" + f"Edition {number} of part {part}. " * 30 for part in range(6))
+
+    path = workplace.write("report.md", edition(0))
+    workplace.ingest()
+    with workplace.collection() as collection:
+        live = LiveCollection(collection, workplace.ledger)
+        pipeline = IngestPipeline(
+            parser=load_parser("kreuzberg"), chunker=workplace.chunker, embedder=workplace.embedder,
+            collection=collection, ledger=workplace.ledger, settings=IngestSettings(embed_batch=2),
+        )  # fmt: skip
+        seen: list[set[str]] = []
+        stop = threading.Event()
+
+        def search() -> None:
+            while not stop.is_set():
+                chunks = list(live.scan())
+                seen.append({chunk.version for chunk in chunks} | {str(len(chunks))})
+
+        searching = threading.Thread(target=search)
+        searching.start()
+        for number in range(1, 5):
+            path.write_text(edition(number))
+            pipeline.ingest([workplace.documents])
+        stop.set()
+        searching.join()
+        parts = str(len(list(live.scan())))
+    assert len(seen) > 10
+    assert len(set.union(*seen)) > 3  # it did see several editions
+    assert all(len(versions) == 2 and parts in versions for versions in seen)
 
 
 def test_sync_removes_what_has_gone_from_disk_and_nothing_else(workplace: Workplace, tmp_path: Path) -> None:
