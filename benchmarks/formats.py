@@ -31,8 +31,10 @@ from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 
 from ingest import language_model
+from ingest.containers import ContainerLimits, container_kind, expand
 from ingest.errors import FileError
 from ingest.parser import load_parser
 
@@ -126,7 +128,14 @@ def _expectation(line: dict[str, object], data: Path) -> Expectation:
 
 
 def _candor(path: Path) -> str:
-    return load_parser("kreuzberg").parse(path).text
+    """As an ingest reads it: the files in an archive as documents of their own, here one after the other."""
+    parser = load_parser("kreuzberg")
+    kind = container_kind(path)
+    if kind is None or kind.is_document:
+        return parser.parse(path).text
+    with TemporaryDirectory() as folder:
+        members = expand(path, ContainerLimits(), Path(folder))
+        return "\n\n".join(parser.parse(member.path).text for member in members if member.path)
 
 
 def _candor_unstructured(path: Path) -> str:
