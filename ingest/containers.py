@@ -7,12 +7,14 @@ no name can lead out of the folder. Office files and books, which are zip archiv
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
 import mimetypes
 import re
 import stat
+import struct
 import tarfile
 import tempfile
 import zipfile
@@ -41,7 +43,13 @@ _STEP = 1 << 18
 _UNSUSPICIOUS = 10 * _MB  # whatever the ratio, this much may come out
 _LARGEST_READ = 64 * _MB  # more at once is asked for by forged headers only
 _LONGEST_NAME = 1000
-_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError)
+_MOST_LISTED = 100_000  # files in a zip archive, whose list is read into memory before anything else
+_LIST_ENTRY = b"PK\x01\x02"
+_DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
+    OverflowError, RuntimeError,
+)  # fmt: skip
+"""What the libraries raise on damaged files; RuntimeErrors are what they do not know, and what is nested too deeply."""
 _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZh": bz2.BZ2File,
@@ -114,7 +122,7 @@ def expand(path: Path, limits: ContainerLimits, folder: Path) -> Iterator[Member
 
 def _kind_of_zip(path: Path) -> ContainerKind | None:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _opened_zip(path) as archive:
             return None if _DOCUMENT_MARKS & set(archive.namelist()[:50]) else ContainerKind.ZIP
     except _DAMAGE:  # a damaged document is its parser's to refuse
         return ContainerKind.ZIP if path.suffix.lower() == ".zip" else None
@@ -270,8 +278,11 @@ def _file_name(name: str) -> str:
 
 
 def _is_of_system(error: BaseException) -> bool:
-    """Whether the operating system failed, and not the container; libraries raise OSErrors without a number."""
-    return isinstance(error, OSError) and error.errno is not None
+    """Whether the operating system failed, and not the container: libraries raise OSErrors without a number.
+
+    An invalid argument is a place in the file that the container names and that cannot be.
+    """
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
 
 
 def _said(error: BaseException) -> str:
@@ -286,7 +297,7 @@ def _too_much(most_bytes: int) -> str:
 
 
 def _zip_entries(path: Path, _: int) -> _Entries:
-    with zipfile.ZipFile(path) as archive:
+    with _opened_zip(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
                 yield _Entry(
@@ -296,6 +307,14 @@ def _zip_entries(path: Path, _: int) -> _Entries:
                     max(info.compress_size, 1),
                     _refusal(info),
                 )
+
+
+def _opened_zip(path: Path) -> zipfile.ZipFile:
+    with path.open("rb") as file:
+        listed = sum(part.count(_LIST_ENTRY) for part in iter(partial(file.read, 16 * _MB), b""))
+    if listed > _MOST_LISTED:
+        raise zipfile.BadZipFile(f"it lists more than {_MOST_LISTED} files")
+    return zipfile.ZipFile(path)
 
 
 def _refusal(info: zipfile.ZipInfo) -> str:

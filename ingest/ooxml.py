@@ -88,7 +88,7 @@ class Package:
             raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except (zipfile.BadZipFile, ValueError) as error:  # a ValueError for offsets before the beginning
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # of offsets before the beginning
             raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
         self._path = path
         self._names = set(self._zip.namelist())

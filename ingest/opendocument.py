@@ -46,7 +46,7 @@ def read_opendocument(data: bytes, path: Path, into: DocumentBuilder) -> dict[st
 def _opened(data: bytes, path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError) as error:  # a ValueError for offsets before the beginning
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # of offsets before the beginning
         raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
 
 

@@ -270,6 +270,30 @@ def test_a_tar_header_that_asks_for_much_memory_is_refused(tmp_path: Path) -> No
     assert (member.name, member.path) == (REST, None)
 
 
+def test_a_zip_that_lists_more_files_than_memory_takes_is_not_opened(tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "a.zip", {"a.txt": b"a"})
+    path.write_bytes(b"PK\x03\x04" + b"PK\x01\x02".ljust(46, b"\0") * 100_001 + path.read_bytes())
+    assert container_kind(path) is ContainerKind.ZIP
+    (member,) = expanded(path)
+    assert "lists more than 100000 files" in member.reason
+
+
+def test_a_message_nested_without_end_says_so(tmp_path: Path) -> None:
+    parts = (f'Content-Type: multipart/mixed; boundary="b{level}"\n\n--b{level}\n' for level in range(5000))
+    (tmp_path / "m.eml").write_text("".join(parts))
+    (member,) = expanded(tmp_path / "m.eml")
+    assert member.name == REST
+    assert "damaged" in member.reason
+
+
+def test_a_zip_of_a_version_to_come_says_so(tmp_path: Path) -> None:
+    data = bytearray(zip_of(tmp_path / "a.zip", {"a.txt": b"a"}).read_bytes())
+    data[data.find(b"PK\x01\x02") + 6] = 99
+    (tmp_path / "a.zip").write_bytes(data)
+    (member,) = expanded(tmp_path / "a.zip")
+    assert "version 9.9" in member.reason
+
+
 def test_limits_on_count_size_and_depth(tmp_path: Path) -> None:
     many = zip_of(tmp_path / "many.zip", {f"{number}.txt": b"x" for number in range(5)})
     found = contents(many, members=3)
