@@ -91,7 +91,13 @@ class ScanReader:
         """Why nothing can be recognised; empty if it can."""
         if self._options.ocr is OcrMode.NEVER:
             return "text recognition is switched off (choose 'auto' for ocr)"
-        return "" if shutil.which("tesseract") else _INSTALL
+        if shutil.which("tesseract") is None:
+            return _INSTALL
+        missing = [code for code in self._languages() or ["eng"] if code not in _installed_languages()]
+        if missing:
+            packages = " ".join(f"tesseract-ocr-{code.lower().replace('_', '-')}" for code in missing)
+            return f"Tesseract lacks the data of the language {', '.join(missing)} (`apt-get install {packages}`)"
+        return ""
 
     def _languages(self) -> Sequence[str]:
         return self._options.ocr_languages or _usual_languages(_installed_languages())

@@ -130,6 +130,15 @@ def test_without_tesseract_the_unread_pages_are_named(written: Path, tmp_path: P
     assert warning.startswith("pages 2-4 without text not read: the program Tesseract is not installed")
 
 
+@with_tesseract
+def test_a_language_without_its_data_is_named(written: Path, tmp_path: Path) -> None:
+    parser = load_parser("kreuzberg", ParserOptions(ocr_languages=("eng", "tlh")))
+    with pytest.raises(
+        EmptyDocument, match=r"lacks the data of the language tlh \(`apt-get install tesseract-ocr-tlh`"
+    ):
+        parser.parse(write_scan(tmp_path / "scan.pdf", [written]))
+
+
 def test_switched_off_a_scan_says_so(written: Path, tmp_path: Path) -> None:
     with pytest.raises(EmptyDocument, match="switched off"):
         make_parser(OcrMode.NEVER).parse(write_scan(tmp_path / "scan.pdf", [written]))
