@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ingest.planning import Plan
 
 _SHOWN = 20  # files named per verdict of a dry run
+_POLL_MS = 500  # how soon watching begins
 _SLOW_SECONDS = 1.0  # a file that took less is not worth naming
 
 
@@ -56,13 +57,18 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
 
     from ingest.errors import IngestError
 
-    run_ingest(candor, paths, collection, retry_failed=retry_failed, sync=sync, progress=True)
-    _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
-    for _ in watchfiles.watch(*paths, raise_interrupt=False):
+    candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)  # whether there is something to watch
+    first = True
+    # The watcher is there before the first ingest, so that nothing that changes meanwhile is missed.
+    for changes in watchfiles.watch(*paths, raise_interrupt=False, rust_timeout=_POLL_MS, yield_on_timeout=True):
         try:
-            run_ingest(candor, paths, collection, sync=sync, progress=True)
+            if first or changes:
+                run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
         except IngestError as error:  # such as a folder that was emptied: the next change may mend it
             _say(f"candor: {error}")
+        if first:
+            _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+            first = False
 
 
 def summary(report: IngestReport) -> list[str]:
