@@ -67,6 +67,7 @@ _GREEK = {
 }
 """Greek letters as the SGML sets of publishers and patent offices name them; HTML names them otherwise."""
 
+_LAYOUT = 0.8  # of a table's text in tables within it: then it is no table itself
 _DEEPEST = 200  # elements in elements; deeper ones are no document
 
 
@@ -259,6 +260,9 @@ class _Writer:
         self._flush()
         if name in _TITLES or _is_heading(name):
             self._into.heading(_words(element), int(name[1]) if _is_heading(name) else depth)
+        elif name == "table" and _is_layout(element):
+            for cell in (cell for row in _outside_inner_tables(element) for cell in row):
+                self._write_children(cell, depth)
         elif name in ("table", "tgroup"):
             caption = element.find("{*}caption")
             self._into.prose("" if caption is None else _words(caption))
@@ -396,6 +400,30 @@ def _rows(table: Element) -> Iterator[list[Cell]]:
             columns[element.get("colname", "")] = len(columns)
         elif _name(element) in _ROWS:
             yield [_cell(cell, columns) for cell in element if _name(cell) in _CELLS]
+
+
+def _is_layout(table: Element) -> bool:
+    """Whether a table only places other blocks on the page: it has one cell, or says nearly all in tables within it.
+
+    One with headings of columns or rows is a table, whatever is in its cells.
+    """
+    cells = [cell for row in _outside_inner_tables(table) for cell in row if _name(cell) in _CELLS]
+    if any(_name(cell) == "th" for cell in cells):
+        return False
+    if len(cells) == 1:
+        return True
+    inner = sum(len(_words(nested)) for cell in cells for nested in _inner_tables(cell))
+    has_headings = any(_is_heading(_name(part)) for cell in cells for part in cell)
+    return inner > _LAYOUT * len(_words(table)) or (inner > 0 and has_headings)
+
+
+def _inner_tables(element: Element) -> Iterator[Element]:
+    """The tables in a cell, without those in them."""
+    for child in element:
+        if _name(child) == "table":
+            yield child
+        else:
+            yield from _inner_tables(child)
 
 
 def _outside_inner_tables(table: Element) -> Iterator[Element]:

@@ -261,6 +261,20 @@ def test_a_page_gives_merged_cells_and_leaves_out_its_menus(parser: Parser, tmp_
     assert document.metadata == {"language": "fi", "authors": "Äijä"}
 
 
+def test_a_table_that_places_the_blocks_of_a_page_is_no_table(parser: Parser, tmp_path: Path) -> None:
+    source = """<table><tr><td>Menu</td><td><h1>Prices</h1><p>All in euros.</p>
+    <table><tr><th>Item</th><th>Price</th></tr><tr><td>Pump with a long name</td><td>120</td></tr></table></td></tr>
+    </table><table><tr><td><p>One frame</p><p>around two lines</p></td></tr></table>"""
+    assert blocks(parser.parse(write(tmp_path / "a.html", source))) == [
+        ("prose", "Menu"),
+        ("heading", "Prices"),
+        ("prose", "All in euros."),
+        ("table", "| Item | Price |\n| --- | --- |\n| Pump with a long name | 120 |"),
+        ("prose", "One frame"),
+        ("prose", "around two lines"),
+    ]
+
+
 def test_html_in_markdown_is_read_as_html(parser: Parser, tmp_path: Path) -> None:
     source = "# A\n\n<table><tr><th>x</th></tr><tr><td>1</td></tr></table>\n"
     assert blocks(parser.parse(write(tmp_path / "a.md", source)))[1] == ("table", "| x |\n| --- |\n| 1 |")
