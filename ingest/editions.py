@@ -51,6 +51,10 @@ class LiveCollection:
         """How many documents and chunks of live editions are selected."""
         return self._steady(where, self._collection.count)
 
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language, hidden editions included."""
+        return self._collection.languages()
+
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
         return self._collection.vectors(ids)

@@ -18,6 +18,7 @@ from ingest.discovery import FoundFile
 from ingest.errors import FileChanging, FileError, FileTooLarge, UnreadableFile
 from ingest.ledger import Stage
 from ingest.parser import ParsedDocument, Parser
+from vectorstore.languages import LANGUAGE, detect
 
 _TRIES = 3  # for a file that changes while it is read
 
@@ -71,7 +72,7 @@ def _parsed_unchanged(file: FoundFile, reading: Reading, parser: Parser, before:
         with reading.timed(Stage.PARSING):
             reading.container = container_kind(file.path)
             if reading.container is None or reading.container.is_document:
-                reading.parsed = parser.parse(file.path)
+                reading.parsed = _with_language(parser.parse(file.path))
     except FileError:
         if _identity(_status(file)) == before:
             raise
@@ -80,6 +81,14 @@ def _parsed_unchanged(file: FoundFile, reading: Reading, parser: Parser, before:
     if not is_same:
         reading.stage = Stage.READING
     return is_same
+
+
+def _with_language(parsed: ParsedDocument) -> ParsedDocument:
+    """The language that the text is in; what the file says of itself counts where the text is too short to tell."""
+    said = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
+    language = detect(parsed.text) or said
+    others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
+    return parsed.model_copy(update={"metadata": others | ({LANGUAGE: language} if language else {})})
 
 
 def _look(file: FoundFile, reading: Reading, max_file_mb: int) -> tuple[int, ...]:

@@ -23,11 +23,13 @@ from pydantic import ValidationError
 
 from vectorstore.bm25 import Bm25Encoder
 from vectorstore.errors import StoreUnavailable
+from vectorstore.languages import LANGUAGE
 from vectorstore.layout import (
     BM25,
     CANDIDATES,
     DENSE,
     INDEXED,
+    LANGUAGES,
     READING_ORDER,
     RRF_K,
     Payload,
@@ -41,6 +43,7 @@ from vectorstore.layout import (
     find_spec,
     hits,
     in_reading_order,
+    language_of,
     payload_of,
 )
 from vectorstore.lock import CollectionLock
@@ -161,6 +164,12 @@ class EdgeCollection:
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language."""
+        with _engine("count", self._path):
+            found = self._shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
+        return {str(hit.value): hit.count for hit in found.hits}
+
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
         if not ids:
@@ -208,7 +217,8 @@ class EdgeCollection:
             self._shard.flush()
 
     def _point(self, chunk: Chunk, vector: list[float]) -> qdrant.Point:
-        return qdrant.Point(chunk.id, {DENSE: vector, BM25: self._bm25.passage(chunk.embedded_text)}, payload_of(chunk))
+        terms = self._bm25.passage(chunk.embedded_text, language_of(chunk))
+        return qdrant.Point(chunk.id, {DENSE: vector, BM25: terms}, payload_of(chunk))
 
     def _request(
         self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: qdrant.Filter | None
@@ -217,7 +227,7 @@ class EdgeCollection:
         if mode is not SearchMode.SPARSE and vector is not None:
             queries.append(qdrant.Query.Nearest(vector.tolist(), using=DENSE))
         if mode is not SearchMode.DENSE:
-            queries.append(qdrant.Query.Nearest(self._bm25.query(text), using=BM25))
+            queries.append(qdrant.Query.Nearest(self._bm25.query(text, self.languages()), using=BM25))
         if len(queries) == 1:
             return qdrant.QueryRequest(limit=depth, query=queries[0], filter=where)
         fusion: Any = qdrant.Fusion.Rrf(k=RRF_K)  # a Fusion, whatever its type stub says
@@ -264,8 +274,7 @@ def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
     )
     with _engine("create", path):
         shard = qdrant.EdgeShard.create(str(path / SHARD), config)
-        for field in INDEXED:
-            shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
+        _index(shard)
         shard.flush()
     _write_spec(path, spec)
     return shard
@@ -273,7 +282,14 @@ def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
 
 def _load(path: Path) -> qdrant.EdgeShard:
     with _engine("load", path):
-        return qdrant.EdgeShard.load(str(path / SHARD))
+        shard = qdrant.EdgeShard.load(str(path / SHARD))
+        _index(shard)  # a field that was not indexed when the collection was made
+        return shard
+
+
+def _index(shard: qdrant.EdgeShard) -> None:
+    for field in INDEXED:
+        shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
 
 
 def _write_spec(path: Path, spec: CollectionSpec) -> None:

@@ -16,11 +16,13 @@ from pydantic import SecretStr
 
 from vectorstore.bm25 import Bm25Encoder
 from vectorstore.errors import CollectionMismatch, StoreUnavailable
+from vectorstore.languages import LANGUAGE
 from vectorstore.layout import (
     BM25,
     CANDIDATES,
     DENSE,
     INDEXED,
+    LANGUAGES,
     READING_ORDER,
     RRF_K,
     Payload,
@@ -34,6 +36,7 @@ from vectorstore.layout import (
     find_spec,
     hits,
     in_reading_order,
+    language_of,
     payload_of,
 )
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
@@ -171,6 +174,12 @@ class ServerCollection:
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language."""
+        with _server():
+            found = self._client.facet(self._spec.name, LANGUAGE, limit=LANGUAGES, exact=True)
+        return {str(hit.value): hit.count for hit in found.hits}
+
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
         if not ids:
@@ -194,7 +203,7 @@ class ServerCollection:
     def _point(self, chunk: Chunk, vector: list[float]) -> models.PointStruct:
         from qdrant_client import models
 
-        terms = self._bm25.passage(chunk.embedded_text)
+        terms = self._bm25.passage(chunk.embedded_text, language_of(chunk))
         sparse = models.SparseVector(indices=terms.indices, values=terms.values)
         return models.PointStruct(id=chunk.id, vector={DENSE: vector, BM25: sparse}, payload=payload_of(chunk))
 
@@ -222,7 +231,7 @@ class ServerCollection:
         if mode is not SearchMode.SPARSE and vector is not None:
             queries[DENSE] = vector.tolist()
         if mode is not SearchMode.DENSE:
-            terms = self._bm25.query(text)
+            terms = self._bm25.query(text, self.languages())
             queries[BM25] = models.SparseVector(indices=terms.indices, values=terms.values)
         return [
             models.Prefetch(query=query, using=using, limit=depth, filter=where) for using, query in queries.items()
