@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from api.library import CollectionLibrary
+    from ingest.chunking import Chunker
     from ingest.ledger import Ledger
     from ingest.pipeline import IngestPipeline
+    from ingest.planning import Plan
     from multi_agent.llm.llm import LLM
     from multi_agent.orchestrator.orchestrator import Orchestrator
     from multi_agent.tracing.trace import Trace
     from vectorstore.embedding import Embedder
+    from vectorstore.models import CollectionSpec
     from vectorstore.store import Collection, VectorStore
 
 
@@ -85,7 +89,9 @@ class Candor:
 
     @contextmanager
     def open_collection(self, name: str) -> Iterator[Collection]:
-        """An existing collection that was embedded with the model in force. Raises StoreError."""
+        """What is live of an existing collection, embedded with the model in force. Raises StoreError."""
+        from ingest.editions import LiveCollection
+
         with self.store.open(name) as collection:
             made_with, in_force = collection.spec.embedding_model, self.settings.store.embedding.model
             if made_with != in_force:
@@ -93,20 +99,20 @@ class Candor:
                     f"Collection {name!r} was embedded with {made_with!r}, and the model in force is {in_force!r}. Set "
                     f"CANDOR_STORE__EMBEDDING__MODEL={made_with}, or rebuild it: `candor drop {name}`, then ingest."
                 )
-            yield collection
+            yield LiveCollection(collection, self.ledger)
 
     @contextmanager
     def open_library(self, name: str) -> Iterator[CollectionLibrary]:
         """An existing collection, ready to be researched. Raises StoreError."""
         from api.library import CollectionLibrary
-        from ingest.ledger import DocumentState
         from multi_agent.library import CatalogueEntry
         from vectorstore.retrieval import Retriever
 
         def catalogue() -> list[CatalogueEntry]:
             return [
                 CatalogueEntry(name=document.name, id=document.id, title=document.title, chunks=document.chunks)
-                for document in self.ledger.list(name, DocumentState.INDEXED)
+                for document in self.ledger.list(name)
+                if document.chunks  # also what is being replaced, or failed since: its last edition is searched
             ]
 
         with self.open_collection(name) as collection:
@@ -115,31 +121,63 @@ class Candor:
     @contextmanager
     def open_pipeline(self, name: str) -> Iterator[IngestPipeline]:
         """What ingests into the collection, which is made if it is not there. Raises StoreError."""
-        from ingest.chunking import Chunker
-        from ingest.parser import load_parser
+        from ingest.isolation import IsolatedParser
+        from ingest.parser import ParserOptions
         from ingest.pipeline import IngestPipeline
+
+        settings, chunker = self.settings.ingest, self._chunker()
+        spec = self._spec(name, chunker)
+        parser = IsolatedParser(
+            settings.parser,
+            workers=settings.parse_workers,
+            timeout_s=settings.parse_timeout_s,
+            memory_mb=settings.parse_memory_mb,
+            options=ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages),
+        )
+        with parser, self.store.create(spec) as collection:
+            yield IngestPipeline(
+                parser=parser,
+                chunker=chunker,
+                embedder=self.embedder,
+                collection=collection,
+                ledger=self.ledger,
+                settings=settings,
+                parse_threads=settings.parse_workers,
+            )
+
+    def plan_ingest(self, name: str, paths: Sequence[Path], *, retry_failed: bool, sync: bool) -> Plan:
+        """What an ingest would do; opens no file and makes no collection. Raises IngestError."""
+        from ingest.parser import load_parser
+        from ingest.pipeline import making, plan_ingest
+
+        settings, chunker = self.settings.ingest, self._chunker()
+        self._spec(name, chunker)
+        made_with = making(load_parser(settings.parser), chunker, settings)
+        known = self.ledger.snapshot(name)
+        return plan_ingest(name, paths, known, made_with, retry_failed=retry_failed, sync=sync)
+
+    def _chunker(self) -> Chunker:
+        from ingest.chunking import Chunker
+
+        return Chunker(self.embedder.count_tokens, self._chunk_tokens(), self.settings.ingest.chunk_overlap)
+
+    def _spec(self, name: str, chunker: Chunker) -> CollectionSpec:
+        """What the collection is made with. One that was made with another chunking keeps saying so: the ledger knows
+        the chunking of each document, and the pipeline brings those it is given up to date."""
         from vectorstore.models import CollectionSpec
 
-        settings, embedder = self.settings.ingest, self.embedder
-        parser = load_parser(settings.parser)
-        chunker = Chunker(embedder.count_tokens, self._chunk_tokens(), settings.chunk_overlap)
+        existing = next((spec for spec in self.store.list() if spec.name == name), None)
         try:
-            spec = CollectionSpec(
-                name=name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
+            return CollectionSpec(
+                name=name,
+                embedding_model=self.embedder.model,
+                dimension=self.embedder.dimension,
+                chunking=existing.chunking if existing else chunker.fingerprint,
             )
         except ValidationError as error:
             raise UsageError(
                 f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most."
             ) from error
-        with self.store.create(spec) as collection:
-            yield IngestPipeline(
-                parser=parser,
-                chunker=chunker,
-                embedder=embedder,
-                collection=collection,
-                ledger=self.ledger,
-                settings=settings,
-            )
 
     def _chunk_tokens(self) -> int:
         most = self.embedder.max_tokens

@@ -36,8 +36,19 @@ CollectionOption = Annotated[
 
 @app.command()
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files, or folders with all that is in them.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files, or folders with all that is in them.", show_default=False)
+    ] = None,
     collection: Annotated[str, typer.Option("--collection", "-c", help="Where the documents go.")] = "documents",
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try failed files again though they have not changed.")
+    ] = False,
+    sync: Annotated[bool, typer.Option("--sync", help="Remove documents whose files are gone from the paths.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Ingest, then again whenever something changes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+    ocr: Annotated[
+        str | None, typer.Option("--ocr", help="Recognise the text of page images: auto, always or never.")
+    ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -47,9 +58,24 @@ def ingest(
 
     Example: candor ingest ~/papers --collection papers
     """
-    from api.ingesting import run_ingest
+    from api.ingesting import run_dry, run_ingest, run_watch
 
-    report = run_ingest(_candor(home), paths, collection, progress=not as_json)
+    if not paths and not retry_failed:
+        raise UsageError("What is to be ingested? Name files or folders, or use --retry-failed.")
+    if (sync or watch) and not paths:
+        raise UsageError("--sync and --watch need the folders that they are about.")
+    if watch and (as_json or dry_run):
+        raise UsageError("--watch goes on until you end it; --json and --dry-run do not go with it.")
+    candor = _candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
+    if dry_run:
+        plan = run_dry(candor, paths or [], collection, retry_failed=retry_failed, sync=sync, progress=not as_json)
+        if as_json:
+            _print_json(plan.model_dump(mode="json"))
+        return
+    if watch:
+        run_watch(candor, paths or [], collection, retry_failed=retry_failed, sync=sync)
+        return
+    report = run_ingest(candor, paths or [], collection, retry_failed=retry_failed, sync=sync, progress=not as_json)
     if as_json:
         _print_json(report.model_dump(mode="json"))
     if report.failed:
@@ -157,8 +183,13 @@ def runs(
     show_table(_console(), ("run", "status", "started (UTC)", "collection", "question"), rows)
 
 
-@app.command()
+documents_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app.add_typer(documents_app, name="documents")
+
+
+@documents_app.callback()
 def documents(
+    context: typer.Context,
     collection: CollectionOption = None,
     state: Annotated[str | None, typer.Option("--state", help="Only those in this state, such as failed.")] = None,
     as_json: Json = False,
@@ -170,6 +201,8 @@ def documents(
     """
     from api.documents import list_documents
 
+    if context.invoked_subcommand:
+        return
     found = list_documents(_candor(home), collection, state)
     if as_json:
         _print_json([document.model_dump(mode="json") for document in found])
@@ -177,6 +210,26 @@ def documents(
     from api.rendering import show_documents
 
     show_documents(_console(), found)
+
+
+@documents_app.command("rm")
+def remove(
+    document: Annotated[str, typer.Argument(help="Its id or the beginning of it, its path, or its name.")],
+    collection: CollectionOption = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Take a document out of its collection. Its file stays, and is read in again if it is ingested again.
+
+    Example: candor documents rm report.pdf
+    """
+    from api.documents import remove_document
+
+    removed = remove_document(_candor(home), document, collection)
+    if as_json:
+        _print_json({"removed": removed.id, "name": removed.name, "chunks": removed.chunks})
+    else:
+        _say(f"Removed {removed.name} ({removed.chunks} passages).")
 
 
 @app.command()
@@ -313,11 +366,11 @@ def _fail(message: str, kind: str, as_json: bool, code: int) -> None:
     sys.exit(code)
 
 
-def _candor(home: Path | None) -> Candor:
+def _candor(home: Path | None, **overrides: Any) -> Candor:
     from api.bootstrap import Candor
     from api.settings import load_settings
 
-    return Candor(load_settings(home))
+    return Candor(load_settings(home, **overrides))
 
 
 def _console() -> Console:

@@ -21,6 +21,19 @@ def find_document(candor: Candor, reference: str, collection: str | None) -> Doc
     return candor.ledger.find(_existing(candor, collection), reference)
 
 
+def remove_document(candor: Candor, reference: str, collection: str | None) -> DocumentRecord:
+    """Take a document out of its collection; gives what it was. Raises UsageError, IngestError, StoreError."""
+    from ingest.editions import remove_document as remove
+
+    found = find_document(candor, reference, collection)
+    with candor.store.open(found.collection) as opened:
+        for member in candor.ledger.list(found.collection):
+            if member.container == found.path and member.state is not DocumentState.REMOVED:
+                remove(opened, candor.ledger, member, "removed by hand, with what held it")
+        remove(opened, candor.ledger, found, "removed by hand")
+    return found
+
+
 def _existing(candor: Candor, collection: str | None) -> str:
     name = candor.collection_name(collection)
     known = [spec.name for spec in candor.store.list()]

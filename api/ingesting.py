@@ -1,4 +1,4 @@
-"""Ingesting from the command line: the pipeline with a progress bar, and a summary."""
+"""Ingesting from the command line: the pipeline with a live display, a summary, a dry run, and watching folders."""
 
 from __future__ import annotations
 
@@ -12,35 +12,111 @@ from api.bootstrap import Candor
 
 if TYPE_CHECKING:
     from ingest.pipeline import IngestReport, Progress
+    from ingest.planning import Plan
+
+_SHOWN = 20  # files named per verdict of a dry run
+_POLL_MS = 500  # how soon watching begins
+_SLOW_SECONDS = 1.0  # a file that took less is not worth naming
 
 
-def run_ingest(candor: Candor, paths: Sequence[Path], collection: str, *, progress: bool) -> IngestReport:
+def run_ingest(
+    candor: Candor,
+    paths: Sequence[Path],
+    collection: str,
+    *,
+    retry_failed: bool = False,
+    sync: bool = False,
+    progress: bool,
+) -> IngestReport:
     """Ingest, showing how it goes on standard error. Raises IngestError, StoreError."""
-    with candor.open_pipeline(collection) as pipeline:
-        if not progress:
-            return pipeline.ingest(paths)
-        with _bar() as show:
-            report = pipeline.ingest(paths, show)
-    for line in summary(report):
-        print(line, file=sys.stderr)
+    with candor.open_pipeline(collection) as pipeline, _bar(shown=progress) as show:
+        report = pipeline.ingest(paths, show, retry_failed=retry_failed, sync=sync, on_plan=_say_notices)
+    if progress:
+        for line in summary(report):
+            _say(line)
     return report
 
 
+def run_dry(
+    candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, progress: bool
+) -> Plan:
+    """Tell what an ingest would do. Raises IngestError."""
+    plan = candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)
+    if progress:
+        for line in planned(plan):
+            _say(line)
+    return plan
+
+
+def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool) -> None:
+    """Ingest, and again after every change below the paths, until interrupted.
+
+    Between two ingests the collection is closed, so that it can be searched. Raises IngestError, StoreError.
+    """
+    import watchfiles
+
+    from ingest.errors import IngestError
+
+    candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)  # whether there is something to watch
+    first = True
+    # The watcher is there before the first ingest, so that nothing that changes meanwhile is missed.
+    for changes in watchfiles.watch(*paths, raise_interrupt=False, rust_timeout=_POLL_MS, yield_on_timeout=True):
+        try:
+            if first or changes:
+                run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
+        except IngestError as error:  # such as a folder that was emptied: the next change may mend it
+            _say(f"candor: {error}")
+        if first:
+            _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+            first = False
+
+
 def summary(report: IngestReport) -> list[str]:
-    """What was done, and what failed and why."""
+    """What was done, what took long, and what failed and why."""
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.stage_seconds.items())
+    rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
     lines = [
         f"{report.collection}: {report.indexed} indexed, {report.unchanged} unchanged, {len(report.failed)} failed, "
-        f"{len(report.left_out)} left out; {report.chunks} passages, {report.pages} pages, {report.tokens:,} tokens "
-        f"in {report.seconds:.1f} s ({stages})"
+        f"{len(report.left_out)} left out, {len(report.removed)} removed; {report.chunks} passages "
+        f"({report.embedded} embedded), {report.pages} pages, {report.tokens:,} tokens in {report.seconds:.1f} s{rate} "
+        f"({stages})"
     ]
+    for record in report.slowest:
+        seconds = sum(record.seconds.values())
+        if seconds >= _SLOW_SECONDS:
+            lines.append(f"slow: {record.name}: {seconds:.1f} s, {record.pages} pages, {record.chunks} passages")
     lines += [f"failed: {record.name} (while {record.stage.value}): {record.reason}" for record in report.failed]
+    if report.failed_before:
+        lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
     lines += [f"left out: {each.path}: {each.reason}" for each in report.left_out]
+    lines += [f"removed: {name}" for name in report.removed]
     return lines
 
 
+def planned(plan: Plan) -> list[str]:
+    """The files by what would be done with them."""
+    from ingest.planning import Verdict
+
+    lines = [f"{plan.collection}: {len(plan.files)} files; nothing was done.", *plan.notices]
+    for verdict in Verdict:
+        names = [each.file.name for each in plan.files if each.verdict is verdict]
+        if names:
+            lines.append(f"{verdict.value}: {len(names)}")
+        if verdict is not Verdict.UNCHANGED:
+            lines += [f"  {name}" for name in names[:_SHOWN]]
+            lines += [f"  … and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    lines += [f"left out: {each.path}: {each.reason}" for each in plan.left_out]
+    lines += [f"to be removed: {known.name}" for known in plan.gone]
+    return lines
+
+
+def _say_notices(plan: Plan) -> None:
+    for notice in plan.notices:
+        _say(notice)
+
+
 @contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     """A progress bar on standard error; nothing where that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -48,12 +124,32 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     console = Console(file=sys.stderr, highlight=False)
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Bar(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
         task = bar.add_task("")
 
         def show(progress: Progress) -> None:
-            failed = f", {progress.failed} failed" if progress.failed else ""
-            text = f"{progress.stage.value} {progress.name} ({progress.chunks} passages{failed})"
-            bar.update(task, completed=progress.files_done, total=progress.files_total, description=text)
+            bar.update(task, completed=progress.files_done, total=progress.files_total, description=describe(progress))
 
         yield show
+
+
+def describe(progress: Progress) -> str:
+    """What stands beside the bar: time left, how much went through, failures so far, and what it is at."""
+    parts = [_time_left(progress), f"{progress.chunks} passages"]
+    if progress.tokens:
+        parts.append(f"{progress.tokens / progress.seconds:,.0f} tokens/s")
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    return ", ".join(part for part in parts if part) + f" · {progress.stage.value} {progress.name}"
+
+
+def _time_left(progress: Progress) -> str:
+    """By the bytes of the files still to be read: the best that is known of their length."""
+    if not progress.bytes_done or progress.bytes_done >= progress.bytes_total:
+        return ""
+    seconds = round(progress.seconds * (progress.bytes_total / progress.bytes_done - 1))
+    return f"{seconds // 60}:{seconds % 60:02} left"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -31,6 +31,11 @@ class DocumentBuilder:
         self._length = 0
         self._blocks: list[Block] = []
         self._page_starts: list[tuple[int, int]] = []
+        self._warnings: list[str] = []
+
+    def warn(self, warning: str) -> None:
+        """Note what a person should know about how the document was read."""
+        self._warnings.append(warning)
 
     def page(self, number: int) -> None:
         """What follows stands on page ``number``."""
@@ -113,7 +118,7 @@ class DocumentBuilder:
             metadata=metadata or {},
             mime_type=mime_type,
             parser=parser,
-            warnings=tuple(warnings),
+            warnings=(*warnings, *self._warnings),
         )
 
     def _pages(self) -> tuple[PageSpan, ...]:

@@ -11,17 +11,22 @@ from vectorstore.models import Value
 
 
 class FoundFile(Value):
-    """A file to ingest. ``path`` opens it; ``document`` is its absolute path and ``name`` its short one, for people."""
+    """A file to ingest. ``path`` opens it; ``document`` is its absolute path and ``name`` its short one, for people.
+
+    A file that lies in another (an archive, a message) is opened from a copy; ``container`` is where that other lies.
+    """
 
     path: Path
     document: str
     name: str
+    container: str = ""
 
 
 class LeftOut(Value):
     """Something in a folder that is not ingested, deliberately."""
 
     path: str
+    name: str
     reason: str
 
 
@@ -51,7 +56,7 @@ def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundF
     """The files of a folder and of those in it; one that cannot be listed is given as a file that will not open."""
     real = folder.resolve()
     if real in visited:
-        yield LeftOut(path=_shown(folder), reason="a link back to a folder that contains it")
+        yield _left_out(folder, root, "a link back to a folder that contains it")
         return
     try:
         entries = sorted(folder.iterdir())
@@ -60,13 +65,17 @@ def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundF
         return
     for entry in entries:
         if entry.name.startswith("."):
-            yield LeftOut(path=_shown(entry), reason="hidden")
+            yield _left_out(entry, root, "hidden")
         elif entry.is_dir():
             yield from _walk(entry, root, visited | {real})
         elif entry.is_file() or entry.is_symlink():
             yield FoundFile(path=entry, document=_shown(entry), name=_shown(entry.relative_to(root)))
         else:
-            yield LeftOut(path=_shown(entry), reason="not a regular file")
+            yield _left_out(entry, root, "not a regular file")
+
+
+def _left_out(path: Path, root: Path, reason: str) -> LeftOut:
+    return LeftOut(path=_shown(path), name=_shown(path.relative_to(root)), reason=reason)
 
 
 def _shown(path: Path) -> str:

@@ -6,10 +6,15 @@ IngestError
 ├── UnknownParser           the user names a parser there is, or installs its extra
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it more exactly
+├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── LedgerUnavailable       the user frees the disk, mends or starts the database
 └── FileError               one file; the rest of the ingest goes on
     ├── UnreadableFile      the user mends the rights, or the disk
+    ├── FileChanging        the user ingests again when the writing has ended
     ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
+    ├── ParserTimeout       the user raises the time limit, or splits the file
+    ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
+    ├── ParserCrashed       the user saves the file anew, or chooses another parser
     └── ParseError
         ├── EmptyDocument       nothing to read in it; a scan needs text recognition
         ├── EncryptedDocument   the user removes the password
@@ -44,6 +49,10 @@ class AmbiguousDocument(IngestError):
     """Several ingested documents answer to that name."""
 
 
+class ParserUnavailable(IngestError):
+    """The processes that parse do not start, or were closed: no fault of a file."""
+
+
 class LedgerUnavailable(IngestError):
     """The database that keeps the ledger cannot be read or written."""
 
@@ -56,8 +65,24 @@ class UnreadableFile(FileError):
     """The operating system does not let us read the file."""
 
 
+class FileChanging(FileError):
+    """Somebody writes to the file: it was another one after it was read than before, every time."""
+
+
 class FileTooLarge(FileError):
     """The file exceeds the limit of the settings."""
+
+
+class ParserTimeout(FileError):
+    """The parser did not finish within its time."""
+
+
+class ParserOutOfMemory(FileError):
+    """The parser took more memory than it may."""
+
+
+class ParserCrashed(FileError):
+    """The parser died, or failed in a way that it does not foresee."""
 
 
 class ParseError(FileError):

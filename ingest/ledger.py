@@ -1,16 +1,20 @@
 """The ledger: what became of every file, with the parsed text that spans point into. Tables in the SQL database.
 
-It is written after the store: a document that the ledger calls indexed has its chunks in the collection.
+It decides what searches see. The chunks of a document's new *edition* (its content, parser and chunking) are written
+to the store while the ledger lists that edition as hidden; one transaction makes it the live one and hides the old;
+only then the old chunks are deleted. Killed at any point, the store holds hidden chunks that nobody sees, and the next
+ingest finishes or clears them.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from pydantic import Field, TypeAdapter
@@ -19,23 +23,28 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ColumnElement,
+    Connection,
     DateTime,
     Engine,
     Float,
     Integer,
     MetaData,
+    Row,
     RowMapping,
     Select,
     String,
     Table,
     Text,
+    bindparam,
     delete,
     insert,
+    inspect,
     or_,
     select,
     update,
 )
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
 
 from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
 from ingest.parser import Block, ParsedDocument
@@ -72,6 +81,9 @@ DOCUMENTS = Table(
     Column("warnings", JSON, nullable=False),
     Column("metadata", JSON, nullable=False),
     Column("updated_at", DateTime(timezone=True), nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("container", Text, nullable=False, server_default=""),
+    Column("read_at", Float, nullable=False, server_default="0"),
 )
 
 TEXTS = Table(
@@ -84,13 +96,37 @@ TEXTS = Table(
     Column("pages", JSON, nullable=False),
 )
 
+HIDDEN = Table(
+    "hidden_editions",
+    TABLES,
+    Column("collection", String(64), primary_key=True),
+    Column("edition", String(16), primary_key=True),
+    Column("document", String(36), nullable=False),
+)
+
+PASSAGES = Table(
+    "embedded_passages",
+    TABLES,
+    Column("collection", String(64), primary_key=True),
+    Column("digest", String(64), primary_key=True),
+    Column("chunk", String(36), nullable=False),
+)
+
+EDITION = "edition"
+"""Metadata key of every chunk: the edition of its document that it belongs to."""
+
 
 class DocumentState(StrEnum):
-    """How the ingest of a file ended."""
+    """How far a file has come. The first four are left by every ingest that is not killed."""
 
+    DISCOVERED = "discovered"
+    PARSING = "parsing"
+    CHUNKING = "chunking"
+    EMBEDDING = "embedding"
     INDEXED = "indexed"
     FAILED = "failed"
     SKIPPED = "skipped"
+    REMOVED = "removed"
 
 
 class Stage(StrEnum):
@@ -127,6 +163,38 @@ class DocumentRecord(Value):
     warnings: tuple[str, ...] = ()
     metadata: dict[str, Scalar] = Field(default_factory=dict)
     updated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    attempts: int = Field(default=0, description="how often it was tried since it was last indexed")
+    container: str = Field(default="", description="path of the archive or message that it lies in")
+    read_at: float = Field(default=0.0, description="when its content was read, seconds since 1970")
+
+    @property
+    def edition(self) -> str:
+        """The edition that searches see; empty if there is none."""
+        return edition_of(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
+
+
+class Known(NamedTuple):
+    """What decides whether a file has to be read again: a record without what takes room."""
+
+    id: str
+    path: str
+    name: str
+    state: DocumentState
+    stage: Stage
+    version: str
+    size: int
+    modified: float
+    parser: str
+    chunking: str
+    chunks: int
+    container: str
+    read_at: float
+    attempts: int
+
+    @property
+    def edition(self) -> str:
+        """The edition that searches see; empty if there is none."""
+        return edition_of(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
 
 
 class DocumentText(Value):
@@ -142,13 +210,19 @@ def document_id(path: str) -> str:
     return str(uuid5(_DOCUMENT_IDS, path))
 
 
+def edition_of(document: str, version: str, parser: str, chunking: str) -> str:
+    """Names the chunks that one content of a document gives with one parser and one chunking."""
+    return hashlib.sha256("\n".join((document, version, parser, chunking)).encode()).hexdigest()[:16]
+
+
 class Ledger:
-    """Reads and writes the two tables through the engine that it is handed."""
+    """Reads and writes its tables through the engine that it is handed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         with _database():
             TABLES.create_all(engine)
+            _add_columns(engine)
 
     def record(self, record: DocumentRecord, parsed: ParsedDocument | None = None) -> None:
         """Write what became of a file, replacing what was known; without ``parsed``, an earlier text stays."""
@@ -159,11 +233,99 @@ class Ledger:
                 connection.execute(delete(TEXTS).where(*_is(TEXTS, record.collection, record.id)))
                 connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
 
-    def touch(self, record: DocumentRecord, *, name: str, modified: float) -> None:
-        """Note that an unchanged file was seen again, under this name."""
-        values = {"name": name, "modified": modified, "updated_at": datetime.now(UTC)}
+    def discover(self, records: Sequence[DocumentRecord]) -> None:
+        """Write many records at once, replacing what was known; texts stay."""
         with _database(), self._engine.begin() as connection:
-            connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, record.collection, record.id)).values(values))
+            if records:
+                keys = [{"its_collection": record.collection, "its_id": record.id} for record in records]
+                one = (DOCUMENTS.c.collection == bindparam("its_collection"), DOCUMENTS.c.id == bindparam("its_id"))
+                connection.execute(delete(DOCUMENTS).where(*one), keys)
+                connection.execute(insert(DOCUMENTS), [record.model_dump() for record in records])
+
+    def advance(self, collection: str, document: str, state: DocumentState, stage: Stage, attempts: int) -> None:
+        """Note how far a file has come, at the how-manieth attempt."""
+        values: dict[str, Any] = {
+            "state": state, "stage": stage, "attempts": attempts, "updated_at": datetime.now(UTC)
+        }  # fmt: skip
+        with _database(), self._engine.begin() as connection:
+            connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
+
+    def touch(self, collection: str, document: str, *, name: str, modified: float, read_at: float) -> None:
+        """Note that a file was found to hold what is indexed of it, under this name."""
+        values: dict[str, Any] = {
+            "state": DocumentState.INDEXED, "stage": Stage.STORING, "reason": "", "name": name,
+            "modified": modified, "read_at": read_at, "updated_at": datetime.now(UTC),
+        }  # fmt: skip
+        with _database(), self._engine.begin() as connection:
+            connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
+
+    def publish(
+        self,
+        record: DocumentRecord,
+        parsed: ParsedDocument | None = None,
+        *,
+        superseded: str = "",
+        moved_from: Known | None = None,
+    ) -> None:
+        """Make an edition the live one and hide the one before it, and what lay under an earlier path, at once."""
+        with _database(), self._engine.begin() as connection:
+            for table in (DOCUMENTS, TEXTS):
+                connection.execute(delete(table).where(*_is(table, record.collection, record.id)))
+            connection.execute(insert(DOCUMENTS).values(record.model_dump()))
+            if parsed:
+                connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
+            connection.execute(delete(HIDDEN).where(*_is_edition(record.collection, record.edition)))
+            _hide(connection, record.collection, record.id, superseded)
+            if moved_from:
+                _remove(connection, record.collection, moved_from.id, moved_from.edition, f"moved to {record.path}")
+
+    def remove(self, collection: str, document: str, edition: str, reason: str) -> None:
+        """Note that a document is gone, and hide its chunks from that moment on."""
+        with _database(), self._engine.begin() as connection:
+            _remove(connection, collection, document, edition, reason)
+
+    def hide(self, collection: str, document: str, edition: str) -> None:
+        """Let searches pass over an edition; before its first chunk is written."""
+        with _database(), self._engine.begin() as connection:
+            _hide(connection, collection, document, edition)
+
+    def unhide(self, collection: str, editions: Sequence[str]) -> None:
+        """Forget hidden editions that have no chunks any more."""
+        with _database(), self._engine.begin() as connection:
+            for edition in editions:
+                connection.execute(delete(HIDDEN).where(*_is_edition(collection, edition)))
+
+    def hidden(self, collection: str) -> dict[str, str]:
+        """The editions that searches pass over, each with its document. Few: those being written or deleted."""
+        query = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == collection)
+        with _database(), self._engine.connect() as connection:
+            return {row.edition: row.document for row in connection.execute(query)}
+
+    def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
+        """Which chunk was last embedded from the text of each digest; it may be gone from the store since."""
+        columns = PASSAGES.c
+        query = select(columns.digest, columns.chunk).where(
+            columns.collection == collection, columns.digest.in_(digests)
+        )
+        with _database(), self._engine.connect() as connection:
+            return {row.digest: row.chunk for row in connection.execute(query)}
+
+    def note_embedded(self, collection: str, chunks: Mapping[str, str]) -> None:
+        """Note which chunk, already stored, has the vector of the text of each digest."""
+        columns = PASSAGES.c
+        rows = [{"collection": collection, "digest": digest, "chunk": chunk} for digest, chunk in chunks.items()]
+        with _database(), self._engine.begin() as connection:
+            connection.execute(
+                delete(PASSAGES).where(columns.collection == collection, columns.digest.in_(list(chunks)))
+            )
+            if rows:
+                connection.execute(insert(PASSAGES), rows)
+
+    def snapshot(self, collection: str) -> dict[str, Known]:
+        """What is known of every document of the collection, by id."""
+        query = select(*(DOCUMENTS.c[name] for name in Known._fields)).where(DOCUMENTS.c.collection == collection)
+        with _database(), self._engine.connect() as connection:
+            return {row.id: _known(row) for row in connection.execute(query)}
 
     def get(self, collection: str, document: str) -> DocumentRecord | None:
         """The record of a document by its full id, if there is one."""
@@ -216,7 +378,7 @@ class Ledger:
     def forget(self, collection: str) -> None:
         """Delete all that is known of a collection, for when the collection itself was dropped."""
         with _database(), self._engine.begin() as connection:
-            for table in (DOCUMENTS, TEXTS):
+            for table in (DOCUMENTS, TEXTS, HIDDEN, PASSAGES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
@@ -228,11 +390,47 @@ def _is(table: Table, collection: str, document: str) -> tuple[ColumnElement[boo
     return table.c.collection == collection, table.c.id == document
 
 
+def _is_edition(collection: str, edition: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return HIDDEN.c.collection == collection, HIDDEN.c.edition == edition
+
+
+def _hide(connection: Connection, collection: str, document: str, edition: str) -> None:
+    if edition:
+        connection.execute(delete(HIDDEN).where(*_is_edition(collection, edition)))
+        connection.execute(insert(HIDDEN).values(collection=collection, edition=edition, document=document))
+
+
+def _remove(connection: Connection, collection: str, document: str, edition: str, reason: str) -> None:
+    gone: dict[str, Any] = {
+        "state": DocumentState.REMOVED, "reason": reason, "chunks": 0, "tokens": 0, "updated_at": datetime.now(UTC)
+    }  # fmt: skip
+    connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(gone))
+    connection.execute(delete(TEXTS).where(*_is(TEXTS, collection, document)))
+    _hide(connection, collection, document, edition)
+
+
 def _record(row: RowMapping) -> DocumentRecord:
-    values = dict(row)
-    if values["updated_at"].tzinfo is None:  # SQLite keeps no time zone
-        values["updated_at"] = values["updated_at"].replace(tzinfo=UTC)
-    return DocumentRecord(**values)
+    return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"])})
+
+
+def _known(row: Row[Any]) -> Known:
+    known = Known._make(row)
+    return known._replace(state=DocumentState(known.state), stage=Stage(known.stage))
+
+
+def _utc(time: datetime) -> datetime:
+    """SQLite keeps no time zone."""
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _add_columns(engine: Engine) -> None:
+    """Give the table of an earlier release the columns that it lacks."""
+    present = {column["name"] for column in inspect(engine).get_columns(DOCUMENTS.name)}
+    for column in DOCUMENTS.columns:
+        if column.name not in present:
+            definition = CreateColumn(column).compile(dialect=engine.dialect)
+            with engine.begin() as connection:
+                connection.exec_driver_sql(f"ALTER TABLE {DOCUMENTS.name} ADD COLUMN {definition}")
 
 
 def _text_row(record: DocumentRecord, parsed: ParsedDocument) -> dict[str, object]:

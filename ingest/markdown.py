@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ingest.building import DocumentBuilder
+from ingest.markup import read_html_fragment
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -35,15 +36,6 @@ def read_markdown(source: str, into: DocumentBuilder) -> str:
     return title[1].strip("\"'") if title else ""
 
 
-def inline_words(source: str) -> str:
-    """The words of a text with emphasis marks and links that is otherwise no Markdown: nothing else is interpreted."""
-    from markdown_it import MarkdownIt
-    from markdown_it.tree import SyntaxTreeNode
-
-    parser = MarkdownIt("zero").enable(["emphasis", "strikethrough", "backticks", "link", "balance_pairs"])
-    return _inline(SyntaxTreeNode(parser.parseInline(source)))
-
-
 def _add_children(nodes: Sequence[SyntaxTreeNode], into: DocumentBuilder) -> None:
     for node in nodes:
         _add(node, into)
@@ -62,7 +54,7 @@ def _add(node: SyntaxTreeNode, into: DocumentBuilder) -> None:
         case "fence" | "code_block":
             into.code(node.content)
         case "html_block":
-            into.prose(_without_tags(node.content))
+            read_html_fragment(node.content, into)
         case _:
             _add_children(node.children, into)
 

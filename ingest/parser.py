@@ -48,6 +48,21 @@ class ParsedDocument(Value):
     warnings: tuple[str, ...] = ()
 
 
+class OcrMode(StrEnum):
+    """When the text of page images is recognised: on pages without text, on all, on none."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class ParserOptions(Value):
+    """What a person may choose about parsing, whichever the parser."""
+
+    ocr: OcrMode = OcrMode.AUTO
+    ocr_languages: tuple[str, ...] = Field(default=(), description="Tesseract's codes; empty: all that are installed")
+
+
 class Parser(Protocol):
     """Turns one file into text and structure."""
 
@@ -65,9 +80,9 @@ def parser_names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(parsers.__path__))
 
 
-def load_parser(name: str) -> Parser:
+def load_parser(name: str, options: ParserOptions | None = None) -> Parser:
     """The parser of that name. Raises UnknownParser, naming those there are, or how to install what it needs."""
     if name not in parser_names():
         raise UnknownParser(f"There is no parser {name!r}. There are: {', '.join(parser_names())}.")
-    parser: Parser = importlib.import_module(f"{parsers.__name__}.{name}").DocumentParser()
+    parser: Parser = importlib.import_module(f"{parsers.__name__}.{name}").DocumentParser(options or ParserOptions())
     return parser

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingest.building import DocumentBuilder
+from ingest.ocr import ScanReader
 from ingest.pdf_lines import Line, is_bullet, read_lines
 from ingest.pdf_tables import find_tables
 from vectorstore.models import Scalar
@@ -68,11 +69,16 @@ class _Table:
 _Element = _Heading | _Paragraph | _Table
 
 
-def read_pdf(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+def read_pdf(data: bytes, path: Path, into: DocumentBuilder, scans: ScanReader) -> dict[str, Scalar]:
     """Add the PDF's blocks and pages to the builder; return its title, authors and the like. ``path`` is for errors."""
-    pages, metadata = read_lines(data, path)
+    pages, metadata = read_lines(data, path, scans.page)
     _write(_joined_tables(_elements(_without_running_lines(pages))), into)
     return metadata
+
+
+def read_image(data: bytes, into: DocumentBuilder, scans: ScanReader) -> None:
+    """Add what is recognised on an image, or on the pages of one, in the same way."""
+    _write(_joined_tables(_elements(_without_running_lines(scans.image(data)))), into)
 
 
 def _without_running_lines(pages: Sequence[list[Line]]) -> list[Line]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import pi
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
 _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
 _SOFT_HYPHEN = "\x02"  # what PDFium puts where a word is broken at a line end
+_LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
@@ -29,6 +32,11 @@ _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cell
 _RULED_GAP = 0.2  # the same where a ruled line stands between them
 _SHORTEST_RULE = 4
 _RULES_READ = 4000  # drawings with more shapes than this are no tables
+
+_ANGLES_READ = 200  # characters of a page that tell how it is turned
+
+_DPI = 300  # of page images for text recognition
+_MOST_PIXELS = 40_000_000
 
 _Rule = tuple[float, float, float]
 """A drawn line: where it stands, from where, to where."""
@@ -70,16 +78,21 @@ class Line:
         return self.top - self.bottom
 
 
+Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
+"""Text recognition: from a page's number, whether it has text, a resolution, and its image in that, its lines."""
+
+
 def joined(words: Iterable[Word]) -> str:
     """The words of a line as text."""
     return " ".join(word.text for word in words)
 
 
-def read_lines(data: bytes, path: Path) -> tuple[list[list[Line]], dict[str, Scalar]]:
+def read_lines(data: bytes, path: Path, recognise: Recognise) -> tuple[list[list[Line]], dict[str, Scalar]]:
     """The lines of every page in PDFium's reading order, and the title, authors and the like."""
     document = _open(data, path)
     try:
-        return [_lines(page, number) for number, page in enumerate(document, start=1)], _metadata(document)
+        pages = (_page(document, number, path) for number in range(1, len(document) + 1))
+        return [_lines(page, number, recognise) for number, page in enumerate(pages, start=1)], _metadata(document)
     finally:
         document.close()
 
@@ -91,6 +104,15 @@ def _open(data: bytes, path: Path) -> PdfDocument:
         return pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise _open_error(path, str(error)) from error
+
+
+def _page(document: PdfDocument, number: int, path: Path) -> PdfPage:
+    import pypdfium2
+
+    try:
+        return document[number - 1]
+    except pypdfium2.PdfiumError as error:
+        raise CorruptDocument(f"{path} is damaged: page {number} cannot be read. Export it again.") from error
 
 
 def _open_error(path: Path, reason: str) -> ParseError:
@@ -109,21 +131,79 @@ def _metadata(document: PdfDocument) -> dict[str, Scalar]:
     }
 
 
-def _lines(page: PdfPage, number: int) -> list[Line]:
-    text_page = page.get_textpage()
+def _lines(page: PdfPage, number: int, recognise: Recognise) -> list[Line]:
     try:
-        upright, level = _rules(page)
-        groups = _word_lines(text_page.raw)
-        return [_line(text_page.raw, words, upright, level, number) for words in groups]
+        lines = _written_lines(page, number)
+        if not _is_drawn_on(page):
+            return lines
+        dpi = _resolution(page)
+        return recognise(number, bool(lines), dpi, lambda: _image(page, dpi)) or lines
     finally:
-        text_page.close()
         page.close()
 
 
-def _word_lines(text_page: ctypes.c_void_p) -> Iterator[list[tuple[int, Word]]]:
+def _is_drawn_on(page: PdfPage) -> bool:
+    import pypdfium2.raw as pdfium
+
+    return bool(pdfium.FPDFPage_CountObjects(page.raw))
+
+
+def _resolution(page: PdfPage) -> int:
+    """Dots per inch for text recognition: fewer for posters."""
+    square_inches = page.get_width() * page.get_height() / 72**2
+    return max(1, min(_DPI, int((_MOST_PIXELS / max(square_inches, 1)) ** 0.5)))
+
+
+def _image(page: PdfPage, dpi: int) -> bytes:
+    """The page as a grey image, in the portable format that needs no encoder."""
+    bitmap = page.render(scale=dpi / 72, grayscale=True)
+    try:
+        pixels = bytes(bitmap.buffer)
+        rows = (pixels[start : start + bitmap.width] for start in range(0, len(pixels), bitmap.stride))
+        return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows)
+    finally:
+        bitmap.close()
+
+
+def _written_lines(page: PdfPage, number: int) -> list[Line]:
+    text_page = page.get_textpage()
+    try:
+        turn = _turn(text_page.raw)
+        upright, level = _rules(page, turn)
+        groups = _word_lines(text_page.raw, turn)
+        return [_line(text_page.raw, words, upright, level, number) for words in groups]
+    finally:
+        text_page.close()
+
+
+def _turn(text_page: ctypes.c_void_p) -> int:
+    """By how many quarters the page's text is turned to the left: that of most of its characters."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFText_CountChars(text_page)
+    sample = range(0, count, max(1, count // _ANGLES_READ))
+    angles = (pdfium.FPDFText_GetCharAngle(text_page, index) for index in sample)
+    quarters = Counter(round(angle / (pi / 2)) % 4 for angle in angles if angle >= 0)
+    return -quarters.most_common(1)[0][0] % 4 if quarters else 0
+
+
+def _turned(left: float, bottom: float, right: float, top: float, turn: int) -> tuple[float, float, float, float]:
+    """A box (left, bottom, right, top) on a page that is turned so that its text stands upright."""
+    match turn:
+        case 1:
+            return bottom, -right, top, -left
+        case 2:
+            return -right, -top, -left, -bottom
+        case 3:
+            return -top, left, -bottom, right
+        case _:
+            return left, bottom, right, top
+
+
+def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[int, Word]]]:
     """Lines of words with the index of each word's first character. A word beside the line begins a new one."""
     line: list[tuple[int, Word]] = []
-    for index, word, ends_line in _words(text_page):
+    for index, word, ends_line in _words(text_page, turn):
         if line and not _beside(line[-1][1], word):
             yield line
             line = []
@@ -141,7 +221,7 @@ def _beside(last: Word, word: Word) -> bool:
     return overlap > 0.3 * min(last.top - last.bottom, word.top - word.bottom)
 
 
-def _words(text_page: ctypes.c_void_p) -> Iterator[tuple[int, Word, bool]]:
+def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, bool]]:
     """Every word with the index of its first character, and whether a line ends after it."""
     import pypdfium2.raw as pdfium
 
@@ -157,7 +237,7 @@ def _words(text_page: ctypes.c_void_p) -> Iterator[tuple[int, Word, bool]]:
             end += 1
         ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == _SOFT_HYPHEN)
         text = "".join(characters[start:end]).replace(_SOFT_HYPHEN, "-")
-        yield start, _boxed(text_page, text, start, end), ends_line
+        yield start, _boxed(text_page, text, start, end, turn), ends_line
         start = end
 
 
@@ -172,22 +252,36 @@ def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
             low = codes[index + 1] if index + 1 < count else 0
             is_pair = code < 0xDC00 and 0xDC00 <= low < 0xE000
             characters[index] = chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)) if is_pair else ""
+    for index in range(1, count):
+        if characters[index] == _LAM and characters[index - 1] in _ALEFS and _one_glyph(text_page, index - 1, index):
+            characters[index - 1 : index + 1] = [_LAM, characters[index - 1]]
     return characters
 
 
-def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int) -> Word:
+def _one_glyph(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
+    """Whether two characters are written as one: then PDFium gives those of Arabic from left to right."""
+    import pypdfium2.raw as pdfium
+
+    boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    for index, box in zip((first, second), boxes, strict=True):
+        pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
+    return bool(boxes[0].left == boxes[1].left and boxes[0].right == boxes[1].right)
+
+
+def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: int) -> Word:
     import pypdfium2.raw as pdfium
 
     first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
     pdfium.FPDFText_GetLooseCharBox(text_page, end - 1, last)
-    return Word(
-        text=text,
-        x0=min(first.left, last.left),
-        x1=max(first.right, last.right),
-        bottom=min(first.bottom, last.bottom),
-        top=max(first.top, last.top),
+    left, bottom, right, top = _turned(
+        min(first.left, last.left),
+        min(first.bottom, last.bottom),
+        max(first.right, last.right),
+        max(first.top, last.top),
+        turn,
     )
+    return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)
 
 
 def _line(
@@ -216,7 +310,7 @@ def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
     return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
 
 
-def _rules(page: PdfPage) -> tuple[list[_Rule], list[_Rule]]:
+def _rules(page: PdfPage, turn: int) -> tuple[list[_Rule], list[_Rule]]:
     """The upright and the level edges of the page's drawn shapes: lines and cell borders of tables."""
     import pypdfium2.raw as pdfium
 
@@ -228,10 +322,11 @@ def _rules(page: PdfPage) -> tuple[list[_Rule], list[_Rule]]:
         if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
             continue
         pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
-        if top.value - bottom.value > _SHORTEST_RULE:
-            upright.update((round(x, 1), bottom.value, top.value) for x in (left.value, right.value))
-        if right.value - left.value > _SHORTEST_RULE:
-            level.update((round(y, 1), left.value, right.value) for y in (bottom.value, top.value))
+        x0, y0, x1, y1 = _turned(left.value, bottom.value, right.value, top.value, turn)
+        if y1 - y0 > _SHORTEST_RULE:
+            upright.update((round(x, 1), y0, y1) for x in (x0, x1))
+        if x1 - x0 > _SHORTEST_RULE:
+            level.update((round(y, 1), x0, x1) for y in (y0, y1))
     return sorted(upright), sorted(level)
 
 

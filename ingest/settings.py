@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ingest.parser import OcrMode
+
 
 class IngestSettings(BaseModel):
     """How files become chunks."""
@@ -15,5 +17,10 @@ class IngestSettings(BaseModel):
         default=None, ge=32, description="tokens of an embedded chunk; default: all that the embedding model reads"
     )
     chunk_overlap: int = Field(default=0, ge=0, description="tokens of prose repeated from the chunk before")
+    ocr: OcrMode = Field(default=OcrMode.AUTO, description="recognise the text of page images: auto, always, never")
+    ocr_languages: tuple[str, ...] = Field(default=(), description="Tesseract's codes; none: all that are installed")
+    parse_workers: int = Field(default=2, ge=1, description="processes that parse, beside the one that embeds")
+    parse_timeout_s: float = Field(default=300.0, gt=0, description="a file that takes longer to parse fails")
+    parse_memory_mb: int = Field(default=2048, ge=256, description="a file that takes more memory to parse fails")
     max_file_mb: int = Field(default=200, gt=0, description="larger files are refused")
     embed_batch: int = Field(default=256, gt=0, description="chunks embedded and stored at once, across files")

@@ -1,27 +1,58 @@
 """BM25 term weights: Qdrant's own encoder, used by both stores so that both rank alike.
 
-The encoder stems and drops stop words in English and weighs how often a term stands in a passage; how rare the term is
-in the collection (IDF) is left to the index, which knows it.
+Passages are stemmed, and stop words dropped, in their own language; of a language without stemmer, words are taken as
+they stand. A query is encoded in every language of the collection, since a few words do not tell theirs for certain:
+the stems of a language only meet passages in it. Scripts that put no spaces between words are indexed by pairs of
+characters, whatever the language. How often a term stands in a passage is weighed here; how rare it is in the
+collection (IDF) is left to the index, which knows it.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
 
 import qdrant_edge as qdrant
+
+from vectorstore.languages import STEMMERS
+
+# Han with its extensions, kana, Thai, Lao, Myanmar, Khmer.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
 
 
 class Bm25Encoder:
     """Turns text into sparse vectors for an index with the IDF modifier. Safe to use from several threads."""
 
-    @cached_property
-    def _model(self) -> qdrant.Bm25:
-        return qdrant.Bm25(qdrant.Bm25Config(language="english"))
-
-    def passage(self, text: str) -> qdrant.SparseVector:
+    def passage(self, text: str, language: str) -> qdrant.SparseVector:
         """Terms of a passage, weighed by frequency and length."""
-        return self._model.embed_document(text)
+        return _model(STEMMERS.get(language)).embed_document(_with_pairs(text))
 
-    def query(self, text: str) -> qdrant.SparseVector:
-        """Terms of a query, each once."""
-        return self._model.embed_query(text)
+    def query(self, text: str, languages: Iterable[str]) -> qdrant.SparseVector:
+        """Terms of a query as passages in any of the languages have them, each once."""
+        stemmers = {STEMMERS.get(language) for language in languages}
+        spaced = _with_pairs(text)
+        terms = sorted({index for stemmer in stemmers for index in _model(stemmer).embed_query(spaced).indices})
+        return qdrant.SparseVector(terms, [1.0] * len(terms))
+
+
+@cache
+def _model(stemmer: str | None) -> qdrant.Bm25:
+    if stemmer:
+        return qdrant.Bm25(qdrant.Bm25Config(language=stemmer))
+    return qdrant.Bm25(qdrant.Bm25Config(stemmer=qdrant.DisabledStemmer(), stopwords=qdrant.StopwordsSet()))
+
+
+def _with_pairs(text: str) -> str:
+    """The text with each run of a script without spaces as its overlapping pairs of characters."""
+    return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", text)
+
+
+def _pairs(run: str) -> list[str]:
+    """Vowel and tone signs are left out: the encoder's tokenizer would take some of them for the ends of words."""
+    letters = "".join(character for character in run if unicodedata.category(character) not in ("Mn", "Mc"))
+    return [letters[start : start + 2] for start in range(max(len(letters) - 1, 1))]

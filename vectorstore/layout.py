@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
+from vectorstore.languages import ENGLISH, LANGUAGE
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
 from vectorstore.store import Vectors
 
@@ -26,23 +27,31 @@ RRF_K = 2
 
 FOLDERS = "folders"
 TERMS = "terms"
-INDEXED = ("document_id", "kind", FOLDERS, TERMS)
+INDEXED = ("document_id", "kind", FOLDERS, TERMS, LANGUAGE)
 READING_ORDER = ("name", "document_id", "index")
+
+LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
 
 
 def payload_of(chunk: Chunk) -> Payload:
-    """The chunk's own fields, and two lists of keywords that folder and metadata filters match exactly."""
+    """The chunk's own fields, lists of keywords that folder and metadata filters match exactly, and its language."""
     return chunk.model_dump(mode="json") | {
         FOLDERS: [folder.as_posix() for folder in PurePath(chunk.document).parents],
         TERMS: [_term(key, value) for key, value in chunk.metadata.items()],
+        LANGUAGE: language_of(chunk),
     }
 
 
 def chunk_of(payload: Payload) -> Chunk:
     """The chunk that ``payload_of`` was given, exactly."""
-    return Chunk.model_validate({key: value for key, value in payload.items() if key not in (FOLDERS, TERMS)})
+    return Chunk.model_validate({key: value for key, value in payload.items() if key not in (FOLDERS, TERMS, LANGUAGE)})
+
+
+def language_of(chunk: Chunk) -> str:
+    """The language that the chunk is indexed in."""
+    return str(chunk.metadata.get(LANGUAGE) or ENGLISH)
 
 
 def conditions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
@@ -56,6 +65,11 @@ def conditions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
         wanted.append(("kind", [kind.value for kind in where.kinds]))
     wanted.extend((TERMS, [_term(key, value)]) for key, value in where.metadata.items())
     return wanted
+
+
+def exclusions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
+    """The filter's other half, (field, keywords): a chunk with any of the keywords is left out."""
+    return [(TERMS, [_term(key, value) for value in values]) for key, values in where.without.items() if values]
 
 
 def _term(key: str, value: Scalar) -> str:

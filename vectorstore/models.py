@@ -98,6 +98,9 @@ class ChunkFilter(Value):
     folder: str | None = Field(default=None, description="document path lies in this folder, at any depth")
     kinds: tuple[ChunkKind, ...] = Field(default=(), description="any of these kinds")
     metadata: dict[str, Scalar] = Field(default_factory=dict, description="each key has this value")
+    without: dict[str, tuple[Scalar, ...]] = Field(
+        default_factory=dict, description="metadata: chunks whose key has any of these values are left out"
+    )
 
 
 class SearchMode(StrEnum):

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from vectorstore.embedding import Embedder
+from vectorstore.languages import detect_query
 from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection
 
@@ -50,9 +51,22 @@ class Retriever:
         return self._collection.count(where)
 
     def _search(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+        if mode is SearchMode.HYBRID and not self._embeds(query):
+            # A model that does not know the language ranks by chance, and would pull down what the words have found.
+            by_words = self._ranked(query, limit, where, SearchMode.SPARSE)
+            if by_words:
+                return by_words
+        return self._ranked(query, limit, where, mode)
+
+    def _ranked(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)
         found = self._collection.search(mode, text=query, vector=vector, limit=limit, where=where)
         return sorted(found, key=_by_score)
+
+    def _embeds(self, query: str) -> bool:
+        """Whether the embedding model knows the query's language."""
+        languages = self._embedder.languages
+        return languages is None or detect_query(query, self._collection.languages()) in languages
 
 
 def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:

@@ -11,15 +11,18 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from pydantic import SecretStr
 
 from vectorstore.bm25 import Bm25Encoder
 from vectorstore.errors import CollectionMismatch, StoreUnavailable
+from vectorstore.languages import LANGUAGE
 from vectorstore.layout import (
     BM25,
     CANDIDATES,
     DENSE,
     INDEXED,
+    LANGUAGES,
     READING_ORDER,
     RRF_K,
     Payload,
@@ -29,9 +32,11 @@ from vectorstore.layout import (
     check_vectors,
     chunk_of,
     conditions,
+    exclusions,
     find_spec,
     hits,
     in_reading_order,
+    language_of,
     payload_of,
 )
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
@@ -169,6 +174,20 @@ class ServerCollection:
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language."""
+        with _server():
+            found = self._client.facet(self._spec.name, LANGUAGE, limit=LANGUAGES, exact=True)
+        return {str(hit.value): hit.count for hit in found.hits}
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The dense vectors of those of the chunks that are there, by chunk id."""
+        if not ids:
+            return {}
+        with _server():
+            records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
+        return {str(record.id): _dense(record.vector) for record in records}
+
     def optimize(self) -> None:
         """Nothing to ask for: a server builds its indexes by itself."""
 
@@ -184,7 +203,7 @@ class ServerCollection:
     def _point(self, chunk: Chunk, vector: list[float]) -> models.PointStruct:
         from qdrant_client import models
 
-        terms = self._bm25.passage(chunk.embedded_text)
+        terms = self._bm25.passage(chunk.embedded_text, language_of(chunk))
         sparse = models.SparseVector(indices=terms.indices, values=terms.values)
         return models.PointStruct(id=chunk.id, vector={DENSE: vector, BM25: sparse}, payload=payload_of(chunk))
 
@@ -212,7 +231,7 @@ class ServerCollection:
         if mode is not SearchMode.SPARSE and vector is not None:
             queries[DENSE] = vector.tolist()
         if mode is not SearchMode.DENSE:
-            terms = self._bm25.query(text)
+            terms = self._bm25.query(text, self.languages())
             queries[BM25] = models.SparseVector(indices=terms.indices, values=terms.values)
         return [
             models.Prefetch(query=query, using=using, limit=depth, filter=where) for using, query in queries.items()
@@ -235,11 +254,14 @@ class ServerCollection:
 def _filter(where: ChunkFilter) -> models.Filter:
     from qdrant_client import models
 
-    return models.Filter(
-        must=[
-            models.FieldCondition(key=key, match=models.MatchAny(any=accepted)) for key, accepted in conditions(where)
-        ]
-    )
+    def matching(wanted: list[tuple[str, list[str]]]) -> list[models.Condition]:
+        return [models.FieldCondition(key=key, match=models.MatchAny(any=keywords)) for key, keywords in wanted]
+
+    return models.Filter(must=matching(conditions(where)), must_not=matching(exclusions(where)))
+
+
+def _dense(vector: Any) -> Vectors:
+    return np.asarray(vector[DENSE], dtype=np.float32)
 
 
 @contextmanager

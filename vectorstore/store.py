@@ -57,6 +57,14 @@ class Collection(Protocol):
         """How many documents and chunks are selected."""
         ...
 
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language (two letters)."""
+        ...
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The dense vectors of those of the chunks that are there, by chunk id."""
+        ...
+
     def optimize(self) -> None:
         """Build indexes after a large upsert; searching works without, only slower."""
         ...

@@ -1,17 +1,18 @@
-"""The default parser: kreuzberg for office documents, mail, books and web pages; text, Markdown and PDF read directly.
+"""The default parser: each format by the reader that recovers most of it (benchmarks/formats.py).
 
-Owns the choice of reader per format and all use of kreuzberg. PDF, Markdown and text are read by ``ingest/pdf.py``,
-``markdown.py`` and ``text.py``, each of which says why. Nothing here uses the network or writes a cache.
+Owns that choice and all use of kreuzberg, which reads mail, books, old Office files and what else no module beside
+this package reads. Each of those modules says why it does. Nothing here uses the network or writes a cache.
 """
 
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.asciidoc import read_asciidoc
 from ingest.building import DocumentBuilder
 from ingest.errors import (
     CorruptDocument,
@@ -21,10 +22,17 @@ from ingest.errors import (
     UnreadableFile,
     UnsupportedFormat,
 )
-from ingest.markdown import inline_words, read_markdown
-from ingest.parser import ParsedDocument
-from ingest.pdf import read_pdf
+from ingest.markdown import read_markdown
+from ingest.markup import read_html, read_xml
+from ingest.ocr import ScanReader
+from ingest.opendocument import read_opendocument
+from ingest.parser import ParsedDocument, ParserOptions
+from ingest.pdf import read_image, read_pdf
+from ingest.presentations import read_presentation
 from ingest.text import decode, read_code, read_separated, read_text
+from ingest.word import read_word
+from ingest.word97 import read_flat_word
+from ingest.workbooks import read_workbook
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -32,24 +40,34 @@ if TYPE_CHECKING:
 
 _Node = Mapping[str, Any]  # kreuzberg's typed dictionaries are not part of what it exports
 
-READERS = 1
+READERS = 3
 """Raised when the readers of this package write other text than before, so that files are read again."""
 
 PDF = "application/pdf"
 MARKDOWN = {"text/markdown", "text/mdx", "text/x-djot"}
 SEPARATED = {"text/csv", "text/tab-separated-values"}
-WEB = {"text/html", "application/xhtml+xml"}
 CODE = {"text/x-source-code", "application/json", "application/x-ndjson", "application/x-yaml", "application/toml"}
+ASCIIDOC = {".adoc", ".asciidoc"}
+"""How names of AsciiDoc end; by its type it is source code."""
 PLAIN = {"text/plain", "text/vtt", "application/x-subrip"}
-SLIDES = {
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
+Reader = Callable[[bytes, Path, DocumentBuilder], dict[str, Scalar]]
+READ_HERE: dict[str, Reader] = {
+    "wordprocessingml": read_word,
+    "ms-word": read_word,
+    "presentationml": read_presentation,
+    "ms-powerpoint.": read_presentation,
+    "spreadsheetml": read_workbook,
+    "ms-excel": read_workbook,
+    "opendocument.spreadsheet": read_workbook,
+    "opendocument.text": read_opendocument,
+    "opendocument.presentation": read_opendocument,
+    "text/html": read_html,
+    "application/xhtml+xml": read_html,
+    "application/xml": read_xml,
+    "text/xml": read_xml,
 }
-THROUGH_MARKDOWN = WEB | SLIDES
-"""Formats whose structure kreuzberg gives in full, or without stray marks, only in its Markdown."""
-
-WITH_MARKED_CELLS = ("wordprocessingml", "opendocument.text")
-"""Parts of the types of formats whose table cells kreuzberg gives with Markdown's emphasis marks."""
+"""The readers of this package, by the types, or the vendor's parts of them, that they read better than kreuzberg
+(benchmarks/formats.py)."""
 
 WRITTEN_AS_TEXT = {
     "message/rfc822",
@@ -72,7 +90,8 @@ class DocumentParser:
 
     name = "kreuzberg"
 
-    def __init__(self) -> None:
+    def __init__(self, options: ParserOptions) -> None:
+        self._options = options
         self.version = f"kreuzberg {version('kreuzberg')}/{READERS}"
 
     def parse(self, path: Path) -> ParsedDocument:
@@ -80,16 +99,22 @@ class DocumentParser:
         data = _read(path)
         mime_type, warnings = _mime_type(path, data)
         builder = DocumentBuilder()
-        metadata = _read_into(builder, path, data, mime_type)
+        scans = ScanReader(self._options, path)
+        try:
+            metadata = _read_into(builder, path, data, mime_type, scans)
+        except RecursionError as error:
+            raise CorruptDocument(f"{path} is nested too deeply to be read. Export or download it again.") from error
+        if scans.how:
+            metadata["recognised"] = scans.how
         document = builder.build(
             parser=self.version,
             mime_type=mime_type,
             title=str(metadata.pop("title", "")),
             metadata=metadata,
-            warnings=warnings,
+            warnings=(*warnings, *scans.warnings),
         )
         if not document.text:
-            raise _no_text(path, mime_type)
+            raise _no_text(path, mime_type, scans)
         return document
 
 
@@ -103,11 +128,9 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _no_text(path: Path, mime_type: str) -> EmptyDocument:
-    if mime_type == PDF or mime_type.startswith("image/"):
-        return EmptyDocument(
-            f"{path} holds images only, no text. Run text recognition (OCR) on it and ingest the result."
-        )
+def _no_text(path: Path, mime_type: str, scans: ScanReader) -> EmptyDocument:
+    if mime_type == PDF or _is_image(mime_type):
+        return EmptyDocument(f"{path} holds no text. {scans.nothing_read}")
     return EmptyDocument(f"{path} holds no text.")
 
 
@@ -151,6 +174,14 @@ def _is_text(mime_type: str) -> bool:
     return mime_type.startswith("text/") or mime_type.endswith(("+xml", "+json")) or mime_type in CODE | WRITTEN_AS_TEXT
 
 
+def _is_of(mime_type: str, part: str) -> bool:
+    return mime_type == part if "/" in part else part in mime_type
+
+
+def _is_image(mime_type: str) -> bool:
+    return mime_type.startswith("image/") and not _is_text(mime_type)
+
+
 def _family(mime_type: str) -> str:
     """The vendor's part of the type: variants such as .docx and .dotx, which the content shows alike, share it."""
     for family in ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word"):
@@ -162,15 +193,25 @@ def _family(mime_type: str) -> str:
 # Reading
 
 
-def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str) -> dict[str, Scalar]:
+def _read_into(
+    builder: DocumentBuilder, path: Path, data: bytes, mime_type: str, scans: ScanReader
+) -> dict[str, Scalar]:
     """Add the file's blocks to the builder; return its metadata with its title."""
     if mime_type == PDF:
-        return read_pdf(data, path, builder)
+        return read_pdf(data, path, builder, scans)
+    if _is_image(mime_type):
+        read_image(data, builder, scans)
+        return {}
+    reader = next((reader for part, reader in READ_HERE.items() if _is_of(mime_type, part)), None)
+    if reader is not None:
+        return reader(data, path, builder)
     if mime_type in MARKDOWN:
         return {"title": read_markdown(decode(data, path), builder)}
     if mime_type in SEPARATED:
         read_separated(decode(data, path), builder)
         return {}
+    if mime_type in CODE and path.suffix.lower() in ASCIIDOC:
+        return read_asciidoc(decode(data, path), builder)
     if mime_type in CODE:
         read_code(decode(data, path), builder)
         return {}
@@ -178,10 +219,7 @@ def _read_into(builder: DocumentBuilder, path: Path, data: bytes, mime_type: str
         read_text(decode(data, path), builder)
         return {}
     result = _extract(path, data, mime_type)
-    if mime_type in THROUGH_MARKDOWN:
-        read_markdown(_without_front_matter(result.content), builder)
-    else:
-        _Nodes(result, builder).write()
+    _Nodes(result, builder).write()
     return _metadata(result.metadata)
 
 
@@ -195,7 +233,7 @@ def _extract(path: Path, data: bytes, mime_type: str) -> ExtractionResult:
         enable_quality_processing=False,
         include_document_structure=True,
         disable_ocr=True,  # type: ignore[call-arg]  # missing in its stubs only
-        output_format="markdown" if mime_type in THROUGH_MARKDOWN else "plain",
+        output_format="plain",
         tree_sitter=kreuzberg.TreeSitterConfig(enabled=False),
     )
     try:
@@ -218,17 +256,6 @@ def _extraction_error(path: Path, mime_type: str, reason: str) -> ParseError:
     return CorruptDocument(f"{path} cannot be read as {mime_type}: {reason.strip()} Export or download it again.")
 
 
-def _without_front_matter(markdown: str) -> str:
-    """kreuzberg puts the metadata of a page before its Markdown; it is returned as metadata anyhow."""
-    if not markdown.startswith("---\n"):
-        return markdown
-    head, mark, rest = markdown[4:].partition("\n---\n")
-    if mark and ": " in head:
-        return rest
-    _, _, rest = markdown[4:].partition("\n## title: ")
-    return rest.partition("\n")[2]
-
-
 def _metadata(found: Mapping[str, Any]) -> dict[str, Scalar]:
     """The plain values of kreuzberg's metadata that say what a document is."""
     wanted = ("title", "subject", "authors", "created_at", "modified_at", "language", "from_email", "to_emails")
@@ -247,7 +274,7 @@ class _Nodes:
 
     def __init__(self, result: ExtractionResult, builder: DocumentBuilder) -> None:
         self._nodes: Sequence[_Node] = result.document["nodes"] if result.document else []
-        self._marked_cells = any(part in result.mime_type for part in WITH_MARKED_CELLS)
+        self._is_flat = result.mime_type == "application/msword"
         self._builder = builder
 
     def write(self) -> None:
@@ -274,6 +301,10 @@ class _Nodes:
                 self._builder.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))
             case "image":
                 self._builder.prose(content.get("description") or "")
+            case "slide":  # its title is its first text; that of old files stands for many slides, so it is no page
+                self._builder.prose(content.get("title") or "")
+            case "paragraph" if self._is_flat:
+                read_flat_word(content["text"], self._builder)
             case "paragraph" | "formula" | "footnote" | "definition_item" | "citation":
                 self._builder.prose(content.get("text", ""))
             case _:
@@ -300,6 +331,5 @@ class _Nodes:
     def _rows(self, grid: Mapping[str, Any]) -> list[list[str]]:
         rows = [[""] * grid["cols"] for _ in range(grid["rows"])]
         for cell in grid["cells"]:
-            text = cell["content"]
-            rows[cell["row"]][cell["col"]] = inline_words(text) if self._marked_cells else text
+            rows[cell["row"]][cell["col"]] = cell["content"]
         return rows

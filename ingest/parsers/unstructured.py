@@ -1,7 +1,7 @@
 """Parsing by the ``unstructured`` library, for those who choose it: ``pip install 'candor[unstructured]'``.
 
-Owns all use of it. It would download spaCy's English model at the first text that it classifies: a file whose format
-needs the model fails with the command that installs it, so that nothing comes from the network unasked.
+Owns all use of it. It would download spaCy's English model at the first text that it classifies; language_model.py
+stands in for the model where it is not installed, so that nothing comes from the network.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from ingest import language_model
 from ingest.building import DocumentBuilder
 from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
-from ingest.parser import ParsedDocument
+from ingest.parser import ParsedDocument, ParserOptions
 
 if TYPE_CHECKING:
     from unstructured.documents.elements import Element
 
-READERS = 1
+READERS = 2
 """Raised when this module writes other text than before, so that files are read again."""
 
-_LANGUAGE_MODEL = "en_core_web_sm"
-_WITHOUT_LANGUAGE_MODEL = {".csv", ".tsv", ".xlsx", ".xls"}
 _FORMAT_ERRORS = (ValueError, LookupError, RuntimeError, OSError, AttributeError, TypeError, SyntaxError, BadZipFile)
 """What the libraries behind it raise on damaged files; lxml's errors are SyntaxErrors."""
 _NOT_READ = {"Header", "Footer", "PageBreak", "PageNumber"}
@@ -37,7 +36,7 @@ class DocumentParser:
 
     name = "unstructured"
 
-    def __init__(self) -> None:
+    def __init__(self, _: ParserOptions) -> None:
         if find_spec("unstructured") is None:
             raise UnknownParser(
                 "The parser 'unstructured' is not installed: `pip install 'candor[unstructured]'`, or use 'kreuzberg'."
@@ -46,11 +45,7 @@ class DocumentParser:
 
     def parse(self, path: Path) -> ParsedDocument:
         """Parse the file; its element types become kinds of blocks."""
-        if path.suffix.lower() not in _WITHOUT_LANGUAGE_MODEL and find_spec(_LANGUAGE_MODEL) is None:
-            raise UnsupportedFormat(
-                f"{path} cannot be read by unstructured without spaCy's model {_LANGUAGE_MODEL}: "
-                f"`python -m spacy download {_LANGUAGE_MODEL}`, or use the parser 'kreuzberg'."
-            )
+        language_model.provide()
         elements = _partition(path)
         builder = DocumentBuilder()
         _write(elements, builder)
@@ -68,6 +63,8 @@ def _partition(path: Path) -> Sequence[Element]:
 
     try:
         return partition(filename=str(path), languages=[""])
+    except FileNotFoundError as error:  # a program that it calls for old formats
+        raise UnsupportedFormat(f"{path} cannot be read: {error} Or use the parser 'kreuzberg'.") from error
     except ImportError as error:  # an extra that this format needs
         raise UnsupportedFormat(f"{path} cannot be read: {error}. Or use the parser 'kreuzberg'.") from error
     except UnsupportedFileFormatError as error:

@@ -109,15 +109,20 @@ def _show_evidence(context: ResearchContext) -> str:
     if not context.evidence:
         return "There is none: no quote that bears on the question was found in what was read."
     chunks = {chunk.id: chunk for chunk in context.chunks}
-    return "\n".join(_show_one(item, chunks[item.chunk_id]) for item in context.evidence)
+    lines: list[str] = []
+    table = ""
+    for item in context.evidence:
+        chunk = chunks[item.chunk_id]
+        if (columns := _columns(chunk)) and columns != table:
+            lines.append(f"(The next rows are of a table with the columns {columns})")
+        table = columns
+        lines.append(_show_one(item, chunk))
+    return "\n".join(lines)
 
 
 def _show_one(item: Evidence, chunk: Chunk) -> str:
     where = ", ".join(part for part in (item.name, " › ".join(chunk.section), show_pages(item.pages)) if part)
-    lines = [f"[{item.number}] {where}: {item.quote}", f"It shows: {item.why}"]
-    if columns := _columns(chunk):
-        lines.insert(1, f"Columns: {columns}")
-    return "\n    ".join(lines)
+    return f"[{item.number}] {where}: {item.quote}\n    It shows: {item.why}"
 
 
 def _columns(chunk: Chunk) -> str:

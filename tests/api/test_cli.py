@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from api.ingesting import describe
+from ingest.ledger import Stage
+from ingest.pipeline import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 
@@ -125,6 +130,10 @@ def test_one_bad_file_does_not_stop_the_rest_and_is_told_with_its_reason(run: Ca
         (("dance",), 2, ["dance"]),
         (("ask",), 2, ["QUESTION"]),
         (("ingest", ".", "-c", "bad/name"), 2, ["bad/name"]),
+        (("ingest",), 2, ["--retry-failed"]),
+        (("ingest", "--retry-failed", "--sync"), 2, ["--sync"]),
+        (("ingest", ".", "--watch", "--dry-run"), 2, ["--watch"]),
+        (("ingest", ".", "--ocr", "perhaps"), 2, ["perhaps", "never"]),
     ],
 )
 def test_wrong_use_is_told_in_words_and_by_the_exit_code(
@@ -221,3 +230,83 @@ def test_help_is_there_for_every_command_with_an_example(run: Callable) -> None:
         assert result.code == 0
         assert f"Example: candor {command}" in " ".join(result.out.split())
         assert "--json" in result.out
+
+
+def test_a_dry_run_tells_what_would_be_done_and_does_nothing(run: Callable, folder: Path) -> None:
+    plan = run("ingest", folder, "--dry-run", "--json").json
+    assert [(each["file"]["name"], each["verdict"]) for each in plan["files"]] == [
+        ("pumps.md", "new"), ("soup.txt", "new")
+    ]  # fmt: skip
+    assert run("search", "lentils").code == 2  # there is no collection
+    run("ingest", folder)
+    (folder / "soup.txt").unlink()
+    told = run("ingest", folder, "--dry-run", "--sync").err
+    assert "to be removed: soup.txt" in told
+    assert len(run("documents", "--state", "indexed", "--json").json) == 2
+
+
+def test_documents_are_removed_by_hand_or_when_their_files_are_gone(run: Callable, folder: Path) -> None:
+    run("ingest", folder)
+    assert run("documents", "rm", "soup.txt", "--json").json["name"] == "soup.txt"
+    assert {hit["name"] for hit in run("search", "lentils", "--json").json} == {"pumps.md"}
+    assert [each["name"] for each in run("documents", "--state", "removed", "--json").json] == ["soup.txt"]
+    assert run("documents", "rm", "no such file").code == 1
+    (folder / "pumps.md").unlink()
+    assert "removed: pumps.md" in run("ingest", folder, "--sync").err
+    assert [hit["name"] for hit in run("search", "lentils", "--json").json] == ["soup.txt"]
+
+
+def test_failed_files_are_tried_again_when_asked_and_only_then(run: Callable, folder: Path) -> None:
+    broken = folder / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 this is no PDF")
+    os.utime(broken, (1, 1))
+    run("ingest", folder)
+    again = run("ingest", folder)
+    assert again.code == 1
+    assert "--retry-failed" in again.err
+    retried = run("ingest", "--retry-failed", "--json")
+    assert retried.code == 1
+    assert (retried.json["files"], retried.json["failed"][0]["attempts"]) == (1, 2)
+    broken.unlink()
+    assert run("ingest", folder, "--sync").code == 0
+    assert run("ingest", "--retry-failed").code == 1  # there is nothing that failed
+
+
+def test_changed_settings_are_told_before_files_are_read_again(
+    run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", folder)
+    monkeypatch.setenv("CANDOR_INGEST__CHUNK_TOKENS", "64")
+    result = run("ingest", folder)
+    assert result.code == 0
+    assert "2 files are read again" in result.err
+    assert "2 indexed" in result.err
+    assert len(run("search", "lentils", "--json").json) == 2
+
+
+def test_watching_ingests_again_when_a_file_changes(run: Callable, folder: Path) -> None:
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "api.cli", "ingest", folder, "--watch"],
+        stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    try:
+        assert watching.stderr
+        lines = iter(watching.stderr)
+        next(line for line in lines if "Watching" in line)
+        (folder / "new.md").write_text("# New\n\nJust written.\n")
+        told = next(line for line in lines if "1 indexed" in line)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=30) == 0
+    finally:
+        watching.kill()
+    assert "2 unchanged" in told
+    assert {hit["name"] for hit in run("search", "written", "--json").json} >= {"new.md"}
+
+
+def test_the_live_display_tells_time_left_speed_and_failures() -> None:
+    progress = Progress(
+        name="pumps.pdf", stage=Stage.EMBEDDING, files_done=3, files_total=9, failed=1, chunks=40, tokens=6000,
+        seconds=30.0, bytes_done=1000, bytes_total=4000,
+    )  # fmt: skip
+    assert describe(progress) == "1:30 left, 40 passages, 200 tokens/s, 1 failed · embedding pumps.pdf"
+    assert "left" not in describe(progress.model_copy(update={"bytes_done": 0}))

@@ -103,3 +103,33 @@ def test_forgetting_a_collection_leaves_the_others(ledger: Ledger) -> None:
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="unable to open database file"):
         Ledger(create_engine(f"sqlite:///{tmp_path / 'no such folder' / 'candor.sqlite'}"))
+
+
+def test_the_table_of_an_earlier_release_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}")
+    Ledger(engine).record(record("a.md"))
+    with engine.begin() as connection:
+        for column in ("attempts", "container", "read_at"):
+            connection.exec_driver_sql(f"ALTER TABLE documents DROP COLUMN {column}")
+    kept = Ledger(engine).list("papers")[0]
+    assert (kept.name, kept.attempts, kept.container, kept.read_at) == ("a.md", 0, "", 0.0)
+
+
+def test_publishing_an_edition_hides_the_one_before_in_the_same_moment(ledger: Ledger) -> None:
+    old, new = record("a.md", version="a" * 64), record("a.md", version="b" * 64)
+    parsed = DocumentBuilder()
+    parsed.prose("Text.")
+    ledger.hide("papers", new.id, new.edition)
+    ledger.publish(new, parsed.build(parser="test", mime_type="text/plain"), superseded=old.edition)
+    assert ledger.hidden("papers") == {old.edition: old.id}
+    ledger.unhide("papers", [old.edition])
+    assert ledger.hidden("papers") == {}
+
+
+def test_a_removed_document_is_hidden_and_remembered_with_the_reason(ledger: Ledger) -> None:
+    gone = record("a.md")
+    ledger.record(gone)
+    ledger.remove("papers", gone.id, gone.edition, "gone from disk")
+    kept = ledger.find("papers", "a.md")
+    assert (kept.state, kept.reason, kept.chunks) == (DocumentState.REMOVED, "gone from disk", 0)
+    assert ledger.hidden("papers") == {gone.edition: gone.id}

@@ -10,7 +10,6 @@ from ingest.errors import (
     CorruptDocument,
     EmptyDocument,
     EncryptedDocument,
-    ParseError,
     UnknownParser,
     UnreadableFile,
     UnsupportedFormat,
@@ -192,11 +191,6 @@ def test_a_file_without_content_is_empty(parser: Parser, tmp_path: Path, content
         parser.parse(write(tmp_path / "nothing.txt", content))
 
 
-def test_a_scan_says_that_it_needs_text_recognition(parser: Parser, tmp_path: Path) -> None:
-    with pytest.raises(EmptyDocument, match="OCR"):
-        parser.parse(write_pdf(tmp_path / "scan.pdf"))
-
-
 def test_an_encrypted_pdf_says_so(parser: Parser, tmp_path: Path) -> None:
     with pytest.raises(EncryptedDocument, match="password"):
         parser.parse(write_encrypted_pdf(tmp_path / "secret.pdf"))
@@ -240,10 +234,18 @@ def test_unstructured_reads_a_workbook(tmp_path: Path) -> None:
     assert document.parser.startswith("unstructured ")
 
 
-def test_unstructured_downloads_nothing_and_says_what_to_install(tmp_path: Path) -> None:
+def test_unstructured_tells_titles_from_prose_without_a_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("unstructured")
-    with pytest.raises(ParseError, match="python -m spacy download en_core_web_sm"):
-        load_parser("unstructured").parse(write(tmp_path / "a.txt", "Some text."))
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("it reached for the network"))
+    source = "Spare Parts\n\nThe pump was replaced in March. It is quiet now.\n\n- valves\n\n- seals\n"
+    document = load_parser("unstructured").parse(write(tmp_path / "a.txt", source))
+    assert blocks(document) == [
+        ("heading", "Spare Parts"),
+        ("prose", "The pump was replaced in March. It is quiet now."),
+        ("list", "- valves\n- seals"),
+    ]
 
 
 def test_a_parser_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,3 +87,21 @@ def write_encrypted_pdf(path: Path) -> Path:
     pdf.cell(0, 10, "secret")
     pdf.output(str(path))
     return path
+
+
+def write_scan(path: Path, pages: Sequence[Path | None], *, dpi: int = 200) -> Path:
+    """A PDF whose pages are pictures of the first pages of other PDFs; None stands for a page with nothing on it."""
+    import pypdfium2
+
+    images = []
+    for source in pages:
+        document = pypdfium2.PdfDocument(source) if source else pypdfium2.PdfDocument.new()
+        page = document[0] if source else document.new_page(595, 842)
+        images.append(page.render(scale=dpi / 72).to_pil().convert("RGB"))
+        document.close()
+    images[0].save(path, "PDF" if path.suffix == ".pdf" else None, dpi=(dpi, dpi), **_more(path, images[1:]))
+    return path
+
+
+def _more(path: Path, images: Sequence[object]) -> dict[str, object]:
+    return {"save_all": True, "append_images": images} if path.suffix == ".pdf" else {}

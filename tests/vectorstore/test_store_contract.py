@@ -333,3 +333,20 @@ def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
                 hits, others = (c.search(mode, text=text, vector=query, limit=20) for c in (one, other))
                 assert [hit.chunk for hit in hits] == [hit.chunk for hit in others]
                 assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], rel=1e-4)
+
+
+def test_a_filter_leaves_out_chunks_by_their_metadata(papers: Collection) -> None:
+    left_out = {"Heat pumps heat a house.", "A cake needs flour, eggs and heat."}
+    assert texts(papers, without={"year": (2023, 2024)}) == {chunk.text for chunk in CHUNKS} - left_out
+    assert texts(papers, without={"year": ()}) == {chunk.text for chunk in CHUNKS}
+    where = ChunkFilter(without={"year": (2023,)})
+    found = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=10, where=where)
+    assert CHUNKS[0].id not in {hit.chunk.id for hit in found}
+
+
+def test_vectors_are_given_back_for_the_chunks_that_are_there(papers: Collection) -> None:
+    absent = make_chunk("Not there.", document="/docs/absent.md").id
+    vectors = papers.vectors([CHUNKS[2].id, absent])
+    assert vectors.keys() == {CHUNKS[2].id}
+    np.testing.assert_allclose(vectors[CHUNKS[2].id], VECTORS[2] / np.linalg.norm(VECTORS[2]), atol=1e-6)
+    assert papers.vectors([]) == {}

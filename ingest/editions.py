@@ -1,0 +1,104 @@
+"""What searches see of a collection that is being changed: for every document its live edition, whole, and only that.
+
+The ledger says which editions are hidden; see ledger.py for the order in which store and ledger are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self, TypeVar
+
+from ingest.ledger import EDITION, DocumentRecord, Known, Ledger
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.store import EVERYTHING, Collection, Vectors
+
+T = TypeVar("T")
+
+
+class LiveCollection:
+    """A collection without its hidden editions; what else it does, the wrapped one does."""
+
+    def __init__(self, collection: Collection, ledger: Ledger) -> None:
+        self._collection = collection
+        self._ledger = ledger
+
+    @property
+    def spec(self) -> CollectionSpec:
+        """What it was made with."""
+        return self._collection.spec
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+        """Write chunks with their vectors."""
+        self._collection.upsert(chunks, vectors)
+
+    def delete(self, where: ChunkFilter) -> None:
+        """Delete the selected chunks."""
+        self._collection.delete(where)
+
+    def search(
+        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
+    ) -> list[Hit]:
+        """The best ``limit`` chunks of the live editions."""
+        return self._steady(
+            where, lambda live: self._collection.search(mode, text=text, vector=vector, limit=limit, where=live)
+        )
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        """Every selected chunk of the live editions; all are read before the first is given."""
+        return iter(self._steady(where, lambda live: list(self._collection.scan(live))))
+
+    def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
+        """How many documents and chunks of live editions are selected."""
+        return self._steady(where, self._collection.count)
+
+    def languages(self) -> dict[str, int]:
+        """How many chunks there are in each language, hidden editions included."""
+        return self._collection.languages()
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """The dense vectors of those of the chunks that are there, by chunk id."""
+        return self._collection.vectors(ids)
+
+    def optimize(self) -> None:
+        """Build indexes."""
+        self._collection.optimize()
+
+    def close(self) -> None:
+        """Release it."""
+        self._collection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _steady(self, where: ChunkFilter, read: Callable[[ChunkFilter], T]) -> T:
+        """Read, and read again if an ingest beside us changed meanwhile what is hidden: else a document that it
+        replaced in that moment could be seen twice, or not at all."""
+        hidden = self._hidden()
+        while True:
+            found = read(where.model_copy(update={"without": {**where.without, EDITION: hidden}}))
+            if (now := self._hidden()) == hidden:
+                return found
+            hidden = now
+
+    def _hidden(self) -> tuple[str, ...]:
+        return tuple(sorted(self._ledger.hidden(self.spec.name)))
+
+
+def remove_document(collection: Collection, ledger: Ledger, document: DocumentRecord | Known, reason: str) -> None:
+    """Take a document out of the collection. The ledger keeps that it was there, and why it went."""
+    name = collection.spec.name
+    ledger.remove(name, document.id, document.edition, reason)
+    collection.delete(ChunkFilter(documents=(document.id,)))
+    ledger.unhide(name, [edition for edition, owner in ledger.hidden(name).items() if owner == document.id])
+
+
+def sweep(collection: Collection, ledger: Ledger) -> None:
+    """Delete what is hidden: chunks that were replaced, or written by an ingest that did not come to its end."""
+    name = collection.spec.name
+    hidden = ledger.hidden(name)
+    for edition, document in hidden.items():
+        collection.delete(ChunkFilter(documents=(document,), metadata={EDITION: edition}))
+    ledger.unhide(name, list(hidden))

@@ -1,0 +1,108 @@
+"""Ingests in a process that can be killed: ``python killable_ingest.py``, told over its standard input.
+
+PyTorch takes seconds to import, so this process imports it once and forks for every ingest. Nothing that starts
+threads is used before the fork. A line of JSON asks for an ingest, a line of JSON tells how it went.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlalchemy import create_engine
+
+from ingest.chunking import Chunker
+from ingest.ledger import Ledger
+from ingest.parser import load_parser
+from ingest.pipeline import IngestPipeline
+from ingest.settings import IngestSettings
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.models import CollectionSpec
+from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Vectors
+
+NAME = "papers"
+
+
+class NotingEmbedder:
+    """An embedder that writes down what it embeds."""
+
+    def __init__(self, embedder: Embedder, notes: Path) -> None:
+        self._embedder = embedder
+        self._notes = notes
+        self.model = embedder.model
+        self.dimension = embedder.dimension
+        self.max_tokens = embedder.max_tokens
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        with self._notes.open("a") as notes:
+            notes.writelines(json.dumps(text) + "\n" for text in texts)
+        return self._embedder.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._embedder.embed_query(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
+
+def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
+    """One ingest with ``--sync``; small batches, so that there is much between beginning and end."""
+    chunker = Chunker(embedder.count_tokens, 64)
+    spec = CollectionSpec(
+        name=NAME, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
+    )
+    ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
+    with EdgeStore(home / "store", reserve=0).create(spec) as collection:
+        IngestPipeline(
+            parser=load_parser("kreuzberg"),
+            chunker=chunker,
+            embedder=NotingEmbedder(embedder, home / "embedded.jsonl"),
+            collection=collection,
+            ledger=ledger,
+            settings=IngestSettings(embed_batch=4),
+        ).ingest([documents], sync=True)
+
+
+def fork(embedder: Embedder, home: Path, documents: Path, kill_after: float | None) -> dict[str, object]:
+    """Ingest in a child, which is killed after so many seconds."""
+    started = time.perf_counter()
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            ingest(embedder, home, documents)
+            code = 0
+        finally:
+            if code:
+                traceback.print_exc()
+            os._exit(code)  # nothing of the parent's may be cleaned up here
+    while kill_after is not None and time.perf_counter() - started < kill_after:
+        time.sleep(0.001)
+    if kill_after is not None:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return {"code": os.waitstatus_to_exitcode(status), "seconds": time.perf_counter() - started}
+
+
+def main() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # a pool of threads would not survive the fork
+    embedder = make_embedder(EmbeddingSettings(precision="float32"))
+    embedder.embed_passages([])  # loads the model, computes nothing
+    for line in sys.stdin:
+        wanted = json.loads(line)
+        outcome = fork(embedder, Path(wanted["home"]), Path(wanted["documents"]), wanted["kill_after"])
+        print(json.dumps(outcome), flush=True)
+
+
+if __name__ == "__main__":
+    main()

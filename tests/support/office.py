@@ -1,0 +1,65 @@
+"""Office files written part by part, to hold just what a test is about."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+_RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+_MAIN = {
+    "word/document.xml": "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+    "ppt/presentation.xml": "application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml",
+}
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+SLIDE = (
+    'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" '
+    f'xmlns:r="{OFFICE}" xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+)
+OPEN = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{full}:1.0"'
+    for name, full in {
+        "office": "office", "text": "text", "table": "table", "draw": "drawing", "presentation": "presentation",
+        "style": "style",
+    }.items()
+)  # fmt: skip
+
+
+def write_office(
+    path: Path, main: str, parts: Mapping[str, str], relations: Mapping[str, Mapping[str, tuple[str, str]]]
+) -> Path:
+    """A package of parts; ``relations`` says of a part: the ids, the kinds and the targets of its relations."""
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{_TYPES}"><Default Extension="xml" ContentType="application/xml"/>'
+            f'<Override PartName="/{main}" ContentType="{_MAIN[main]}"/></Types>',
+        )
+        for part, related in {"": {"r0": ("officeDocument", main)}, **relations}.items():
+            folder, _, base = part.rpartition("/")
+            entries = "".join(
+                f'<Relationship Id="{identity}" Type="{OFFICE}/{kind}" Target="/{target}"/>'
+                for identity, (kind, target) in related.items()
+            )
+            package.writestr(
+                f"{folder}/_rels/{base}.rels".lstrip("/"),
+                f'<Relationships xmlns="{_RELATIONS}">{entries}</Relationships>',
+            )
+        for name, content in parts.items():
+            package.writestr(name, content)
+    return path
+
+
+def write_open(path: Path, kind: str, body: str, styles: str = "") -> Path:
+    """An OpenDocument file of that kind (``text``, ``presentation``) with this body."""
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
+        package.writestr(
+            "content.xml",
+            f"<office:document-content {OPEN}><office:automatic-styles>{styles}</office:automatic-styles>"
+            f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
+        )
+    return path

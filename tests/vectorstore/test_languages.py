@@ -1,0 +1,78 @@
+"""Passages and queries in other languages than English."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.chunks import make_chunk
+from vectorstore.bm25 import Bm25Encoder
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import make_embedder
+from vectorstore.languages import LANGUAGE, detect, detect_query
+from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.retrieval import Retriever
+from vectorstore.settings import EmbeddingSettings
+
+PASSAGES = {
+    "en": "The heat pump still warms the house at twenty degrees below zero.",
+    "de": "Die Häuser im Tal werden seit dem Winter mit einer Wärmepumpe geheizt.",
+    "zh": "热泵在零下二十度仍然可以为房屋供暖。",
+    "ar": "تستخدم المضخة الحرارية لتدفئة المنازل في الشتاء البارد",
+    "th": "ปั๊มความร้อนยังคงให้ความอบอุ่นแก่บ้านในฤดูหนาว",
+}
+
+
+@pytest.mark.parametrize("language", PASSAGES)
+def test_a_text_says_its_language(language: str) -> None:
+    assert detect(PASSAGES[language]) == language
+
+
+def test_numbers_and_codes_have_no_language() -> None:
+    assert detect("4711 | 12.5 % | A-17 | 2024-03-01") == ""
+
+
+def test_a_query_is_only_asked_which_of_the_collections_languages_it_has() -> None:
+    assert detect_query("Gift", {"de": 5}) == "de"
+    assert detect_query("Wie heißt die Hauptstadt?", {"en": 5, "de": 5}) == "de"
+    assert detect_query("What is the capital called?", {"en": 5, "de": 5}) == "en"
+
+
+@pytest.mark.parametrize(
+    ("language", "passage", "query"),
+    [
+        ("en", "houses", "house"),
+        ("de", "Häuser", "Häusern"),
+        ("zh", "热泵仍然可以为房屋供暖", "房屋"),
+        ("ja", "東京都の人口は増えている", "人口"),
+        ("th", "ปั๊มความร้อนในฤดูหนาว", "ความร้อน"),
+        ("pl", "Warszawa", "warszawa"),
+    ],
+)
+def test_words_meet_in_their_own_language(language: str, passage: str, query: str) -> None:
+    encoder = Bm25Encoder()
+    assert set(encoder.query(query, [language]).indices) & set(encoder.passage(passage, language).indices)
+
+
+def test_a_query_has_no_language_of_its_own() -> None:
+    encoder = Bm25Encoder()
+    both = set(encoder.query("Häusern", ["en", "de"]).indices)
+    assert both == {*encoder.query("Häusern", ["en"]).indices, *encoder.query("Häusern", ["de"]).indices}
+
+
+def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -> None:
+    embedder = make_embedder(EmbeddingSettings())
+    chunks = [
+        make_chunk(text, document=f"/docs/{language}.md", metadata={LANGUAGE: language})
+        for language, text in PASSAGES.items()
+    ]
+    spec = CollectionSpec(name="all", embedding_model=embedder.model, dimension=embedder.dimension, chunking="any")
+    with EdgeStore(tmp_path).create(spec) as collection:
+        collection.upsert(chunks, embedder.embed_passages([chunk.text for chunk in chunks]))
+        assert collection.languages() == dict.fromkeys(PASSAGES, 1)
+        retriever = Retriever(collection, embedder)
+        assert [hit.chunk.name for hit in retriever.search(["房屋供暖"], 5)] == ["zh.md"]
+        by_words = retriever.search(["Womit heizt man die Häuser?"], 5, mode=SearchMode.SPARSE)
+        assert retriever.search(["Womit heizt man die Häuser?"], 5) == by_words
+        assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)
