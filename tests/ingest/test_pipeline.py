@@ -306,6 +306,7 @@ class CountingEmbedder:
         self._embedder = embedder
         self.embedded: list[str] = []
         self.model, self.dimension, self.max_tokens = embedder.model, embedder.dimension, embedder.max_tokens
+        self.languages = embedder.languages
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         self.embedded += texts

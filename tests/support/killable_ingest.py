@@ -40,6 +40,7 @@ class NotingEmbedder:
         self.model = embedder.model
         self.dimension = embedder.dimension
         self.max_tokens = embedder.max_tokens
+        self.languages = embedder.languages
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         with self._notes.open("a") as notes:
