@@ -43,6 +43,12 @@ STEMMERS = {
 }
 """The languages that Qdrant's BM25 has a stemmer and stop words for, by Qdrant's names."""
 
+# Languages that a document is likely to be written in. The detector knows 140 more, and takes short texts and lists of
+# names for them: "Boil the lentils for 20 minutes." for Nigerian Pidgin.
+_DETECTED = [
+    *STEMMERS, "bg", "bn", "ca", "cs", "et", "fa", "he", "hi", "hr", "id", "is", "ja", "ka", "kk", "km", "ko", "lo", "lt",
+    "lv", "mn", "ms", "my", "ne", "pl", "sk", "sl", "sq", "sr", "ta", "te", "th", "tl", "uk", "ur", "uz", "vi", "zh",
+]  # fmt: skip
 _FEWEST_LETTERS = 12  # numbers, codes and names say nothing about a language
 _SAMPLE = 5000  # characters are more than enough, and take a few milliseconds
 
@@ -77,4 +83,6 @@ def detect_query(query: str, chunks: Mapping[str, int]) -> str:
 def _identifier() -> LanguageIdentifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    identifier.set_languages(sorted(set(_DETECTED) & set(identifier.nb_classes)))
+    return identifier
