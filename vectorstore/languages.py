@@ -47,7 +47,8 @@ STEMMERS = {
 # names for them: "Boil the lentils for 20 minutes." for Nigerian Pidgin.
 _DETECTED = [
     *STEMMERS, "bg", "bn", "ca", "cs", "et", "fa", "he", "hi", "hr", "id", "is", "ja", "ka", "kk", "km", "ko", "lo",
-    "lt", "lv", "mn", "ms", "my", "ne", "pl", "sk", "sl", "sq", "sr", "ta", "te", "th", "tl", "uk", "ur", "uz", "vi", "zh",
+    "lt", "lv", "mn", "ms", "my", "ne", "pl", "sk", "sl", "sq", "sr", "ta", "te", "th", "tl", "uk", "ur", "uz",
+    "vi", "zh",
 ]  # fmt: skip
 _FEWEST_LETTERS = 12  # numbers, codes and names say nothing about a language
 _SAMPLE = 5000  # characters are more than enough, and take a few milliseconds
