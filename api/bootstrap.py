@@ -143,6 +143,7 @@ class Candor:
                 ledger=self.ledger,
                 settings=settings,
                 parse_threads=settings.parse_workers,
+                own=self.settings.home,
             )
 
     def plan_ingest(self, name: str, paths: Sequence[Path], *, retry_failed: bool, sync: bool) -> Plan:
@@ -154,7 +155,7 @@ class Candor:
         self._spec(name, chunker)
         made_with = making(load_parser(settings.parser), chunker, settings)
         known = self.ledger.snapshot(name)
-        return plan_ingest(name, paths, known, made_with, retry_failed=retry_failed, sync=sync)
+        return plan_ingest(name, paths, known, made_with, own=self.settings.home, retry_failed=retry_failed, sync=sync)
 
     def _chunker(self) -> Chunker:
         from ingest.chunking import Chunker

@@ -29,6 +29,8 @@ def run_ingest(
     progress: bool,
 ) -> IngestReport:
     """Ingest, showing how it goes on standard error. Raises IngestError, StoreError."""
+    if paths:  # a path that is not there, or holds nothing, is told before a collection is made for it
+        candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)
     with candor.open_pipeline(collection) as pipeline, _bar(shown=progress) as show:
         report = pipeline.ingest(paths, show, retry_failed=retry_failed, sync=sync, on_plan=_say_notices)
     if progress:

@@ -1,6 +1,6 @@
 """How fast Candor ingests, beside the floor (embedding alone) and LlamaIndex, on the same files in the same run.
 
-    python benchmarks/ingest.py --data DATA [--files 300] [--peer PEER/bin/python]
+    python -m benchmarks.ingest --data DATA [--files 300] [--peer PEER/bin/python]
 
 (a) `candor ingest` of a mix of real files out of DATA (the sets of benchmarks/README.md), in a process of its own;
 (b) the floor: sentence-transformers' `encode` in float32 on Candor's own chunks, nothing else;

@@ -1,6 +1,6 @@
 """How well Candor finds: BEIR-form sets through its own ingest and search, one line per set and search mode.
 
-    python benchmarks/retrieval.py --data DATA/retrieval --sets scifact --modes dense sparse hybrid
+    python -m benchmarks.retrieval --data DATA/retrieval --sets scifact --modes dense sparse hybrid
 
 Every passage of a set becomes a Markdown file with its title as heading, is ingested like any file of a user, and is
 found through its best chunk. Measures by ir-measures; published figures beside them in benchmarks/README.md.

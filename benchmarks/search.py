@@ -1,7 +1,7 @@
 """How fast hybrid search is, without the query's embedding: Candor embedded, and qdrant-client's local mode beside it.
 
-    python benchmarks/search.py                        # 20,000 chunks of 384 dimensions
-    python benchmarks/search.py --data corpus.jsonl    # texts of a BEIR corpus instead of made-up ones
+    python -m benchmarks.search                        # 20,000 chunks of 384 dimensions
+    python -m benchmarks.search --data corpus.jsonl    # texts of a BEIR corpus instead of made-up ones
 
 Both stores hold the same chunks and answer the same queries through the same contract, up to the finished ``Chunk``
 values; the local mode, which takes a second each, answers only the first few. Texts are drawn from a vocabulary with

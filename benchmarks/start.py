@@ -1,6 +1,6 @@
 """How long the command line takes from cold: `candor --help`, and `candor search` over the sample documents.
 
-    python benchmarks/start.py [--times 5]
+    python -m benchmarks.start [--times 5]
 
 Each is a fresh process; the median of the wall-clock times is printed, and for the search where the time goes.
 """

@@ -30,31 +30,37 @@ class LeftOut(Value):
     reason: str
 
 
-def discover(paths: Sequence[Path]) -> Iterator[FoundFile | LeftOut]:
-    """Every file below the paths, once, in the order of the paths and then of names. Raises PathNotFound."""
+def discover(paths: Sequence[Path], own: Path | None = None) -> Iterator[FoundFile | LeftOut]:
+    """Every file below the paths, once, in the order of the paths and then of names. Raises PathNotFound.
+
+    ``own`` is the folder of Candor's own data, which is left out where it lies below a path.
+    """
     roots = [Path(os.path.abspath(path.expanduser())) for path in paths]
     for root in roots:
         if not os.path.lexists(root):
             raise PathNotFound(f"{str(root)!r} does not exist. Check the spelling, or name another file or folder.")
     seen: set[str] = set()
     for root in roots:
-        for found in _below(root):
+        for found in _below(root, own and own.resolve()):
             key = found.document if isinstance(found, FoundFile) else found.path
             if key not in seen:
                 seen.add(key)
                 yield found
 
 
-def _below(root: Path) -> Iterator[FoundFile | LeftOut]:
+def _below(root: Path, own: Path | None) -> Iterator[FoundFile | LeftOut]:
     if root.is_dir():
-        yield from _walk(root, root, visited=frozenset())
+        yield from _walk(root, root, own, visited=frozenset())
     else:
         yield FoundFile(path=root, document=_shown(root), name=_shown(Path(root.name)))
 
 
-def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundFile | LeftOut]:
+def _walk(folder: Path, root: Path, own: Path | None, visited: frozenset[Path]) -> Iterator[FoundFile | LeftOut]:
     """The files of a folder and of those in it; one that cannot be listed is given as a file that will not open."""
     real = folder.resolve()
+    if real == own:
+        yield _left_out(folder, root, "Candor's own data")
+        return
     if real in visited:
         yield _left_out(folder, root, "a link back to a folder that contains it")
         return
@@ -67,7 +73,7 @@ def _walk(folder: Path, root: Path, visited: frozenset[Path]) -> Iterator[FoundF
         if entry.name.startswith("."):
             yield _left_out(entry, root, "hidden")
         elif entry.is_dir():
-            yield from _walk(entry, root, visited | {real})
+            yield from _walk(entry, root, own, visited | {real})
         elif entry.is_file() or entry.is_symlink():
             yield FoundFile(path=entry, document=_shown(entry), name=_shown(entry.relative_to(root)))
         else:

@@ -175,7 +175,8 @@ class _Run:
 class IngestPipeline:
     """Ingests into one open collection. Everything it works with is handed in.
 
-    ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it.
+    ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``own`` is the
+    folder of Candor's own data, which is not ingested with the folder that it lies in.
     """
 
     def __init__(
@@ -188,8 +189,10 @@ class IngestPipeline:
         ledger: Ledger,
         settings: IngestSettings,
         parse_threads: int = 1,
+        own: Path | None = None,
     ) -> None:
         self._parser = parser
+        self._own = own
         self._chunker = chunker
         self._embedder = embedder
         self._collection = collection
@@ -217,7 +220,7 @@ class IngestPipeline:
         """
         started = time.perf_counter()
         known = self._ledger.snapshot(self._name)
-        plan = plan_ingest(self._name, paths, known, self._making, retry_failed=retry_failed, sync=sync)
+        plan = plan_ingest(self._name, paths, known, self._making, own=self._own, retry_failed=retry_failed, sync=sync)
         on_plan(plan)
         run = _Run(plan, known, progress, started, _movable(plan, known), _members(known), files=len(plan.files))
         self._note_discovered(run)
@@ -641,11 +644,15 @@ def plan_ingest(
     known: dict[str, Known],
     made_with: Making,
     *,
+    own: Path | None = None,
     retry_failed: bool = False,
     sync: bool = False,
 ) -> Plan:
-    """What an ingest of the paths would do. Raises PathNotFound, NothingToIngest."""
-    found: list[FoundFile | LeftOut] = list(discover(paths)) if paths else list(_failed(known))
+    """What an ingest of the paths would do; ``own`` is the folder of Candor's own data.
+
+    Raises PathNotFound, NothingToIngest.
+    """
+    found: list[FoundFile | LeftOut] = list(discover(paths, own)) if paths else list(_failed(known))
     if not any(isinstance(entry, FoundFile) for entry in found):
         where = ", ".join(str(path) for path in paths)
         raise NothingToIngest(f"There is no file to ingest in {where}." if paths else "No file has failed.")

@@ -153,11 +153,20 @@ def test_an_error_with_json_is_one_json_value(run: Callable) -> None:
     assert result.json["error"]["type"] == "RunNotFound"
 
 
+def test_the_data_folder_is_not_ingested_with_the_folder_it_lies_in(run: Callable, folder: Path) -> None:
+    home = folder / "home"
+    first = run("ingest", folder, "--home", home, "--json").json
+    again = run("ingest", folder, "--home", home, "--json").json
+    assert (first["indexed"], again["unchanged"], again["failed"]) == (2, 2, [])
+    assert "Candor's own data" in [each["reason"] for each in again["left_out"]]
+
+
 def test_an_empty_folder_is_an_error(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = run("ingest", tmp_path / "empty")
     assert result.code == 1
     assert "no file to ingest" in result.err
+    assert run("search", "anything").code == 2, "no collection was made"
 
 
 def test_with_several_collections_one_has_to_be_named(run: Callable, folder: Path) -> None:
