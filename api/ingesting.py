@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,16 +63,33 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
 
     candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)  # whether there is something to watch
     first = True
-    # The watcher is there before the first ingest, so that nothing that changes meanwhile is missed.
-    for changes in watchfiles.watch(*paths, raise_interrupt=False, rust_timeout=_POLL_MS, yield_on_timeout=True):
-        try:
-            if first or changes:
-                run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
-        except IngestError as error:  # such as a folder that was emptied: the next change may mend it
-            _say(f"candor: {error}")
-        if first:
-            _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
-            first = False
+    with _until_interrupted() as stop:
+        # The watcher is there before the first ingest, so that nothing that changes meanwhile is missed.
+        for changes in watchfiles.watch(*paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
+            try:
+                if first or changes:
+                    run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
+            except IngestError as error:  # such as a folder that was emptied: the next change may mend it
+                _say(f"candor: {error}")
+            if first:
+                _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+                first = False
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets, so that an ingest under way comes to its end; a second one interrupts it."""
+    stop = threading.Event()
+
+    def end(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, end)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def summary(report: IngestReport) -> list[str]:
