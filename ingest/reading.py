@@ -17,10 +17,11 @@ from ingest.containers import ContainerKind, container_kind
 from ingest.discovery import FoundFile
 from ingest.errors import FileChanging, FileError, FileTooLarge, UnreadableFile
 from ingest.ledger import Stage
-from ingest.parser import ParsedDocument, Parser
+from ingest.parser import BlockKind, ParsedDocument, Parser
 from vectorstore.languages import LANGUAGE, detect
 
 _TRIES = 3  # for a file that changes while it is read
+_LAST_LATIN = "\u024f"  # of the blocks up to Latin Extended-B
 
 
 @dataclass
@@ -84,11 +85,22 @@ def _parsed_unchanged(file: FoundFile, reading: Reading, parser: Parser, before:
 
 
 def _with_language(parsed: ParsedDocument) -> ParsedDocument:
-    """The language that the text is in; what the file says of itself counts where the text is too short to tell."""
+    """The language that the text is in; what the file says of itself counts where the text does not tell."""
     said = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
-    language = detect(parsed.text) or said
+    language = detect(_running_text(parsed)) or detect(_beyond_latin(parsed.text)) or said
     others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
     return parsed.model_copy(update={"metadata": others | ({LANGUAGE: language} if language else {})})
+
+
+def _running_text(parsed: ParsedDocument) -> str:
+    """The text without tables and code: names and codes in Latin letters would be taken for any language."""
+    silent = (BlockKind.TABLE, BlockKind.CODE)
+    return "\n".join(parsed.text[block.start : block.end] for block in parsed.blocks if block.kind not in silent)
+
+
+def _beyond_latin(text: str) -> str:
+    """The words in other scripts, which say more about the language than Latin ones."""
+    return "".join(character for character in text if character > _LAST_LATIN or character.isspace())
 
 
 def _look(file: FoundFile, reading: Reading, max_file_mb: int) -> tuple[int, ...]:

@@ -631,3 +631,17 @@ def test_every_file_reaches_a_terminal_state(workplace: Workplace) -> None:
     write_zip(workplace.documents / "a.zip", bread=BREAD)
     workplace.ingest()
     assert set(workplace.states().values()) == {"indexed", "failed", "skipped"}
+
+
+def test_a_document_knows_its_language_unless_it_is_a_table_of_names(workplace: Workplace) -> None:
+    workplace.write("mietvertrag.md", "# Mietvertrag\n\nDer Mieter haftet für alle Schäden, die er verursacht.\n")
+    workplace.write("runners.csv", "Runner,Race\nIngrid Fjellanger,Vinterholm\nJónas Brekkuson,Tarrowgate\n")
+    workplace.write("prices.csv", "产品名称,价格说明\n空气源热泵,含税价格\n电辅助加热器,不含安装费用\n")
+    workplace.ingest()
+    languages = {
+        record.name: record.metadata.get("language")
+        for record in (
+            workplace.ledger.find("papers", name) for name in ("mietvertrag.md", "runners.csv", "prices.csv")
+        )
+    }
+    assert languages == {"mietvertrag.md": "de", "runners.csv": None, "prices.csv": "zh"}
