@@ -13,18 +13,20 @@ beside that package; nothing else changes:
         async def should_activate(self, context: ResearchContext) -> bool:
             return bool(context.chunks)
 
-        async def process(self, context: ResearchContext, task: Task) -> ContextUpdate: …
+        async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate: …
 
         def explain_reasoning(self) -> str: …
+
+What later steps of a plan may refer to (``@{outputs.STEP.FIELD}``) is declared on the card as ``outputs``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from multi_agent.bus import Publish
 from multi_agent.context import WRITABLE, ContextUpdate, ResearchContext
@@ -33,6 +35,7 @@ from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
+from multi_agent.tasks import GetTaskData, NoInputs, TaskData
 from vectorstore.models import Value
 
 READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}
@@ -42,8 +45,16 @@ DOCUMENTS = "documents"
 """Key of the validation context under which inputs find the names of the documents there are."""
 
 
-class NoInputs(Value):
-    """The inputs of an agent that takes none beside its instruction."""
+class StepOutput(Value):
+    """What later steps may refer to, by its fields: text, numbers, truth values, and lists of text.
+
+    An agent that has any declares a subtype of this on its card.
+    """
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        """Read from what the agent wrote."""
+        return cls()
 
 
 class AgentCard(Value):
@@ -56,6 +67,8 @@ class AgentCard(Value):
     reads: frozenset[str] = Field(default=frozenset(), description="further fields that it reads if they are there")
     writes: frozenset[str] = Field(description="context fields that it may change")
     inputs: type[BaseModel] = Field(default=NoInputs, description="typed inputs that the planner gives it")
+    outputs: type[StepOutput] = Field(default=StepOutput, description="what later steps may refer to")
+    weight: float | None = Field(default=1.0, ge=0, description="of its vote; None leaves it to the number of votes")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
 
     @property
@@ -70,25 +83,21 @@ class AgentCard(Value):
         return self
 
 
-class Task(Value):
-    """One agent's turn: what the plan asks of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-    step: str
-    instruction: str
-    inputs: BaseModel = Field(default_factory=NoInputs)
-
-
 @dataclass(frozen=True)
 class AgentKit:
-    """What an agent works with. A fresh agent and kit are made for every step, so agents may keep state in between."""
+    """What an agent works with. A fresh agent and kit are made for every step, so agents may keep state in between.
+
+    ``keep`` puts a part of what the agent found into the shared context at once, so that it is not lost if the rest
+    of its turn fails; what it returns in the end may hold it again.
+    """
 
     llm: LLM
     library: Library
     prompt: Prompt | None
     settings: ResearchSettings
     publish: Publish
+    keep: Callable[[ContextUpdate], Awaitable[None]]
+    get_task_data: GetTaskData
 
     def require_prompt(self) -> Prompt:
         """The agent's prompt. Raises AgentError if it has no prompt file."""
@@ -106,7 +115,7 @@ class Agent(Protocol):
         """Whether there is anything for it to do; a declined turn is recorded as skipped."""
         ...
 
-    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         """Do the work; return only the fields it changes. Raises AgentError, StoreError."""
         ...
 

@@ -7,7 +7,7 @@ grow by union, so that steps that run side by side add to each other; single val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field
@@ -66,6 +66,11 @@ class Evidence(Value):
     quote: str
     why: str = Field(default="", description="what it shows, in the Extractor's words")
 
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """What it is known by, however it is numbered: document id and span."""
+        return self.document_id, self.start, self.end
+
 
 class Record(Value):
     """One extracted row; its values follow the record fields, and its evidence is where they were read."""
@@ -76,11 +81,25 @@ class Record(Value):
     end: int
 
 
+class Computation(Value):
+    """What a query over the extracted records gave: evidence, like a quote, by the records that it was made from."""
+
+    number: int = Field(default=1, ge=1, description="how the answer refers to it; in the order of computing")
+    purpose: str = Field(description="what was computed, in a few words")
+    sql: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Scalar | None, ...], ...]
+    truncated: bool = Field(default=False, description="whether there were more rows than are kept")
+    evidence: tuple[Evidence, ...] = Field(description="the quotes of the records that went into it")
+    flaws: tuple[str, ...] = Field(default=(), description="values that did not fit their type, and were left as text")
+
+
 class Claim(Value):
-    """One statement of the answer with the numbers of the evidence that supports it."""
+    """One statement of the answer with the numbers of the evidence and the computations that support it."""
 
     text: str
     evidence: tuple[int, ...] = ()
+    computations: tuple[int, ...] = ()
     supported: bool
 
 
@@ -88,7 +107,9 @@ class Synthesis(Value):
     """The answer, or why there is none."""
 
     claims: tuple[Claim, ...]
+    short: str = Field(default="", description="the bare answer where it is a figure, date, name or yes or no")
     evidence: tuple[Evidence, ...] = Field(description="the evidence as it was numbered when the claims were written")
+    computations: tuple[Computation, ...] = Field(default=(), description="as numbered when the claims were written")
     layout: Literal["prose", "list", "numbered_list"]
     sufficient: bool
     confidence: float = Field(ge=0, le=1)
@@ -105,6 +126,14 @@ class Synthesis(Value):
             return " ".join(marked)
         bullets = (f"{i}." if self.layout == "numbered_list" else "-" for i in range(1, len(marked) + 1))
         return "\n".join(f"{bullet} {text}" for bullet, text in zip(bullets, marked, strict=True))
+
+
+class Finding(Value):
+    """The answer to a question on the way to the answer."""
+
+    step: str = Field(description="the step that found it")
+    question: str
+    synthesis: Synthesis
 
 
 class Note(Value):
@@ -128,6 +157,7 @@ class ResearchContext(Value):
     question: str
     understanding: Understanding
     queries: tuple[str, ...] = Field(default=(), description="search queries")
+    searched: tuple[str, ...] = Field(default=(), description="queries that were searched already")
     chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
     ranking: tuple[str, ...] = Field(default=(), description="ids of the chunks that a search found, best first")
     inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
@@ -135,6 +165,9 @@ class ResearchContext(Value):
     record_fields: tuple[RecordField, ...] = Field(default=(), description="columns of the records to extract")
     evidence: tuple[Evidence, ...] = Field(default=(), description="verified verbatim quotes")
     records: tuple[Record, ...] = Field(default=(), description="typed rows read from the passages")
+    read: tuple[str, ...] = Field(default=(), description="which passages were read with which strategies")
+    computations: tuple[Computation, ...] = Field(default=(), description="results of queries over the records")
+    findings: tuple[Finding, ...] = Field(default=(), description="answers to questions on the way")
     notes: tuple[Note, ...] = Field(default=(), description="findings in words")
     synthesis: Synthesis | None = Field(default=None, description="the answer")
     messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents told each other")
@@ -149,6 +182,7 @@ class ContextUpdate(Value):
     """The fields that an agent changes; those it does not pass stay as they are."""
 
     queries: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     ranking: tuple[str, ...] = ()
     inspection: Inspection | None = None
@@ -156,6 +190,9 @@ class ContextUpdate(Value):
     record_fields: tuple[RecordField, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     records: tuple[Record, ...] = ()
+    read: tuple[str, ...] = ()
+    computations: tuple[Computation, ...] = ()
+    findings: tuple[Finding, ...] = ()
     notes: tuple[Note, ...] = ()
     synthesis: Synthesis | None = None
 
@@ -166,7 +203,7 @@ class ContextUpdate(Value):
 
 
 WRITABLE: frozenset[str] = frozenset(ContextUpdate.model_fields)
-SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "synthesis"})
+SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "record_fields", "synthesis"})
 
 
 def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes: frozenset[str]) -> ResearchContext:
@@ -181,7 +218,7 @@ def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes
 
 def numbered(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Evidence without doubles, in order of document and position, numbered from 1."""
-    unique = _union(evidence, key=lambda item: (item.document_id, item.start, item.end))
+    unique = _union(evidence, key=lambda item: item.place)
     ordered = sorted(unique, key=lambda item: (item.name, item.start, item.end))
     return tuple(item.model_copy(update={"number": number}) for number, item in enumerate(ordered, start=1))
 
@@ -190,6 +227,8 @@ def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:
     new = getattr(update, name)
     if name in SINGLE_VALUED:
         return new
+    if name == "records":
+        return _records(context.records, new)
     return _UNIONS.get(name, _union)((*getattr(context, name), *new))
 
 
@@ -205,8 +244,27 @@ def _chunks(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     return tuple(sorted(_union(chunks, key=lambda chunk: chunk.id), key=lambda chunk: (chunk.name, chunk.index)))
 
 
-_UNIONS: dict[str, Callable[[Iterable[Any]], tuple[Any, ...]]] = {"chunks": _chunks, "evidence": numbered}
+def _records(old: Iterable[Record], new: Sequence[Record]) -> tuple[Record, ...]:
+    """A passage that was read again counts as it was read last: its rows must not be there twice."""
+    again = {record.chunk_id for record in new}
+    return _union((*(record for record in old if record.chunk_id not in again), *new))
+
+
+def _computations(computations: Iterable[Computation]) -> tuple[Computation, ...]:
+    unique = _union(computations, key=lambda item: (item.purpose, item.sql, item.rows))
+    return tuple(item.model_copy(update={"number": number}) for number, item in enumerate(unique, start=1))
+
+
+_UNIONS: dict[str, Callable[[Iterable[Any]], tuple[Any, ...]]] = {
+    "chunks": _chunks,
+    "evidence": numbered,
+    "computations": _computations,
+}
 
 
 def _marks(claim: Claim) -> str:
-    return " " + "".join(f"[{number}]" for number in claim.evidence) if claim.supported else " [unsupported]"
+    if not claim.supported:
+        return " [unsupported]"
+    return " " + "".join(
+        [f"[{number}]" for number in claim.evidence] + [f"[C{number}]" for number in claim.computations]
+    )

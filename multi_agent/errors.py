@@ -12,6 +12,10 @@ AgentError                      base
 │   └── RecordingMissing        the user records anew, or asks a live model
 ├── PlanError                   the model's plan cannot be run, after re-asking
 ├── StepError                   the message says: the agent's author, or whoever the cause names
+├── ReferenceFailed             the plan's author: a step refers to what an earlier one did not give
+├── BudgetReached               the user allows more, or takes what is known so far
+├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
+├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
 ├── UnknownAgent                the caller names an agent that is registered
 ├── ContextViolation            the author of an agent: it wrote a field it does not declare
 └── RunNotFound                 the user names a run that exists
@@ -82,7 +86,23 @@ class ContextViolation(AgentError):
 
 
 class StepError(AgentError):
-    """A step of the plan failed, and with it the run."""
+    """A step of the plan failed, and no revision of the plan came round it."""
+
+
+class ReferenceFailed(AgentError):
+    """A step refers to an output of a step that failed, was skipped, or has no such field."""
+
+
+class BudgetReached(AgentError):
+    """A budget of the run is spent: model calls, tokens, seconds or cost."""
+
+
+class TaskAccessDenied(AgentError):
+    """An agent asked for task data that is not its own, or not there."""
+
+
+class QueryRefused(AgentError):
+    """A query over the records that cannot be run: not one SELECT, a fault in it, or over its limits."""
 
 
 class RunNotFound(AgentError):

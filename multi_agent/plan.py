@@ -1,39 +1,67 @@
 """What a plan is: a goal, and steps that say which agent does what after which others. Values only; the planner makes
 plans, ``orchestrator/validation.py`` finds their faults, the executor runs them.
+
+An input or an instruction may name what an earlier step gave, as ``@{outputs.STEP.FIELD}``; to name a step is to need
+it. ``orchestrator/references.py`` reads and resolves such references.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from vectorstore.models import Value
 
+Mode = Literal["fast", "high", "direct"]
+STEP_ID = r"^[a-z][a-z0-9_]{0,39}$"
+_NAMED = re.compile(r"@\{outputs\.([a-z][a-z0-9_]*)\.")
+
 
 class Step(Value):
-    """One agent's turn."""
+    """One agent's turn; or the same turn of several agents, whose results are compared."""
 
-    id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
-    agent: str
+    id: str = Field(pattern=STEP_ID)
+    agents: tuple[str, ...] = Field(min_length=1)
     instruction: str
     needs: tuple[str, ...] = Field(default=(), description="ids of the steps that must be finished before")
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    final: bool = Field(default=False, description="delivers the answer itself")
     why: str = ""
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """Ids of the steps that it waits for: those it needs, and those whose outputs it names."""
+        named = (match for text in _texts([self.instruction, self.inputs]) for match in _NAMED.findall(text))
+        return tuple(dict.fromkeys((*self.needs, *named)))
 
 
 class Plan(Value):
     """The way to an answer."""
 
     goal: str
+    mode: Mode = "high"
     steps: tuple[Step, ...] = Field(min_length=1)
 
     def before(self, step: Step) -> frozenset[str]:
         """Ids of all steps that are finished when ``step`` starts, through any chain of needs."""
         by_id = {each.id: each for each in self.steps}
         found: set[str] = set()
-        waiting = list(step.needs)
+        waiting = list(step.after)
         while waiting:
             need = waiting.pop()
             if need not in found and need in by_id:
                 found.add(need)
-                waiting.extend(by_id[need].needs)
+                waiting.extend(by_id[need].after)
         return frozenset(found)
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Every string in a nested value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)

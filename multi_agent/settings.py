@@ -5,6 +5,17 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class Budget(BaseModel):
+    """What a run may spend; None is without limit. Checked before each model call."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model_calls: int | None = Field(default=None, ge=1)
+    tokens: int | None = Field(default=None, ge=1, description="of prompts and responses together")
+    seconds: float | None = Field(default=None, gt=0, description="since the run started")
+    cost: float | None = Field(default=None, gt=0, description="by the prices of the endpoint's settings")
+
+
 class ResearchSettings(BaseModel):
     """How much a run reads and how often it asks again."""
 
@@ -23,3 +34,16 @@ class ResearchSettings(BaseModel):
     catalogue_limit: int = Field(default=60, ge=0, description="documents that the planner is shown by name at most")
     plan_reasks: int = Field(default=2, ge=0, description="how often a plan with faults is given back to the model")
     step_timeout_s: float = Field(default=900, gt=0, description="seconds that one agent's turn may take")
+    step_retries: int = Field(default=1, ge=0, description="how often a step is repeated after a transient error")
+    max_revisions: int = Field(default=2, ge=0, description="how often a plan is revised when something is missing")
+    samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, to take a vote")
+    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader answers a question from")
+    records_shown: int = Field(default=30, ge=1, description="records that the Analyst sees before it writes SQL")
+    sql_rows: int = Field(default=100, ge=1, description="rows of a computation's result that are kept")
+    sql_seconds: float = Field(default=5, gt=0, description="seconds that a query over the records may take")
+    sql_reasks: int = Field(default=2, ge=0, description="how often a query with a fault is given back to the model")
+    plan_examples: int = Field(
+        default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
+    )
+    disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
+    budget: Budget = Budget()

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from multi_agent.agent import AgentCard, AgentKit, Task
+from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Evidence, Record, RecordField, ResearchContext, Strategy
 from multi_agent.events import EvidenceRejected
 from multi_agent.quoting import Span, locate
 from multi_agent.reading import bullets, packs, show_passages, whereabouts
+from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class Extractor:
     async def should_activate(self, context: ResearchContext) -> bool:
         return bool(context.chunks)
 
-    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         settings = self._kit.settings
         groups = list(packs(context.chunks, most=settings.passages_per_call, tokens=settings.call_tokens))
         read = await _together(self._read(group, context, task) for group in groups)
@@ -77,7 +78,7 @@ class Extractor:
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _read(self, chunks: tuple[Chunk, ...], context: ResearchContext, task: Task) -> _Read:
+    async def _read(self, chunks: tuple[Chunk, ...], context: ResearchContext, task: TaskData) -> _Read:
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.agent import AgentCard, AgentKit, Task
+from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
 from multi_agent.reading import bullets, sample, show_passages
+from multi_agent.tasks import TaskData
 
 
 class Patterns(BaseModel):
@@ -43,7 +44,7 @@ class PatternGenerator:
     async def should_activate(self, context: ResearchContext) -> bool:
         return context.inspection is not None
 
-    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         shown = sample(context.chunks, context.ranking, self._kit.settings.sample_passages)
         messages = self._kit.require_prompt().render(
             question=context.question,

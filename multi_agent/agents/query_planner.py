@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.agent import AgentCard, AgentKit, Task
+from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.reading import bullets
+from multi_agent.tasks import TaskData
 
 
 class Queries(BaseModel):
@@ -37,7 +38,7 @@ class QueryPlanner:
     async def should_activate(self, context: ResearchContext) -> bool:
         return True
 
-    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from multi_agent.agent import DOCUMENTS, AgentCard, AgentKit, Task
+from multi_agent.agent import DOCUMENTS, AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.events import Searched
+from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Value
 
 
@@ -57,7 +58,7 @@ class Retriever:
     async def should_activate(self, context: ResearchContext) -> bool:
         return True
 
-    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = RetrieverInputs.model_validate(task.inputs.model_dump())
         queries = (context.question, *context.queries) if inputs.method == "search" else ()
         chunks = await (self._search(queries) if queries else self._scan(inputs.documents))

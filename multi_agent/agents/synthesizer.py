@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from multi_agent.agent import AgentCard, AgentKit, Task
+from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
 from multi_agent.reading import bullets, show_pages
+from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, ChunkKind
 
 
@@ -50,7 +51,7 @@ class Synthesizer:
     async def should_activate(self, context: ResearchContext) -> bool:
         return True
 
-    async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

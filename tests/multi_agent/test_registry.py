@@ -23,8 +23,9 @@ AGENT = """
 
     from pydantic import BaseModel
 
-    from multi_agent.agent import AgentCard, AgentKit, Task
+    from multi_agent.agent import AgentCard, AgentKit
     from multi_agent.context import ContextUpdate, Note, ResearchContext
+    from multi_agent.tasks import TaskData
 
 
     class Glossary(BaseModel):
@@ -46,7 +47,7 @@ AGENT = """
         async def should_activate(self, context: ResearchContext) -> bool:
             return bool(context.chunks)
 
-        async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+        async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
             messages = self._kit.require_prompt().render(question=context.question, passages=len(context.chunks))
             terms = (await self._kit.llm.complete(messages, Glossary)).value.terms
             return ContextUpdate(notes=tuple(Note(agent="Lexicographer", text=term) for term in terms))
@@ -59,8 +60,9 @@ PROMPT = "# System\nYou explain terms.\n# User\n$question ($passages passages)\n
 LISTENER = """
     from typing import ClassVar
 
-    from multi_agent.agent import AgentCard, AgentKit, Task
+    from multi_agent.agent import AgentCard, AgentKit
     from multi_agent.context import ContextUpdate, Note, ResearchContext
+    from multi_agent.tasks import TaskData
 
 
     class Witness:
@@ -77,7 +79,7 @@ LISTENER = """
         async def should_activate(self, context: ResearchContext) -> bool:
             return context.messages[-1].sender == "Retriever"
 
-        async def process(self, context: ResearchContext, task: Task) -> ContextUpdate:
+        async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
             return ContextUpdate(notes=(Note(agent="Witness", text=f"heard: {context.messages[-1].content}"),))
 
         def explain_reasoning(self) -> str:

@@ -1,0 +1,170 @@
+"""Tasks: what the coordinator gives an agent to do, where that is kept, and the queues that carry the messages.
+
+The coordinator (the executor of a run) alone creates and deletes task data. An agent is told the id of its task and
+reads the data by it, its own and no other:
+
+    task = kit.get_task_data(task_id)
+    task.inputs.method
+
+Messages name tasks by their ids. The queues here live in the process; a durable implementation has the same contract.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny, create_model
+
+from multi_agent.context import ContextUpdate
+from multi_agent.errors import TaskAccessDenied
+from vectorstore.models import Value
+
+GetTaskData = Callable[[str], "TaskData"]
+
+
+class NoInputs(Value):
+    """The inputs of an agent that takes none beside its instruction."""
+
+
+class TaskData(Value):
+    """What one agent is to do. Each agent has its own subtype, with its name and its typed inputs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    task_id: str
+    run_id: str = Field(description="the run that it is part of")
+    step: str = Field(description="the step of the plan that it carries out")
+    agent: str = Field(description="the agent that may read it")
+    created_at: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
+    instruction: str
+    inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
+
+
+def task_data_type(agent: str, inputs: type[BaseModel]) -> type[TaskData]:
+    """The type of an agent's task data; its JSON schema says what the agent can be told."""
+    fields: dict[str, Any] = {"agent": (Literal[agent], agent), "inputs": (inputs, ...)}
+    return create_model(f"{agent}TaskData", __base__=TaskData, **fields)
+
+
+class TaskStorage:
+    """Task data by id, in memory. Safe to use from several threads. Only the coordinator holds it."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, TaskData] = {}
+        self._lock = threading.Lock()
+
+    def store(self, task: TaskData) -> None:
+        """Keep it. Raises ValueError if its id is taken."""
+        with self._lock:
+            if task.task_id in self._tasks:
+                raise ValueError(f"there is a task {task.task_id!r} already")
+            self._tasks[task.task_id] = task
+
+    def delete_run(self, run_id: str) -> None:
+        """Remove all task data of a run."""
+        with self._lock:
+            self._tasks = {key: task for key, task in self._tasks.items() if task.run_id != run_id}
+
+    def reader_for(self, agent: str) -> GetTaskData:
+        """``get_task_data`` for one agent. It raises TaskAccessDenied for what is not that agent's, or is not there."""
+
+        def get_task_data(task_id: str) -> TaskData:
+            with self._lock:
+                task = self._tasks.get(task_id)
+            if task is None:
+                raise TaskAccessDenied(
+                    f"There is no task {task_id!r}: it was never created, or its run has ended and its data is deleted."
+                )
+            if task.agent != agent:
+                raise TaskAccessDenied(f"Task {task_id!r} is not {agent}'s; an agent reads its own task data only.")
+            return task
+
+        return get_task_data
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+
+class SubTask(Value):
+    """The message that gives an agent a task."""
+
+    sub_task_id: str
+    parent_task_id: str = Field(description="the run")
+    assigned_agent_role: str
+    tool_name: str = Field(default="", description="of a task that is one call of a tool; empty for an agent's turn")
+    sub_task_input: dict[str, Any] = Field(description="the inputs, references resolved")
+    context_summary: str = Field(default="", description="what is known so far, in a line")
+    api_keys_config_ref: str | None = Field(default=None, description="endpoint that the agent is to use, by name")
+
+
+class ErrorDetails(Value):
+    """Why a task failed. ``ends_run`` tells whether trying another way could help (no) or not."""
+
+    message: str
+    type: str = ""
+    ends_run: Literal["no", "failed", "budget"] = "no"
+
+
+class TaskOutput(Value):
+    """What an agent's turn gave."""
+
+    update: ContextUpdate = ContextUpdate()
+    reasoning: str = ""
+    seconds: float = 0.0
+    skipped: str = Field(default="", description="why it had nothing to do; empty if it took its turn")
+
+
+class TaskResult(Value):
+    """The message that reports what became of a task."""
+
+    sub_task_id: str
+    parent_task_id: str
+    worker_agent_role: str
+    status: Literal["COMPLETED", "FAILED"]
+    result_data: TaskOutput | None = None
+    error_details: ErrorDetails | None = None
+
+
+class TaskQueue(Protocol):
+    """Carries sub-tasks to agents and their results back. Every message is taken once."""
+
+    async def assign(self, task: SubTask) -> None:
+        """Give a task to whoever takes tasks of its role."""
+        ...
+
+    async def next_task(self) -> SubTask:
+        """The next task; waits for one."""
+        ...
+
+    async def report(self, result: TaskResult) -> None:
+        """Tell the coordinator of ``parent_task_id``."""
+        ...
+
+    async def next_result(self, parent_task_id: str) -> TaskResult:
+        """The next result for that coordinator; waits for one."""
+        ...
+
+
+class InProcessTaskQueue:
+    """Both queues in memory, in one event loop."""
+
+    def __init__(self) -> None:
+        self._tasks: asyncio.Queue[SubTask] = asyncio.Queue()
+        self._results: defaultdict[str, asyncio.Queue[TaskResult]] = defaultdict(asyncio.Queue)
+
+    async def assign(self, task: SubTask) -> None:
+        await self._tasks.put(task)
+
+    async def next_task(self) -> SubTask:
+        return await self._tasks.get()
+
+    async def report(self, result: TaskResult) -> None:
+        await self._results[result.parent_task_id].put(result)
+
+    async def next_result(self, parent_task_id: str) -> TaskResult:
+        return await self._results[parent_task_id].get()
