@@ -1,0 +1,142 @@
+"""One agent's turn without an engine around it: a kit over a real model client, and what the turn published and kept.
+
+bench = Bench(Extractor, serve(responder))
+update = await bench.turn(make_context("Which pump?", chunks=chunks))
+bench.context.evidence     # as it stands after the turn, merged as the engine merges
+bench.of_type("evidence_rejected")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from api.library import CollectionLibrary
+from multi_agent.agent import Agent, AgentCard, AgentKit
+from multi_agent.context import ContextUpdate, ResearchContext, Understanding, merge
+from multi_agent.events import Body
+from multi_agent.library import CatalogueEntry, Library
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.prompt import Prompt
+from multi_agent.settings import ResearchSettings
+from multi_agent.tasks import TaskData, TaskStorage, task_data_type
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import Embedder
+from vectorstore.models import Chunk, CollectionSpec
+from vectorstore.retrieval import Retriever
+
+NOBODY = EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9", model="none")
+"""Nothing listens there: an agent that calls a model fails."""
+
+
+class _NoLibrary:
+    """For agents that neither search nor scan: they find out that they do."""
+
+    collection = "none"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AssertionError(f"this agent was not expected to use the library ({name})")
+
+
+@dataclass
+class Bench:
+    """Gives one agent its turns. ``context`` is what is known after the last one, also after one that failed."""
+
+    agent: Any
+    endpoint: EndpointSettings = NOBODY
+    library: Library = field(default_factory=lambda: cast(Library, _NoLibrary()))
+    settings: ResearchSettings = field(default_factory=ResearchSettings)
+    context: ResearchContext = field(init=False)
+    published: list[Body] = field(default_factory=list)
+    kept: list[ContextUpdate] = field(default_factory=list)
+    reasoning: str = ""
+
+    @property
+    def card(self) -> AgentCard:
+        return cast(AgentCard, self.agent.card)
+
+    async def turn(
+        self,
+        context: ResearchContext,
+        inputs: dict[str, Any] | None = None,
+        *,
+        instruction: str = "Do it.",
+        step: str = "step",
+    ) -> ContextUpdate:
+        """What ``process`` returns, for an agent that sees what its card declares."""
+        self.context = context
+        task = self._task(inputs or {}, instruction, step)
+        agent = self._make()
+        update = await agent.process(context.only(self.card.sees), task)
+        self._merge(update)
+        self.reasoning = agent.explain_reasoning()
+        return update
+
+    async def activates(self, context: ResearchContext) -> bool:
+        """Whether the agent finds anything to do."""
+        return await self._make().should_activate(context.only(self.card.sees))
+
+    def of_type(self, wanted: str) -> list[Any]:
+        """The published bodies of this type, in order."""
+        return [body for body in self.published if body.type == wanted]
+
+    def _task(self, inputs: dict[str, Any], instruction: str, step: str) -> TaskData:
+        card = self.card
+        return task_data_type(card.name, card.inputs)(
+            task_id=f"run/{step}",
+            run_id="run",
+            step=step,
+            agent=card.name,
+            instruction=instruction,
+            inputs=card.inputs.model_validate(inputs),
+        )
+
+    def _make(self) -> Agent:
+        package, _, stem = self.agent.__module__.rpartition(".")
+        kit = AgentKit(
+            llm=build_llm(self.endpoint),
+            library=self.library,
+            prompt=Prompt.find(package, stem),
+            settings=self.settings,
+            publish=self._publish,
+            keep=self._keep,
+            get_task_data=TaskStorage().reader_for(self.card.name),
+        )
+        return cast(Agent, self.agent(kit))
+
+    async def _publish(self, body: Body) -> None:
+        self.published.append(body)
+
+    async def _keep(self, update: ContextUpdate) -> None:
+        self.kept.append(update)
+        self._merge(update)
+
+    def _merge(self, update: ContextUpdate) -> None:
+        self.context = merge(self.context, update, agent=self.card.name, writes=self.card.writes)
+
+
+def make_context(question: str = "What is it?", **known: Any) -> ResearchContext:
+    """A context in which these fields are known already."""
+    understanding = Understanding(intent="to know", domain="any", requirements=("the fact",))
+    return ResearchContext(question=question, understanding=understanding, **known)
+
+
+@contextmanager
+def library_of(chunks: Sequence[Chunk], embedder: Embedder, folder: Path) -> Iterator[CollectionLibrary]:
+    """A real collection in ``folder`` that holds these chunks."""
+    spec = CollectionSpec(
+        name="books", embedding_model=embedder.model, dimension=embedder.dimension, chunking="sections-v1/256"
+    )
+    names = {chunk.name: chunk.document_id for chunk in chunks}
+    entries = [
+        CatalogueEntry(name=name, id=names[name], chunks=sum(chunk.name == name for chunk in chunks))
+        for name in sorted(names)
+    ]
+    with EdgeStore(folder).create(spec) as collection:
+        if chunks:
+            collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))
+        yield CollectionLibrary(spec.name, lambda: entries, Retriever(collection, embedder))
