@@ -32,6 +32,8 @@ class Reply(Value):
 class Endpoint(Protocol):
     """Something that answers requests."""
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
-        """Ask once; ``schema`` constrains what the model can write. Raises a subclass of LLMError."""
+    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+        """Ask once; ``schema`` constrains what the model can write. A ``temperature`` of None is not sent, so that the
+        endpoint's own holds. Raises a subclass of LLMError.
+        """
         ...

@@ -36,9 +36,9 @@ class Fitting:
         self._inner = inner
         self._settings = settings
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
+    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
         self._require_room(sum(estimate_tokens(message.content) + _MESSAGE_TOKENS for message in messages))
-        return await self._inner.send(messages, schema)
+        return await self._inner.send(messages, schema, temperature)
 
     def _require_room(self, prompt: int) -> None:
         window, output = self._settings.context_window, self._settings.max_output_tokens

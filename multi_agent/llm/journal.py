@@ -14,7 +14,7 @@ from copy import copy
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
@@ -50,14 +50,20 @@ class Journal(Protocol):
         ...
 
 
-def request_key(model: str, messages: Sequence[Message], response_model: type[BaseModel]) -> str:
-    """Hash of all that makes two requests the same: model, messages, and the schema of the response."""
-    request = {
+def request_key(
+    model: str, messages: Sequence[Message], response_model: type[BaseModel], *, varied: bool = False
+) -> str:
+    """Hash of all that makes two requests the same: model, messages, the schema of the response, and whether it is one
+    of several answers.
+    """
+    request: dict[str, Any] = {
         "model": model,
         "messages": [message.model_dump() for message in messages],
         "name": response_model.__name__,
         "schema": response_model.model_json_schema(),
     }
+    if varied:  # left out otherwise, so that keys from before there was such a thing still hold
+        request["varied"] = True
     return hashlib.sha256(json.dumps(request, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -68,7 +74,8 @@ class JournalingLLM:
         agent_llm = run_llm.called_by("Extractor")
 
     It numbers equal requests from 0, over all callers. A request that failed gives its number back, so that the same
-    request made again is the same occurrence.
+    request made again is the same occurrence. A step that is repeated as a whole begins with ``release()``: what its
+    first try was answered, the journal answers then.
     """
 
     def __init__(self, inner: LLM, journal: Journal) -> None:
@@ -76,6 +83,7 @@ class JournalingLLM:
         self._journal = journal
         self._caller = ""
         self._taken: defaultdict[str, set[int]] = defaultdict(set)
+        self._mine: set[tuple[str, int]] = set()
 
     @property
     def model(self) -> str:
@@ -85,28 +93,46 @@ class JournalingLLM:
         """The same LLM with the same numbering; what it records is labelled with the caller."""
         labelled = copy(self)
         labelled._caller = caller
+        labelled._mine = set()
         return labelled
 
-    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
-        key = request_key(self.model, messages, response_model)
-        # Taken before the first await, so that equal requests side by side get numbers of their own.
-        occurrence = next(number for number in count() if number not in self._taken[key])
-        self._taken[key].add(occurrence)
+    def release(self) -> None:
+        """Give back the numbers of all that this caller asked, so that the same requests, made again, are the same
+        occurrences. Call it when none of them is under way any more.
+        """
+        for key, occurrence in self._mine:
+            self._taken[key].discard(occurrence)
+        self._mine.clear()
+
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+    ) -> Completion[ResponseT]:
+        key = request_key(self.model, messages, response_model, varied=varied)
+        occurrence = self._take(key)
         if known := self._journal.find(key, occurrence):
             return _restore(known, response_model)
-        completion = await self._ask(key, occurrence, messages, response_model)
+        try:
+            completion = await self._inner.complete(messages, response_model, varied=varied)
+        except BaseException:  # cancellation, too, leaves the request unanswered
+            self._give_back(key, occurrence)
+            raise
+        completion = completion.model_copy(update={"key": key, "occurrence": occurrence})
         self._journal.record(self._entry(messages, completion))
         return completion
 
-    async def _ask(
-        self, key: str, occurrence: int, messages: Sequence[Message], response_model: type[ResponseT]
-    ) -> Completion[ResponseT]:
-        try:
-            completion = await self._inner.complete(messages, response_model)
-        except BaseException:  # cancellation, too, leaves the request unanswered
+    def _take(self, key: str) -> int:
+        """The lowest number that is free. Call it before the first await, so that equal requests side by side get
+        numbers of their own.
+        """
+        occurrence = next(number for number in count() if number not in self._taken[key])
+        self._taken[key].add(occurrence)
+        self._mine.add((key, occurrence))
+        return occurrence
+
+    def _give_back(self, key: str, occurrence: int) -> None:
+        if (key, occurrence) in self._mine:  # after a release it may be someone else's
+            self._mine.discard((key, occurrence))
             self._taken[key].discard(occurrence)
-            raise
-        return completion.model_copy(update={"key": key, "occurrence": occurrence})
 
     def _entry(self, messages: Sequence[Message], completion: Completion[ResponseT]) -> JournalEntry:
         return JournalEntry(

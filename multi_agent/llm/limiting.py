@@ -16,6 +16,6 @@ class Limiting:
         self._inner = inner
         self._slots = asyncio.Semaphore(parallel)
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
+    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
         async with self._slots:
-            return await self._inner.send(messages, schema)
+            return await self._inner.send(messages, schema, temperature)

@@ -81,9 +81,12 @@ class LLM(Protocol):
         """Name of the model, as its endpoint calls it."""
         ...
 
-    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+    ) -> Completion[ResponseT]:
         """Ask, and return a response that satisfies ``response_model``.
 
+        ``varied`` asks for one of several answers to the same question: at a temperature at which they differ.
         Raises a subclass of LLMError; see ``multi_agent/errors.py``.
         """
         ...

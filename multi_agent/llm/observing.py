@@ -20,9 +20,11 @@ class ObservedLLM:
     def model(self) -> str:
         return self._inner.model
 
-    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+    ) -> Completion[ResponseT]:
         try:
-            completion = await self._inner.complete(messages, response_model)
+            completion = await self._inner.complete(messages, response_model, varied=varied)
         except LLMError as error:
             failed = ModelFailed(
                 caller=self._caller,
@@ -49,11 +51,19 @@ class ObservedLLM:
 
 
 class Meter:
-    """Adds up the usage of a run's model calls."""
+    """Adds up the usage of a run's model calls. One that a repeated step had from the journal counts once."""
 
     def __init__(self) -> None:
         self.usage = Usage()
+        self._counted: set[tuple[str, int]] = set()
 
     async def listen(self, event: Event) -> None:
-        if isinstance(event.body, ModelCalled | ModelFailed):
+        if isinstance(event.body, ModelFailed) or (isinstance(event.body, ModelCalled) and self._is_new(event.body)):
             self.usage += event.body.usage
+
+    def _is_new(self, call: ModelCalled) -> bool:
+        entry = (call.key, call.occurrence)
+        known = entry in self._counted
+        if call.key:  # without a journal, no two calls are the same
+            self._counted.add(entry)
+        return not known

@@ -31,14 +31,14 @@ class OllamaNative:
             **client_options(settings),
         )
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
+    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
         started = time.monotonic()
         response = await self._call(
             self._client.chat(
                 model=self._settings.model,
                 messages=[message.model_dump() for message in messages],
                 format=schema,
-                options=self._options(),
+                options=self._options(temperature),
                 stream=False,
             )
         )
@@ -63,10 +63,9 @@ class OllamaNative:
         info = shown.modelinfo or {}
         return next((int(value) for key, value in info.items() if key.endswith(".context_length")), None)
 
-    def _options(self) -> dict[str, Any]:
-        settings = self._settings
-        options = {"num_ctx": settings.context_window, "num_predict": settings.max_output_tokens}
-        return options if settings.temperature is None else options | {"temperature": settings.temperature}
+    def _options(self, temperature: float | None) -> dict[str, Any]:
+        options = {"num_ctx": self._settings.context_window, "num_predict": self._settings.max_output_tokens}
+        return options if temperature is None else options | {"temperature": temperature}
 
     async def _call(self, request: Awaitable[Any]) -> Any:
         async with speaking_to(self._settings):

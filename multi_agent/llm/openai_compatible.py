@@ -37,9 +37,10 @@ class OpenAICompatible:
             http_client=httpx.AsyncClient(**client_options(settings)),  # type: ignore[arg-type]
         )
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
+    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
         started = time.monotonic()
-        response = await self._call(self._client.chat.completions.create(**self._request(messages, schema)))
+        request = self._request(messages, schema, temperature)
+        response = await self._call(self._client.chat.completions.create(**request))
         return _reply(response, self._settings, time.monotonic() - started)
 
     async def models(self) -> dict[str, int | None]:
@@ -47,7 +48,7 @@ class OpenAICompatible:
         page = await self._call(self._client.models.list())
         return {model.id: getattr(model, "max_model_len", None) for model in page.data}
 
-    def _request(self, messages: Sequence[Message], schema: JsonSchema) -> dict[str, Any]:
+    def _request(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> dict[str, Any]:
         settings = self._settings
         # OpenAI's own newer models refuse `max_tokens`; most other servers know nothing else.
         limit = "max_completion_tokens" if settings.base_url == DEFAULT_URLS["openai"] else "max_tokens"
@@ -57,7 +58,7 @@ class OpenAICompatible:
             "response_format": {"type": "json_schema", "json_schema": {"name": _name(schema), "schema": schema}},
             limit: settings.max_output_tokens,
         }
-        return request if settings.temperature is None else request | {"temperature": settings.temperature}
+        return request if temperature is None else request | {"temperature": temperature}
 
     async def _call(self, request: Awaitable[Any]) -> Any:
         import openai

@@ -21,8 +21,10 @@ class ReplayingLLM:
     def model(self) -> str:
         return self._answers.model
 
-    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
-        return await self._answers.complete(messages, response_model)
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+    ) -> Completion[ResponseT]:
+        return await self._answers.complete(messages, response_model, varied=varied)
 
 
 class _Nothing:
@@ -31,10 +33,13 @@ class _Nothing:
     def __init__(self, model: str) -> None:
         self.model = model
 
-    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+    ) -> Completion[ResponseT]:
+        key = request_key(self.model, messages, response_model, varied=varied)
         asked = " ".join(messages[-1].content.split())[:_FIRST_WORDS] if messages else ""
         raise RecordingMissing(
             f"The recording has no response of model {self.model!r} to this request for a {response_model.__name__}: "
-            f"{asked!r} (key {request_key(self.model, messages, response_model)[:12]}). A prompt, a response type, the "
+            f"{asked!r} (key {key[:12]}). A prompt, a response type, the "
             "documents or the question changed since it was made: record it anew, or ask a live model."
         )

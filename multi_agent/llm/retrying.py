@@ -33,11 +33,11 @@ class Retrying:
         self._first_pause_s = first_pause_s
         self._longest_pause_s = longest_pause_s
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema) -> Reply:
+    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
         attempt = 0
         while True:
             try:
-                return await self._inner.send(messages, schema)
+                return await self._inner.send(messages, schema, temperature)
             except _PASSING as error:
                 if not self._worth_another(error, attempt):
                     raise

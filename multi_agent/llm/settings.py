@@ -9,10 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 Provider = Literal["ollama", "openai"]
 DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1"}
+SAMPLING_TEMPERATURE = 0.7
 
 
 def _default_url(given: dict[str, Any]) -> str:
     return DEFAULT_URLS[given["provider"]]
+
+
+def _default_sampling(given: dict[str, Any]) -> float | None:
+    """An endpoint that demands to be left its temperature is left this one, too."""
+    return None if given["temperature"] is None else SAMPLING_TEMPERATURE
 
 
 class EndpointSettings(BaseModel):
@@ -33,6 +39,9 @@ class EndpointSettings(BaseModel):
     temperature: float | None = Field(
         default=0.0, ge=0, le=2, description="None leaves it to the endpoint, as some reasoning models demand"
     )
+    sampling_temperature: float | None = Field(
+        default_factory=_default_sampling, ge=0, le=2, description="where several answers to one question are wanted, "
+        "to see whether they agree; None leaves it to the endpoint")  # fmt: skip
     timeout_s: float = Field(default=180, gt=0, description="seconds that one request may take")
     connect_timeout_s: float = Field(default=3, gt=0, description="seconds that connecting may take")
     reasks: int = Field(default=2, ge=0, description="how often an invalid response is given back with its fault")

@@ -33,9 +33,11 @@ class TypedLLM:
     def model(self) -> str:
         return self._settings.model
 
-    async def complete(self, messages: Sequence[Message], response_model: type[ResponseT]) -> Completion[ResponseT]:
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+    ) -> Completion[ResponseT]:
         schema = response_model.model_json_schema()
-        conversation = _Conversation(self._endpoint, self._settings, schema)
+        conversation = _Conversation(self._endpoint, self._settings, schema, varied)
         try:
             await self._converse(conversation, with_schema(messages, schema), response_model)
         except LLMError as error:
@@ -99,17 +101,19 @@ class TypedLLM:
 class _Conversation:
     """One call's requests and responses: the part of a client that instructor drives."""
 
-    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema) -> None:
+    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema, varied: bool) -> None:
         self._endpoint = endpoint
         self._settings = settings
         self._schema = schema
+        self._temperature = settings.sampling_temperature if varied else settings.temperature
         self.answer = ""
         self.exchanges: list[Exchange] = []
         self.usage = Usage()
 
     async def create(self, *, messages: list[dict[str, str]], **_: object) -> SimpleNamespace:
         """Send the messages; answer in the shape of OpenAI's response object, as far as instructor reads it."""
-        reply = await self._endpoint.send([Message.model_validate(message) for message in messages], self._schema)
+        sent = [Message.model_validate(message) for message in messages]
+        reply = await self._endpoint.send(sent, self._schema, self._temperature)
         text, aloud = split_thinking(reply.text)
         self.exchanges.append(Exchange(response=text, thinking="\n".join(filter(None, (reply.thinking, aloud)))))
         self.usage += self._usage_of(reply)

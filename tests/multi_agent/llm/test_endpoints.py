@@ -25,6 +25,7 @@ from multi_agent.llm.factory import build_llm, client_of
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.retrying import Retrying
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
+from multi_agent.llm.varied import Varied
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
 
@@ -141,6 +142,14 @@ class TestARequest:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             await ask(endpoint, protocol, temperature=None)
         assert endpoint.requests[0].temperature is None
+
+    async def test_for_one_of_several_answers_is_sent_at_the_temperature_for_sampling(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(in_turn(scripted.nonsense(), PUMP)) as endpoint:
+            llm = build_llm(endpoint.settings(protocol, temperature=0.0, sampling_temperature=0.9))
+            await llm.complete(QUESTION, Pump, varied=True)
+            await Varied(llm).complete(QUESTION, Pump)
+            await llm.complete(QUESTION, Pump)
+        assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "asking again included"
 
     async def test_tells_ollama_its_context_window_every_time(self) -> None:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
@@ -283,7 +292,7 @@ class TestAFaultOfTheTransport:
         with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
             retrying = Retrying(client_of(endpoint.settings(protocol)), 3, first_pause_s=0.1)
             with pytest.raises(LLMUnavailable):
-                await retrying.send(QUESTION, Pump.model_json_schema())
+                await retrying.send(QUESTION, Pump.model_json_schema(), None)
         at = [request.at for request in endpoint.requests]
         assert len(at) == 4
         assert at[1] - at[0] >= 0.05

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
+from multi_agent.bus import ALL, MessageBus
 from multi_agent.errors import InvalidResponse, RecordingMissing
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.llm import Message
+from multi_agent.llm.observing import Meter, ObservedLLM
 from multi_agent.llm.replaying import ReplayingLLM
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
@@ -83,6 +85,49 @@ async def test_a_failed_request_is_not_recorded_and_keeps_its_number() -> None:
         assert (await run.complete(QUESTION, City)).occurrence == 0
 
 
+async def test_what_a_repeated_step_asks_again_is_answered_by_the_journal() -> None:
+    journal = RecordedJournal()
+    with ScriptedEndpoint(in_turn(GRAZ, LINZ, GRAZ)) as endpoint:
+        run = JournalingLLM(build_llm(endpoint.settings("ollama")), journal)
+        other, first_try, second_try = (run.called_by(name) for name in ("Critic", "Guide", "Guide"))
+        before = await other.complete(QUESTION, City)
+        found = await first_try.complete(QUESTION, City)
+        first_try.release()
+        again = await second_try.complete(QUESTION, City)
+        further = await second_try.complete(QUESTION, City)
+    assert (before.occurrence, found.occurrence) == (0, 1)
+    assert (again.replayed, again.occurrence, again.value) == (True, 1, found.value)
+    assert (further.replayed, further.occurrence) == (False, 2)
+    assert len(endpoint.requests) == 3
+
+
+async def test_a_run_counts_once_what_a_repeated_step_was_answered() -> None:
+    bus, meter = MessageBus("run_1"), Meter()
+    bus.subscribe(ALL, meter.listen)
+    with ScriptedEndpoint(in_turn(GRAZ, LINZ)) as endpoint:
+        run = JournalingLLM(build_llm(endpoint.settings("ollama")), RecordedJournal())
+        first_try, second_try = run.called_by("Guide"), run.called_by("Guide")
+        await ObservedLLM(first_try, "Guide", bus.publish).complete(QUESTION, City)
+        first_try.release()
+        observed = ObservedLLM(second_try, "Guide", bus.publish)
+        answers = [await observed.complete(QUESTION, City) for _ in range(2)]
+    assert [answer.replayed for answer in answers] == [True, False]
+    assert meter.usage.model_calls == len(endpoint.requests) == 2
+
+
+async def test_a_request_that_fails_after_a_release_leaves_the_number_to_who_has_it_now() -> None:
+    with ScriptedEndpoint(in_turn(scripted.delayed(scripted.nonsense(), 0.2), GRAZ, LINZ)) as endpoint:
+        run = JournalingLLM(build_llm(endpoint.settings("ollama", reasks=0)), RecordedJournal())
+        early, late = run.called_by("Guide"), run.called_by("Guide")
+        failing = asyncio.create_task(early.complete(QUESTION, City))
+        await asyncio.sleep(0)  # it has its number, and waits for the model
+        early.release()
+        first = await late.complete(QUESTION, City)
+        with pytest.raises(InvalidResponse):
+            await failing
+        assert (await late.complete(QUESTION, City)).occurrence == first.occurrence + 1
+
+
 def test_a_key_changes_with_all_that_the_model_is_given() -> None:
     class Town(BaseModel):
         name: str
@@ -93,9 +138,18 @@ def test_a_key_changes_with_all_that_the_model_is_given() -> None:
         request_key("a", QUESTION[1:], City),
         request_key("a", [QUESTION[0], Message.user("Where is the giant wheel?")], City),
         request_key("a", QUESTION, Town),
+        request_key("a", QUESTION, City, varied=True),
     ]
     assert len(set(keys)) == len(keys)
     assert keys[0] == request_key("a", list(QUESTION), City)
+
+
+def test_the_keys_of_old_recordings_hold() -> None:
+    class Answer(BaseModel):
+        name: str
+
+    key = "ed52a3baa29cbd33a645c963e28c0edf851a3c6618e62c7c7b375901deaffa03"
+    assert request_key("scripted", QUESTION, Answer) == key
 
 
 async def test_a_recording_is_replayed_from_its_file_without_an_endpoint(tmp_path: Path) -> None:

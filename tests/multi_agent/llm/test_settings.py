@@ -26,6 +26,12 @@ def test_what_cannot_be_is_refused_by_name(wrong: dict[str, object]) -> None:
         EndpointSettings.model_validate(wrong)
 
 
+def test_an_endpoint_that_is_left_its_temperature_is_left_that_of_sampling_too() -> None:
+    assert EndpointSettings().sampling_temperature == 0.7
+    assert EndpointSettings(temperature=None).sampling_temperature is None
+    assert EndpointSettings(temperature=None, sampling_temperature=1.0).sampling_temperature == 1.0
+
+
 def test_a_key_is_never_printed() -> None:
     assert "sesame" not in repr(EndpointSettings.model_validate({"api_key": "sesame"}))
 
