@@ -6,7 +6,7 @@ machines, and a prompt that changes with them could not be replayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from multi_agent.llm.fitting import estimate_tokens
 from vectorstore.models import Chunk
@@ -55,11 +55,22 @@ def packs(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[
         yield tuple(pack)
 
 
+def in_order(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+    """By document and position, as passages are shown."""
+    return tuple(sorted(chunks, key=lambda chunk: (chunk.name, chunk.index)))
+
+
 def sample(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
-    """At most ``most`` chunks, in order: the best by ``ranking`` (chunk ids), or evenly spread if there is none."""
+    """At most ``most`` chunks, in order: the best by ``ranking`` (chunk ids), then others, evenly spread."""
     if len(chunks) <= most:
         return tuple(chunks)
-    if ranking:
-        best = set(ranking[:most])
-        return tuple(chunk for chunk in chunks if chunk.id in best)
-    return tuple(chunks[round(step * (len(chunks) - 1) / max(1, most - 1))] for step in range(most))
+    there = {chunk.id for chunk in chunks}
+    best = [chunk_id for chunk_id in ranking if chunk_id in there][:most]
+    others = [chunk for chunk in chunks if chunk.id not in best]
+    chosen = {*best, *(chunk.id for chunk in _spread(others, most - len(best)))}
+    return tuple(chunk for chunk in chunks if chunk.id in chosen)
+
+
+def _spread(chunks: Sequence[Chunk], count: int) -> Iterator[Chunk]:
+    """``count`` of the chunks, from the first to the last at even distances."""
+    return (chunks[round(step * (len(chunks) - 1) / max(1, count - 1))] for step in range(count))

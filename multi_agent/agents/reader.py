@@ -1,0 +1,176 @@
+"""Reader: answers one question in one go, with a search, one model call, and quotes that are verified."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agents.synthesizer import SynthesisResponse
+from multi_agent.citing import Quoted, quote_model, reject, verify
+from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
+from multi_agent.events import Searched
+from multi_agent.reading import bullets, in_order, show_passages
+from multi_agent.tasks import TaskData
+from vectorstore.models import Chunk, Value
+
+
+class ReaderInputs(Value):
+    """What the planner gives the Reader."""
+
+    question: str = Field(
+        min_length=1,
+        description="the one question to answer, complete in itself: no 'it' or 'that company', but the name, or a "
+        "reference to the answer of the Reader that finds the name",
+    )
+    queries: tuple[str, ...] = Field(
+        max_length=8,
+        description="up to 4 further wordings to search with, as documents might put it; may hold references; [] if "
+        "the question's own words will do",
+    )
+
+
+class ReaderOutput(StepOutput):
+    """What later steps can use of an answer."""
+
+    answer: str = Field(description="the bare answer, such as a name or a figure with its unit; none if not found")
+    sufficient: bool = Field(description="whether the passages answered the question")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        [finding] = update.findings
+        synthesis = finding.synthesis
+        # What was found instead of an answer is none: a later step that relies on it must fail.
+        answer = (synthesis.short or _plain_text(synthesis.claims)) if synthesis.sufficient else ""
+        return cls(answer=answer, sufficient=synthesis.sufficient)
+
+
+class Reader:
+    """Searches, reads the best passages and answers. A quote that is not in its passage is dropped, and published."""
+
+    card: ClassVar[AgentCard] = AgentCard(
+        name="Reader",
+        description="Answers one question in one go: searches, reads the best passages and answers with verified "
+        "quotes. Right for a fact, an explanation or a comparison of a few facts, where a few passages hold the "
+        "answer; and for each part of a question with several parts. Not for going through all rows of a table.",
+        capabilities=("search", "reading", "answering"),
+        writes=frozenset({"chunks", "ranking", "searched", "evidence", "findings"}),
+        inputs=ReaderInputs,
+        outputs=ReaderOutput,
+    )
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        return True
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        inputs = ReaderInputs.model_validate(task.inputs.model_dump())
+        queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
+        found = await self._search(queries)
+        synthesis = await self._answer(in_order(found), context, task, inputs, queries) if found else _nothing(queries)
+        self._reasoning = f"{inputs.question} {synthesis.short or synthesis.found} {synthesis.reasoning}"
+        return ContextUpdate(
+            chunks=tuple(found),
+            ranking=tuple(chunk.id for chunk in found),
+            searched=queries,
+            evidence=synthesis.evidence,
+            findings=(Finding(step=task.step, question=inputs.question, synthesis=synthesis),),
+        )
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning
+
+    async def _search(self, queries: Sequence[str]) -> list[Chunk]:
+        found = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.reader_passages)
+        documents = len({chunk.document_id for chunk in found})
+        await self._kit.publish(
+            Searched(method="search", queries=tuple(queries), chunks_found=len(found), documents_found=documents)
+        )
+        return found
+
+    async def _answer(
+        self,
+        chunks: Sequence[Chunk],
+        context: ResearchContext,
+        task: TaskData,
+        inputs: ReaderInputs,
+        queries: Sequence[str],
+    ) -> Synthesis:
+        messages = self._kit.require_prompt().render(
+            whole=context.question,
+            intent=context.understanding.intent,
+            requirements=bullets(context.understanding.requirements),
+            question=inputs.question,
+            instruction=task.instruction,
+            searched="; ".join(queries),
+            passages=show_passages(chunks),
+        )
+        shape = response_model(self._kit.settings.reader_passages)
+        response: Any = (await self._kit.llm.complete(messages, shape)).value
+        claims = [(claim.text, await self._verified(claim.quotes, chunks)) for claim in response.claims]
+        return _synthesis(response, claims)
+
+    async def _verified(self, quotes: Iterable[Quoted], chunks: Sequence[Chunk]) -> list[Evidence]:
+        located, rejected = verify(quotes, chunks)
+        reason = "These words do not stand in the passage; dropped."
+        await reject(rejected, chunks, self._kit.publish, reason, final=True)
+        return [each.evidence for each in located]
+
+
+def response_model(passages: int) -> type[BaseModel]:
+    """The Reader's response where passages are numbered up to ``passages``."""
+    quote: Any = quote_model("ReaderQuote", passages)
+    claim: Any = create_model(
+        "ReaderClaim",
+        __config__=ConfigDict(extra="forbid"),
+        text=(str, Field(min_length=1, description="one sentence or list entry, without passage numbers")),
+        quotes=(list[quote], Field(description="the quotes that state it")),
+    )
+    return create_model(
+        "ReaderAnswer",
+        __base__=SynthesisResponse,
+        short=(str, Field(description="the bare answer where it is a figure with its unit, a date, a name, yes or no")),
+        claims=(list[claim], Field(description="the answer; [] if the passages say nothing about the question")),
+    )
+
+
+def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) -> Synthesis:
+    evidence = numbered(item for _, items in claims for item in items)
+    numbers = {item.place: item.number for item in evidence}
+    told = tuple(
+        Claim(
+            text=text,
+            evidence=tuple(dict.fromkeys(numbers[item.place] for item in items)),
+            supported=bool(items),
+        )
+        for text, items in claims
+    )
+    judged = response.model_dump(include=set(SynthesisResponse.model_fields) | {"short"})
+    # An answer none of whose quotes stands in the documents is no answer, whatever the model thinks of it.
+    judged["sufficient"] = response.sufficient and any(claim.supported for claim in told)
+    return Synthesis(claims=told, evidence=evidence, **judged)
+
+
+def _nothing(queries: Sequence[str]) -> Synthesis:
+    """What to say when there was nothing to read."""
+    return Synthesis(
+        claims=(),
+        evidence=(),
+        layout="prose",
+        sufficient=False,
+        confidence=0.0,
+        reasoning="There was nothing to read, so no model was asked.",
+        looked_for=tuple(queries),
+        found="The search found no passage.",
+        missing=("documents that could answer it",),
+    )
+
+
+def _plain_text(claims: Iterable[Claim]) -> str:
+    return " ".join(claim.text for claim in claims if claim.supported)

@@ -1,0 +1,172 @@
+"""The Reader answers one question with one search, one model call, and quotes that stand in the passages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from api.library import CollectionLibrary
+from multi_agent.agents.reader import Reader, ReaderOutput
+from multi_agent.errors import LLMError
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.settings import ResearchSettings
+from support.chunks import make_chunk
+from support.kits import NOBODY, Bench, library_of, make_context
+from support.scripted_endpoint import Request, always
+from vectorstore.embedding import Embedder
+from vectorstore.models import PageSpan
+
+SUPPLIER = "The compressor of the Borea 12 is made by Kestrel Kompressoren.\nIt is delivered on pallets."
+TOWN = "Kestrel Kompressoren was founded in 1961 by Marta Olin.\nIts works stand in Tornby."
+RECIPE = "Whisk the eggs.\nBake for 40 minutes at 180 °C."
+QUESTION = "Who makes the compressor of the Borea 12?"
+INPUTS: dict[str, Any] = {"question": QUESTION, "queries": ["compressor supplier"]}
+Serve = Callable[..., EndpointSettings]
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
+    """Three documents of one passage each."""
+    pages = (PageSpan(number=4, start=0, end=len(SUPPLIER)),)
+    chunks = [
+        make_chunk(SUPPLIER, document="/docs/parts.pdf", page_spans=pages),
+        make_chunk(TOWN, document="/docs/companies.md"),
+        make_chunk(RECIPE, document="/docs/recipe.md"),
+    ]
+    with library_of(chunks, embedder, tmp_path_factory.mktemp("books")) as library:
+        yield library
+
+
+def claim(text: str, *quotes: tuple[int, str]) -> dict[str, Any]:
+    return {"text": text, "quotes": [{"passage": number, "quote": quote, "shows": "it"} for number, quote in quotes]}
+
+
+def response(*claims: dict[str, Any], short: str = "", sufficient: bool = True) -> str:
+    return json.dumps(
+        {
+            "reasoning": "It follows.",
+            "sufficient": sufficient,
+            "layout": "prose",
+            "confidence": 0.9,
+            "looked_for": ["the maker"],
+            "found": "the maker",
+            "missing": [],
+            "short": short,
+            "claims": list(claims),
+        }
+    )
+
+
+MAKER = claim("Kestrel Kompressoren makes it.", (2, "The compressor of the Borea 12 is made by Kestrel Kompressoren."))
+
+
+async def test_an_answer_holds_a_verified_quote_and_where_it_stands(serve: Serve, books: CollectionLibrary) -> None:
+    bench = Bench(Reader, serve(always(response(MAKER, short="Kestrel Kompressoren"))), books)
+    update = await bench.turn(make_context(), INPUTS, step="maker")
+
+    [finding] = update.findings
+    assert (finding.step, finding.question) == ("maker", QUESTION)
+    assert finding.synthesis.text == "Kestrel Kompressoren makes it. [1]"
+    [evidence] = finding.synthesis.evidence
+    assert (evidence.name, evidence.pages, evidence.number) == ("parts.pdf", (4,), 1)
+    assert evidence.quote == "The compressor of the Borea 12 is made by Kestrel Kompressoren."
+    assert bench.context.evidence == finding.synthesis.evidence
+    assert ReaderOutput.of(update) == ReaderOutput(answer="Kestrel Kompressoren", sufficient=True)
+
+
+async def test_it_searches_the_question_and_the_wordings_and_says_so(serve: Serve, books: CollectionLibrary) -> None:
+    bench = Bench(Reader, serve(always(response(MAKER))), books, ResearchSettings(reader_passages=2))
+    update = await bench.turn(make_context(), INPUTS)
+    [searched] = bench.of_type("searched")
+    assert searched.queries == update.searched == (QUESTION, "compressor supplier")
+    assert searched.chunks_found == len(update.chunks) == len(update.ranking) == 2
+    assert bench.context.chunks[0].name < bench.context.chunks[1].name
+
+
+async def test_the_model_is_told_what_the_part_is_for_and_passages_come_last(
+    serve: Serve, books: CollectionLibrary
+) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return response(MAKER)
+
+    whole = "Who founded the company that makes the compressor of the Borea 12?"
+    await Bench(Reader, serve(answer), books).turn(make_context(whole), INPUTS)
+    [request] = asked
+    told = request.messages[1]["content"]
+    assert told.startswith(f"The whole question: {whole}")
+    assert f"Your question: {QUESTION}" in told
+    assert told.index("Your question") < told.index("=== Passage 1: companies.md") < told.index("parts.pdf, page 4")
+    assert told.endswith(RECIPE)
+
+
+async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serve, books: CollectionLibrary) -> None:
+    founder = "Kestrel Kompressoren was founded in 1961 by Marta Olin."
+    reply = response(
+        MAKER, claim("Marta Olin founded it.", (1, founder), (1, founder), (2, MAKER["quotes"][0]["quote"]))
+    )
+    update = await Bench(Reader, serve(always(reply)), books).turn(make_context(), INPUTS)
+    synthesis = update.findings[0].synthesis
+    assert [(item.number, item.name) for item in synthesis.evidence] == [(1, "companies.md"), (2, "parts.pdf")]
+    assert [each.evidence for each in synthesis.claims] == [(2,), (1, 2)]
+    assert ReaderOutput.of(update).answer == "Kestrel Kompressoren makes it. Marta Olin founded it."
+
+
+@pytest.mark.parametrize(
+    ("passage", "quote", "where"),
+    [
+        (2, "The compressor is made by Kestrel", "parts.pdf, page 4"),
+        (3, "The compressor of the Borea 12 is made by Kestrel Kompressoren.", "recipe.md"),
+        (9, "The compressor of the Borea 12 is made by Kestrel Kompressoren.", "passage 9, which was not shown"),
+    ],
+    ids=["other words", "another passage", "a passage that was not shown"],
+)
+async def test_a_quote_that_is_not_there_is_dropped_and_its_claim_marked(
+    serve: Serve, books: CollectionLibrary, passage: int, quote: str, where: str
+) -> None:
+    reply = response(claim("Kestrel makes it.", (passage, quote)), short="Kestrel")
+    bench = Bench(Reader, serve(always(reply)), books)
+    update = await bench.turn(make_context(), INPUTS)
+
+    [rejected] = bench.of_type("evidence_rejected")
+    assert (rejected.quote, rejected.passage, rejected.final) == (quote, where, True)
+    synthesis = update.findings[0].synthesis
+    assert synthesis.text == "Kestrel makes it. [unsupported]"
+    assert not synthesis.sufficient, "an answer without a single verified quote is none"
+    assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
+
+
+async def test_a_near_miss_is_no_answer_for_later_steps(serve: Serve, books: CollectionLibrary) -> None:
+    reply = response(MAKER, sufficient=False)
+    update = await Bench(Reader, serve(always(reply)), books).turn(make_context(), INPUTS)
+    assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
+    assert update.evidence, "but what was found is kept"
+
+
+async def test_with_nothing_to_read_no_model_is_asked(
+    embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with library_of([], embedder, tmp_path_factory.mktemp("empty")) as nothing:
+        bench = Bench(Reader, NOBODY, nothing)
+        update = await bench.turn(make_context(), INPUTS)
+    synthesis = update.findings[0].synthesis
+    assert (synthesis.sufficient, synthesis.found) == (False, "The search found no passage.")
+    assert synthesis.looked_for == (QUESTION, "compressor supplier")
+
+
+async def test_it_calls_the_model_once(serve: Serve, books: CollectionLibrary) -> None:
+    calls: list[Request] = []
+
+    def answer(request: Request) -> str:
+        calls.append(request)
+        return response(claim("Kestrel makes it.", (1, "wrong")), MAKER)
+
+    await Bench(Reader, serve(answer), books).turn(make_context(), INPUTS)
+    assert len(calls) == 1
+    with pytest.raises(LLMError):
+        await Bench(Reader, NOBODY, books).turn(make_context(), INPUTS)
