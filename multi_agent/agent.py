@@ -67,6 +67,9 @@ class AgentCard(Value):
     reads: frozenset[str] = Field(default=frozenset(), description="further fields that it reads if they are there")
     writes: frozenset[str] = Field(description="context fields that it may change")
     inputs: type[BaseModel] = Field(default=NoInputs, description="typed inputs that the planner gives it")
+    asked: Callable[[str], BaseModel] | None = Field(
+        default=None, description="its inputs when a person asks it directly; needed only if it has inputs"
+    )
     outputs: type[StepOutput] = Field(default=StepOutput, description="what later steps may refer to")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None leaves it to the number of votes")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")

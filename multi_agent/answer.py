@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from multi_agent.context import Claim, Evidence, Synthesis
+from multi_agent.context import Claim, Computation, Evidence, ResearchContext, Synthesis
 from multi_agent.llm.llm import Usage
 from vectorstore.models import Scalar, Value
 
@@ -47,23 +47,71 @@ class Quote(Value):
         return cls(**evidence.model_dump(exclude={"name", "why"}))
 
 
+class Computed(Value):
+    """A computation as it is given out: the query, its result, and the quotes of the records that went into it."""
+
+    number: int = Field(description="the answer refers to it as [C1], …")
+    purpose: str
+    sql: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Scalar | None, ...], ...]
+    truncated: bool
+    evidence: tuple[Quote, ...]
+    flaws: tuple[str, ...]
+
+    @classmethod
+    def of(cls, computation: Computation) -> Computed:
+        """With its evidence as it is given out."""
+        quotes = tuple(Quote.of(item) for item in computation.evidence)
+        return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})
+
+
+class SubAnswer(Value):
+    """What a question on the way was answered with."""
+
+    step: str
+    question: str
+    answer: str
+    sufficient: bool
+
+
+class ExecutionSummary(Value):
+    """What was done for an answer."""
+
+    attempts: int = Field(default=0, description="plans that were run, revisions included")
+    steps: dict[str, dict[str, int]] = Field(
+        default={}, description="by agent: how many of its turns were completed, failed or skipped"
+    )
+    steps_completed: int = 0
+    steps_failed: int = 0
+    steps_skipped: int = 0
+    sources_analysed: int = Field(default=0, description="documents of which passages were read")
+    quotes: int = Field(default=0, description="verified")
+    records: int = 0
+    computations: int = 0
+
+
 class Answer(Value):
     """The result of a run; complete in every terminal state."""
 
     run_id: str
     status: Status
-    mode: str
+    mode: str = Field(description="fast, high or direct; empty if the run ended before it was chosen")
     question: str
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()
+    short: str = Field(default="", description="the bare answer where it is a figure, date, name or yes or no")
     records: tuple[dict[str, Scalar | None], ...] = ()
+    computations: tuple[Computed, ...] = ()
+    on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to questions on the way")
     confidence: float = Field(default=0.0, ge=0, le=1)
     reasoning: str = Field(default="", description="how the answer was reached, or why the run ended without one")
     looked_for: tuple[str, ...] = ()
     found: str = ""
     missing: tuple[str, ...] = ()
     coverage: Coverage = Coverage()
+    summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()
 
 
@@ -71,3 +119,19 @@ def status_of(synthesis: Synthesis) -> Status:
     """Answered if the Synthesizer says that the evidence suffices and at least one claim stands on evidence."""
     supported = any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT
+
+
+def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
+    """What a run found that had to end before its answer was written: every quote as a claim, in the reader's words."""
+    claims = tuple(Claim(text=item.why or item.quote, evidence=(item.number,), supported=True) for item in context.evidence)
+    return Synthesis(
+        claims=claims,
+        evidence=context.evidence,
+        layout="list",
+        sufficient=False,
+        confidence=0.0,
+        reasoning=reason,
+        looked_for=tuple(dict.fromkeys((*context.searched, *context.queries))),
+        found=f"{len(context.evidence)} quotes that bear on the question; no answer was written from them.",
+        missing=context.understanding.requirements,
+    )

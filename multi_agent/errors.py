@@ -12,6 +12,7 @@ AgentError                      base
 │   └── RecordingMissing        the user records anew, or asks a live model
 ├── PlanError                   the model's plan cannot be run, after re-asking
 ├── StepError                   the message says: the agent's author, or whoever the cause names
+├── RunEnded                    the message says: what no other plan could avoid
 ├── ReferenceFailed             the plan's author: a step refers to what an earlier one did not give
 ├── BudgetReached               the user allows more, or takes what is known so far
 ├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
@@ -87,6 +88,10 @@ class ContextViolation(AgentError):
 
 class StepError(AgentError):
     """A step of the plan failed, and no revision of the plan came round it."""
+
+
+class RunEnded(AgentError):
+    """A step met what every plan would meet: the model or the store is at fault."""
 
 
 class ReferenceFailed(AgentError):

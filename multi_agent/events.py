@@ -13,7 +13,9 @@ from pydantic import Field
 
 from multi_agent.context import Understanding
 from multi_agent.llm.llm import Usage
-from multi_agent.plan import Plan
+from multi_agent.plan import Plan, PlanExample
+from multi_agent.request import Request
+from multi_agent.working_context import Attempt
 from vectorstore.models import Value
 
 
@@ -21,9 +23,10 @@ class RunStarted(Value):
     """A question came in."""
 
     type: Literal["run_started"] = "run_started"
-    question: str
+    request: Request
     collection: str
     model: str
+    examples: tuple[PlanExample, ...] = Field(default=(), description="plans that the planner was shown")
 
 
 class PlanRejected(Value):
@@ -35,11 +38,36 @@ class PlanRejected(Value):
 
 
 class PlanMade(Value):
-    """The question was understood and a valid plan stands."""
+    """The question was understood and a valid plan stands; its mode was chosen for ``mode_reason``."""
 
     type: Literal["plan_made"] = "plan_made"
     understanding: Understanding
     plan: Plan
+    mode_reason: str
+
+
+class AttemptEnded(Value):
+    """A plan was run to its end: what failed, and what the answer lacks."""
+
+    type: Literal["attempt_ended"] = "attempt_ended"
+    attempt: Attempt
+    key_findings: tuple[str, ...]
+
+
+class PlanRevised(Value):
+    """Another plan is tried, after what became of the ones before."""
+
+    type: Literal["plan_revised"] = "plan_revised"
+    attempt: int = Field(description="the number of the attempt that begins with it")
+    diagnosis: str
+    plan: Plan
+
+
+class RevisionDeclined(Value):
+    """No other plan is tried, though something is missing."""
+
+    type: Literal["revision_declined"] = "revision_declined"
+    reason: str
 
 
 class StepStarted(Value):
@@ -74,6 +102,14 @@ class StepFailed(Value):
     type: Literal["step_failed"] = "step_failed"
     agent: str
     error_type: str
+    error: str
+
+
+class StepRetried(Value):
+    """An agent takes its turn again after a transient error."""
+
+    type: Literal["step_retried"] = "step_retried"
+    agent: str
     error: str
 
 
@@ -143,7 +179,11 @@ Body = Annotated[
     RunStarted
     | PlanRejected
     | PlanMade
+    | AttemptEnded
+    | PlanRevised
+    | RevisionDeclined
     | StepStarted
+    | StepRetried
     | StepSkipped
     | StepFinished
     | StepFailed

@@ -2,14 +2,15 @@
 plans, ``orchestrator/validation.py`` finds their faults, the executor runs them.
 
 An input or an instruction may name what an earlier step gave, as ``@{outputs.STEP.FIELD}``; to name a step is to need
-it. ``orchestrator/references.py`` reads and resolves such references.
+it. ``orchestrator/references.py`` resolves such references.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -17,7 +18,29 @@ from vectorstore.models import Value
 
 Mode = Literal["fast", "high", "direct"]
 STEP_ID = r"^[a-z][a-z0-9_]{0,39}$"
-_NAMED = re.compile(r"@\{outputs\.([a-z][a-z0-9_]*)\.")
+REFERENCE = re.compile(r"@\{outputs\.([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)\}")
+_OPENING = "@{"
+
+
+class Reference(NamedTuple):
+    """A field of a step's output."""
+
+    step: str
+    field: str
+
+    def __str__(self) -> str:
+        return f"@{{outputs.{self.step}.{self.field}}}"
+
+
+def references(value: JsonValue) -> tuple[Reference, ...]:
+    """All references in a value, nested ones included, each once."""
+    found = (Reference(*match) for text in _texts(value) for match in REFERENCE.findall(text))
+    return tuple(dict.fromkeys(found))
+
+
+def malformed(value: JsonValue) -> tuple[str, ...]:
+    """The texts that begin a reference and do not end it as one."""
+    return tuple(text for text in _texts(value) if text.count(_OPENING) != len(REFERENCE.findall(text)))
 
 
 class Step(Value):
@@ -32,10 +55,14 @@ class Step(Value):
     why: str = ""
 
     @property
+    def told(self) -> list[JsonValue]:
+        """What may hold references: its instruction and its inputs."""
+        return [self.instruction, self.inputs]
+
+    @property
     def after(self) -> tuple[str, ...]:
         """Ids of the steps that it waits for: those it needs, and those whose outputs it names."""
-        named = (match for text in _texts([self.instruction, self.inputs]) for match in _NAMED.findall(text))
-        return tuple(dict.fromkeys((*self.needs, *named)))
+        return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in references(self.told)))))
 
 
 class Plan(Value):
@@ -56,6 +83,26 @@ class Plan(Value):
                 found.add(need)
                 waiting.extend(by_id[need].after)
         return frozenset(found)
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """What it tries, whatever its steps are called: agents with their instructions and inputs.
+
+        Two plans that try the same are the same attempt.
+        """
+        return frozenset(
+            json.dumps([sorted(step.agents), " ".join(step.instruction.casefold().split()), step.inputs], sort_keys=True)
+            for step in self.steps
+        )
+
+
+class PlanExample(Value):
+    """A plan that was saved, or that worked, for a question like the one at hand."""
+
+    name: str = Field(default="", description="empty for one that was not saved under a name")
+    question: str
+    plan: Plan
+    similarity: float = 1.0
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

@@ -35,6 +35,14 @@ class Prompt:
         path = files(package.rpartition(".")[0]).joinpath("prompts", f"{stem}.md")
         return cls(stem, path.read_text(encoding="utf-8")) if path.is_file() else None
 
+    @classmethod
+    def shipped(cls, stem: str) -> Prompt:
+        """One of Candor's own prompts. Raises AgentError if its file is missing."""
+        path = files("multi_agent").joinpath("prompts", f"{stem}.md")
+        if not path.is_file():
+            raise AgentError(f"The prompt multi_agent/prompts/{stem}.md is missing; install Candor again.")
+        return cls(stem, path.read_text(encoding="utf-8"))
+
     def render(self, **values: object) -> list[Message]:
         """The opening messages. Raises AgentError if the values are not exactly those of the placeholders."""
         self._check({*self._system.get_identifiers(), *self._user.get_identifiers()}, values)

@@ -32,15 +32,22 @@ class AgentRegistry:
     registry.get("Extractor").card.description
     """
 
-    def __init__(self, agents: Iterable[RegisteredAgent] = ()) -> None:
+    def __init__(self, agents: Iterable[RegisteredAgent] = (), disabled: Iterable[str] = ()) -> None:
         self._agents: dict[str, RegisteredAgent] = {}
         for agent in agents:
             self.register(agent)
+        self.disabled: frozenset[str] = frozenset()
+        for name in frozenset(disabled):
+            self._agents.pop(self.get(name).card.name)
+        self.disabled = frozenset(disabled)
 
     @classmethod
-    def discover(cls, packages: Iterable[str] = (BUILT_IN,)) -> AgentRegistry:
-        """All agent classes in the modules of these packages: a module's own classes that carry a ``card``."""
-        return cls(agent for package in packages for agent in _agents_in(package))
+    def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> AgentRegistry:
+        """All agent classes in the modules of these packages: a module's own classes that carry a ``card``.
+
+        Those ``disabled`` are left out, and known as such. Raises UnknownAgent if one of them does not exist.
+        """
+        return cls((agent for package in packages for agent in _agents_in(package)), disabled)
 
     def register(self, agent: RegisteredAgent) -> None:
         """Add an agent. Raises AgentError if its name is taken."""
@@ -51,7 +58,8 @@ class AgentRegistry:
     def get(self, name: str) -> RegisteredAgent:
         """Raises UnknownAgent, naming those there are."""
         if name not in self._agents:
-            raise UnknownAgent(f"There is no agent {name!r}; there are {', '.join(self.names)}.")
+            reason = "is disabled (`research.disabled_agents`)" if name in self.disabled else "does not exist"
+            raise UnknownAgent(f"The agent {name!r} {reason}; there are {', '.join(self.names)}.")
         return self._agents[name]
 
     @property

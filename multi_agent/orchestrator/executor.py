@@ -1,119 +1,262 @@
-"""Running a plan: every step as soon as what it needs is there, updates merged, reasoning told to all."""
+"""Running a plan: the coordinator of a run. It makes the tasks, hands them out as soon as what they need is there,
+merges what comes back, takes votes, and tells all.
+
+It alone changes the shared context, and it alone creates and deletes task data.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from typing import Any
 
-from multi_agent.agent import Agent, AgentKit, Task
+from multi_agent.agent import DOCUMENTS, StepOutput
 from multi_agent.bus import MessageBus
-from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext, merge
-from multi_agent.errors import AgentError, LLMError, StepError
-from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished, StepSkipped, StepStarted
-from multi_agent.orchestrator.validation import ready
+from multi_agent.consensus import Candidate
+from multi_agent.context import AgentMessage, ContextUpdate, Finding, ResearchContext, Synthesis, merge
+from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
+from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
+from multi_agent.orchestrator.references import resolve
+from multi_agent.orchestrator.validation import answering_step, input_faults, ready
+from multi_agent.orchestrator.worker import Turn, Worker
 from multi_agent.plan import Plan, Step
 from multi_agent.registry import AgentRegistry, RegisteredAgent
-from vectorstore.errors import StoreError
+from multi_agent.settings import ResearchSettings
+from multi_agent.tasks import (
+    ErrorDetails,
+    GetTaskData,
+    InProcessTaskQueue,
+    SubTask,
+    TaskOutput,
+    TaskResult,
+    TaskStorage,
+    task_data_type,
+)
+from multi_agent.working_context import FailedStep
 
-KitFor = Callable[[RegisteredAgent, str], AgentKit]
+Keep = Callable[[ContextUpdate], Awaitable[None]]
+TurnFor = Callable[[RegisteredAgent, str, bool, GetTaskData, Keep], Turn]
+"""A turn for an agent: of which step, whether one of several samples, its task data, its way into the context."""
+Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 _REACTION = "reaction_"
 
 
 class Executor:
-    """Runs one plan over one context. Made anew for every run."""
+    """Runs plans over one context, one after the other. Made anew for every run."""
 
     def __init__(
-        self, registry: AgentRegistry, kit_for: KitFor, bus: MessageBus, context: ResearchContext, step_timeout_s: float
+        self,
+        run_id: str,
+        registry: AgentRegistry,
+        turn_for: TurnFor,
+        agree: Agree,
+        bus: MessageBus,
+        context: ResearchContext,
+        documents: Sequence[str],
+        settings: ResearchSettings,
     ) -> None:
-        self._registry, self._kit_for, self._bus, self._timeout = registry, kit_for, bus, step_timeout_s
+        self._run_id, self._registry, self._make_turn, self._agree = run_id, registry, turn_for, agree
+        self._bus, self._documents, self._settings = bus, documents, settings
         self.context = context
+        self.answer: Synthesis | None = None
+        self._outputs: dict[str, StepOutput] = {}
+        self._storage, self._queue = TaskStorage(), InProcessTaskQueue()
+        self._numbers = count(1)
+        self._worker = Worker(registry, self._queue, self._turn_for, lambda: self.context, bus, settings)
         for agent in registry:
             for event_type in sorted(agent.card.listens_to):
                 bus.subscribe(event_type, self._reaction_of(agent))
 
-    async def run(self, plan: Plan) -> ResearchContext:
-        """The context after the last step. Raises StepError for the first step that fails; the others are stopped."""
-        started: dict[str, asyncio.Task[None]] = {}
-        done: frozenset[str] = frozenset()
+    async def run(self, plan: Plan, samples: int = 1) -> tuple[FailedStep, ...]:
+        """The steps that failed; what the others found is in ``context``, and the plan's answer in ``answer``.
+
+        The answering step is taken ``samples`` times, and voted on. Raises RunEnded and BudgetReached for what no
+        other plan could avoid; whatever else is under way is stopped then.
+        """
+        self.context = self.context.model_copy(update={"synthesis": None})
+        self.answer, self._outputs = None, {}
+        worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
         try:
-            while len(done) < len(plan.steps):
-                for step in ready(plan, done, frozenset(started)):
-                    started[step.id] = asyncio.create_task(self._take(step), name=step.id)
-                running = [task for step_id, task in started.items() if step_id not in done]
-                finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in finished:
-                    await task
-                done |= {task.get_name() for task in finished}
+            return await self._run(plan, samples)
         finally:
-            await _stop(started.values())
-        return self.context
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+            self._storage.delete_run(self._run_id)
 
-    async def _take(self, step: Step) -> None:
-        registered = self._registry.get(step.agent)
-        inputs = registered.card.inputs.model_validate(step.inputs)
-        await self._turn(registered, Task(step=step.id, instruction=step.instruction, inputs=inputs))
+    async def _run(self, plan: Plan, samples: int) -> tuple[FailedStep, ...]:
+        answering = answering_step(plan, self._registry)
+        steps = {step.id: step for step in plan.steps}
+        waiting: dict[str, str] = {}  # step ids by task ids
+        results: defaultdict[str, list[TaskResult]] = defaultdict(list)
+        started: set[str] = set()
+        failed: dict[str, FailedStep] = {}
+        done: set[str] = set()
+        while len(done) < len(steps):
+            for step in ready(plan, frozenset(done), frozenset(started)):
+                started.add(step.id)
+                try:
+                    tasks = await self._assign(step, failed, samples if step is answering else 1)
+                except AgentError as error:
+                    failed[step.id] = await self._never_started(step, error)
+                    done.add(step.id)
+                else:
+                    waiting |= dict.fromkeys(tasks, step.id)
+            if not waiting:
+                continue  # every step that was ready could not be started, which may have made others ready
+            result = await self._queue.next_result(self._run_id)
+            _end_run_if_it_must(result.error_details)
+            step = steps[waiting.pop(result.sub_task_id)]
+            results[step.id].append(result)
+            if step.id not in waiting.values():
+                done.add(step.id)
+                if lost := await self._settle(step, results[step.id], is_answer=step is answering):
+                    failed[step.id] = lost
+        return tuple(failed.values())
 
-    async def _turn(self, registered: RegisteredAgent, task: Task) -> None:
-        """One agent's turn, from the question whether it has anything to do, to its reasoning on the bus."""
-        card = registered.card
-        agent = registered.make(self._kit_for(registered, task.step))
-        seen = self.context.only(card.sees)
-        try:
-            async with asyncio.timeout(self._timeout):
-                if not await agent.should_activate(seen):
-                    reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
-                    await self._bus.publish(StepSkipped(agent=card.name, reason=reason), step=task.step)
-                    return
-                await self._process(agent, seen, task)
-        # The boundary to agents' own code, which may be anybody's: whatever it raises fails this step, and the run.
-        except Exception as error:  # noqa: BLE001
-            await self._fail(card.name, task.step, error)
+    # Handing out
 
-    async def _process(self, agent: Agent, seen: ResearchContext, task: Task) -> None:
-        name, reads = agent.card.name, tuple(sorted(agent.card.sees))
-        await self._bus.publish(StepStarted(agent=name, instruction=task.instruction, reads=reads), step=task.step)
-        began = time.perf_counter()
-        update = await agent.process(seen, task)
-        self.context = merge(self.context, update, agent=name, writes=agent.card.writes)
-        seconds = time.perf_counter() - began
-        await self._bus.publish(StepFinished(agent=name, wrote=as_json(update), seconds=seconds), step=task.step)
-        await self._share(name, agent.explain_reasoning(), task.step)
+    async def _assign(self, step: Step, failed: dict[str, FailedStep], samples: int) -> list[str]:
+        """Make and hand out the tasks of a step. Raises AgentError if it cannot be started."""
+        if broken := sorted(set(step.after) & failed.keys()):
+            raise ReferenceFailed(f"It needs {', '.join(broken)}, which failed.")
+        instruction, inputs = resolve([step.instruction, step.inputs], self._outputs)
+        cards = [self._registry.get(agent).card for agent in step.agents]
+        for card in cards:
+            if faults := list(input_faults(card, inputs, {DOCUMENTS: self._documents})):
+                raise ReferenceFailed(f"Its inputs do not fit {card.name}: {' '.join(faults)}")
+        messages = []
+        for sample in range(samples):
+            for card in cards:
+                number = sample if samples > 1 else None
+                messages.append(self._task(step.id, card.name, instruction, inputs, number))
+        for message in messages:
+            await self._queue.assign(message)
+        return [message.sub_task_id for message in messages]
 
-    async def _share(self, name: str, reasoning: str, step: str) -> None:
-        message = AgentMessage(sender=name, type="reasoning_shared", content=reasoning)
-        self.context = self.context.model_copy(update={"messages": (*self.context.messages, message)})
-        await self._bus.publish(ReasoningShared(agent=name, reasoning=reasoning), step=step)
-
-    async def _fail(self, agent: str, step: str, error: Exception) -> None:
-        if isinstance(error, TimeoutError):
-            error = StepError(f"It took longer than {self._timeout:g} s (`research.step_timeout_s`).")
-        await self._bus.publish(
-            StepFailed(agent=agent, error_type=type(error).__name__, error=str(error) or repr(error)), step=step
+    def _task(self, step: str, agent: str, instruction: str, inputs: dict[str, Any], sample: int | None) -> SubTask:
+        """Task data for an agent, stored, and the message that tells of it."""
+        card = self._registry.get(agent).card
+        task = task_data_type(agent, card.inputs)(
+            task_id=f"{self._run_id}_{step}_{next(self._numbers)}",
+            run_id=self._run_id,
+            step=step,
+            agent=agent,
+            instruction=instruction,
+            sample=sample,
+            inputs=card.inputs.model_validate(inputs),
         )
-        if isinstance(error, LLMError | StoreError):
-            raise error
-        known = isinstance(error, AgentError)
-        raise StepError(
-            f"Step {step!r} ({agent}) failed: {error if known else f'{type(error).__name__}: {error}'}"
-        ) from error
+        self._storage.store(task)
+        known = self.context
+        return SubTask(
+            sub_task_id=task.task_id,
+            parent_task_id=self._run_id,
+            assigned_agent_role=agent,
+            sub_task_input=inputs,
+            context_summary=f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings",
+        )
+
+    def _turn_for(self, registered: RegisteredAgent, task_id: str) -> Turn:
+        read = self._storage.reader_for(registered.card.name)
+        task = read(task_id)
+
+        async def keep(update: ContextUpdate) -> None:
+            self.context = merge(self.context, update, agent=registered.card.name, writes=registered.card.writes)
+
+        return self._make_turn(registered, task.step, task.sample is not None, read, keep)
+
+    async def _never_started(self, step: Step, error: AgentError) -> FailedStep:
+        for agent in step.agents:
+            failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
+            await self._bus.publish(failure, step=step.id)
+        return FailedStep(step=step.id, agents=step.agents, error_type=type(error).__name__, error=str(error))
+
+    # Taking in
+
+    async def _settle(self, step: Step, results: Sequence[TaskResult], *, is_answer: bool) -> FailedStep | None:
+        """Merge what a step's tasks gave, after a vote if there is something to vote on."""
+        given = [(each.worker_agent_role, each.result_data) for each in results if each.result_data]
+        taken = [(agent, output) for agent, output in given if not output.skipped]
+        if not given:
+            error = next(each.error_details for each in results if each.error_details)
+            return FailedStep(step=step.id, agents=step.agents, error_type=error.type, error=error.message)
+        if len(taken) > 1:
+            taken = await self._voted(taken)
+        for agent, output in taken:
+            try:
+                await self._merge(agent, output, step.id)
+            except AgentError as error:
+                return await self._never_started(step, error)
+        if taken:
+            agent, output = taken[0]
+            self._outputs[step.id] = self._registry.get(agent).card.outputs.of(output.update)
+            if is_answer:
+                self.answer = _answer_in(output.update)
+        return None
+
+    async def _voted(self, taken: list[tuple[str, TaskOutput]]) -> list[tuple[str, TaskOutput]]:
+        """The turns with the answer that was agreed on in place of each one's own, if they gave answers."""
+        candidates = [
+            Candidate(voter=agent, weight=self._registry.get(agent).card.weight, synthesis=answer)
+            for agent, output in taken
+            if (answer := _answer_in(output.update))
+        ]
+        if len(candidates) < 2:
+            return taken
+        agreed = await self._agree(self.context.question, candidates)
+        return [
+            (agent, output.model_copy(update={"update": _with_answer(output.update, agreed)}))
+            for agent, output in taken
+        ]
+
+    async def _merge(self, agent: str, output: TaskOutput, step: str) -> None:
+        writes = self._registry.get(agent).card.writes
+        self.context = merge(self.context, output.update, agent=agent, writes=writes)
+        finished = StepFinished(agent=agent, wrote=as_json(output.update), seconds=output.seconds)
+        await self._bus.publish(finished, step=step)
+        message = AgentMessage(sender=agent, type="reasoning_shared", content=output.reasoning)
+        self.context = self.context.model_copy(update={"messages": (*self.context.messages, message)})
+        await self._bus.publish(ReasoningShared(agent=agent, reasoning=output.reasoning), step=step)
+
+    # Reactions
 
     def _reaction_of(self, registered: RegisteredAgent) -> Callable[[Event], Any]:
+        name = registered.card.name
+
         async def react(event: Event) -> None:
             # Reactions do not set off reactions, and nobody reacts to itself: both would never end.
-            if event.step.startswith(_REACTION) or getattr(event.body, "agent", "") == registered.card.name:
+            if event.step.startswith(_REACTION) or getattr(event.body, "agent", "") == name:
                 return
-            step = f"{_REACTION}{registered.card.name.lower()}_{event.number}"
-            await self._turn(registered, Task(step=step, instruction=f"React to {event.body.type}."))
+            step = f"{_REACTION}{name.lower()}_{event.number}"
+            message = self._task(step, name, f"React to {event.body.type}.", {}, None)
+            result = await self._worker.perform(message)
+            _end_run_if_it_must(result.error_details)
+            if result.result_data and not result.result_data.skipped:
+                await self._merge(name, result.result_data, step)
 
         return react
 
 
-async def _stop(tasks: Any) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+def _end_run_if_it_must(error: ErrorDetails | None) -> None:
+    if error and error.ends_run == "budget":
+        raise BudgetReached(error.message)
+    if error and error.ends_run == "failed":
+        raise RunEnded(error.message)
+
+
+def _answer_in(update: ContextUpdate) -> Synthesis | None:
+    """The answer that an agent wrote, be it to the question or to one on the way."""
+    if update.synthesis:
+        return update.synthesis
+    return update.findings[-1].synthesis if update.findings else None
+
+
+def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:
+    if update.synthesis:
+        return update.model_copy(update={"synthesis": answer})
+    findings = tuple(Finding(step=each.step, question=each.question, synthesis=answer) for each in update.findings[-1:])
+    return update.model_copy(update={"findings": (*update.findings[:-1], *findings)})
 
 
 def as_json(update: ContextUpdate) -> dict[str, Any]:

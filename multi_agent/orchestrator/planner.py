@@ -1,109 +1,225 @@
-"""Understanding a question and planning its research: one model call, and more only to mend a plan with faults."""
+"""Understanding a question and planning its research, and planning anew when a plan did not lead to the answer.
+
+One model call each, and more only to mend a plan with faults.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, Union
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Any, Literal, TypeVar, Union
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from multi_agent.agent import AgentCard, NoInputs
+from multi_agent.agent import AgentCard
 from multi_agent.bus import Publish
-from multi_agent.context import Understanding
+from multi_agent.context import ResearchContext, Understanding
 from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.llm import LLM
+from multi_agent.llm.llm import LLM, Message
 from multi_agent.orchestrator.validation import faults
-from multi_agent.plan import Plan, Step
+from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt
 from multi_agent.reading import bullets
 from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
+from multi_agent.tasks import NoInputs
+from multi_agent.working_context import WorkingContext
 
-STEP_ID = r"^[a-z][a-z0-9_]{0,39}$"
+ResponseT = TypeVar("ResponseT", bound=BaseModel)
+_CHOSEN = "The person has chosen the mode {mode}."
+
+
+class UnderstandingResponse(BaseModel):
+    """What the supervisor says of a question, whoever plans it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    intent: str = Field(description="what the person wants to know or decide, in one sentence")
+    domain: str = Field(description="the field the question belongs to, in a few words")
+    requirements: list[str] = Field(min_length=1, description="what a complete answer must contain, one item each")
+
+    @property
+    def understanding(self) -> Understanding:
+        """As a value."""
+        return Understanding(intent=self.intent, domain=self.domain, requirements=tuple(self.requirements))
 
 
 class Planner:
-    """Asks the model for an understanding and a plan, and gives a plan with faults back with all of them."""
+    """Asks the model for plans over one library, and gives a plan with faults back with all of them."""
 
-    def __init__(self, llm: LLM, registry: AgentRegistry, settings: ResearchSettings) -> None:
-        prompt = Prompt.find(BUILT_IN, "planner")
-        if prompt is None:
-            raise PlanError("The planner's prompt, multi_agent/prompts/planner.md, is missing; reinstall candor.")
-        self._llm, self._registry, self._settings, self._prompt = llm, registry, settings, prompt
-        self._response_model = response_model([agent.card for agent in registry])
+    def __init__(
+        self,
+        llm: LLM,
+        registry: AgentRegistry,
+        settings: ResearchSettings,
+        catalogue: Sequence[CatalogueEntry],
+        publish: Publish,
+    ) -> None:
+        self._llm, self._registry, self._settings, self._publish = llm, registry, settings, publish
+        self._library = _describe_library(catalogue, settings.catalogue_limit)
+        self._documents = {entry.name for entry in catalogue}
+        self._agents = "\n".join(_describe(agent.card) for agent in registry)
+        self._cards = tuple(agent.card for agent in registry)
 
     async def plan(
-        self, question: str, catalogue: Sequence[CatalogueEntry], publish: Publish
+        self, question: str, mode: Literal["auto", "fast", "high"], examples: Sequence[PlanExample]
     ) -> tuple[Understanding, Plan]:
         """A valid plan. Raises PlanError when the model does not come to one, LLMError when it cannot be asked."""
-        messages = self._prompt.render(
-            question=question, agents=describe_agents(self._registry), library=self._describe_library(catalogue)
+        prompt = Prompt.shipped("planner")
+        messages = prompt.render(
+            question=question,
+            agents=self._agents,
+            library=self._library,
+            examples=_show_examples(examples),
+            mode="" if mode == "auto" else _CHOSEN.format(mode=mode),
         )
-        names = {entry.name for entry in catalogue}
+        modes: tuple[Mode, ...] = ("fast", "high") if mode == "auto" else (mode,)
+        response, plan = await self._valid(prompt, messages, planner_response(self._cards, modes), ())
+        await self._publish(
+            PlanMade(understanding=response.understanding, plan=plan, mode_reason=response.mode_reason)
+        )
+        return response.understanding, plan
+
+    async def follow(self, question: str, plan: Plan) -> Understanding:
+        """What the question asks for, where the person chose the plan. Raises PlanError if it cannot be run."""
+        if found := faults(plan, self._registry, self._documents):
+            raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
+        messages = Prompt.shipped("understanding").render(
+            question=question, library=self._library, plan=plan.model_dump_json(indent=1, exclude_defaults=True)
+        )
+        understanding = (await self._llm.complete(messages, UnderstandingResponse)).value.understanding
+        await self._publish(PlanMade(understanding=understanding, plan=plan, mode_reason="The plan was chosen by name."))
+        return understanding
+
+    async def revise(self, context: ResearchContext, working: WorkingContext) -> tuple[str, Plan | None]:
+        """The model's diagnosis, and another plan; None if it holds none to be worth trying. Raises as ``plan``."""
+        prompt = Prompt.shipped("reviser")
+        known = {name for name in ResearchContext.model_fields if getattr(context, name)}
+        messages = prompt.render(
+            question=context.question,
+            intent=context.understanding.intent,
+            requirements=bullets(context.understanding.requirements),
+            agents=self._agents,
+            library=self._library,
+            attempts=working.in_words(),
+            known=", ".join(sorted(known - {"question", "understanding", "messages"})) or "nothing",
+        )
+        response, plan = await self._valid(prompt, messages, revision_response(self._cards), known)
+        return response.diagnosis, plan
+
+    async def _valid(
+        self, prompt: Prompt, messages: list[Message], response_model: type[BaseModel], known: Collection[str]
+    ) -> tuple[Any, Any]:
+        """The response, and its plan without faults; None in its place if the response says not to try again."""
         for _ in range(self._settings.plan_reasks + 1):
-            response = (await self._llm.complete(messages, self._response_model)).value
-            understanding, plan = _read(response)
-            found = faults(plan, self._registry, names)
+            response: Any = (await self._llm.complete(messages, response_model)).value
+            if not getattr(response, "try_again", True):
+                return response, None
+            plan = _plan_of(response)
+            found = faults(plan, self._registry, self._documents, known) if plan else ("It has no steps.",)
             if not found:
-                await publish(PlanMade(understanding=understanding, plan=plan))
-                return understanding, plan
-            await publish(PlanRejected(plan=plan, faults=found))
-            messages += self._prompt.again(response.model_dump_json(), faults=bullets(found))
+                return response, plan
+            if plan:
+                await self._publish(PlanRejected(plan=plan, faults=found))
+            messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
             f"The model made no plan that can be run, in {self._settings.plan_reasks + 1} attempts. "
             f"Faults of the last one: {' '.join(found)} Try a more capable model."
         )
 
-    def _describe_library(self, catalogue: Sequence[CatalogueEntry]) -> str:
-        shown = catalogue[: self._settings.catalogue_limit]
-        lines = [_describe_document(entry) for entry in shown]
-        if rest := len(catalogue) - len(shown):
-            lines.append(f"- and {rest} more documents that are not listed here")
-        passages = sum(entry.chunks for entry in catalogue)
-        return f"{len(catalogue)} documents, {passages} passages:\n" + "\n".join(lines)
 
-
-def describe_agents(registry: AgentRegistry) -> str:
-    """The agents as the planner sees them: name, what for, capabilities, what each reads and writes."""
-    return "\n".join(_describe(agent.card) for agent in registry)
-
-
-def response_model(cards: Sequence[AgentCard]) -> type[BaseModel]:
+@lru_cache(maxsize=32)
+def planner_response(cards: tuple[AgentCard, ...], modes: tuple[Mode, ...]) -> type[BaseModel]:
     """The planner's response, with agent names as enums and each agent's inputs typed by its card."""
-    plain = tuple(card.name for card in cards if card.inputs is NoInputs)
-    variants = [_step_model("PlainStep", plain, None)] if plain else []
-    variants += [_step_model(f"{card.name}Step", (card.name,), card.inputs) for card in cards if card.name not in plain]
-    step: Any = Union[tuple(variants)]  # noqa: UP007 - the variants are made at run time
     return create_model(
         "PlannerResponse",
-        __config__=ConfigDict(extra="forbid"),
-        intent=(str, Field(description="what the person wants to know or decide, in one sentence")),
-        domain=(str, Field(description="the field the question belongs to, in a few words")),
-        requirements=(list[str], Field(min_length=1, description="what a complete answer must contain, one item each")),
+        __base__=UnderstandingResponse,
+        mode_reason=(str, Field(description="why this question takes that mode, in one sentence")),
+        mode=(Literal[modes], Field(description="how much work the question takes")),
         goal=(str, Field(description="what this plan is to achieve, in one sentence")),
-        steps=(list[step], Field(min_length=1, description="the steps, each with an agent")),
+        steps=(list[_step_type(cards)], Field(min_length=1, description="the steps, each with an agent")),
     )
 
 
-def _step_model(name: str, agents: tuple[str, ...], inputs: type[BaseModel] | None) -> type[BaseModel]:
+@lru_cache(maxsize=32)
+def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
+    """The planner's response when a plan did not lead to the answer."""
+    return create_model(
+        "RevisionResponse",
+        __config__=ConfigDict(extra="forbid"),
+        diagnosis=(str, Field(description="why the answer was not found, or the step failed, in one or two sentences")),
+        try_again=(bool, Field(description="whether another way is worth trying")),
+        goal=(str, Field(description="what the new plan does differently, in one sentence")),
+        steps=(list[_step_type(cards)], Field(description="the steps, each with an agent; [] if not worth trying")),
+    )
+
+
+def _step_type(cards: tuple[AgentCard, ...]) -> Any:
+    """A step of any of these agents: those without anything of their own together, the others one by one."""
+    plain = [card for card in cards if card.inputs is NoInputs and not _has_own(card, cards)]
+    variants = [_step_model("PlainStep", tuple(card.name for card in plain), {})] if plain else []
+    variants += [_step_model(f"{card.name}Step", (card.name,), _own(card, cards)) for card in cards if card not in plain]
+    return Union[tuple(variants)]  # noqa: UP007 - the variants are made at run time
+
+
+def _has_own(card: AgentCard, cards: Sequence[AgentCard]) -> bool:
+    return bool(_own(card, cards))
+
+
+def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
+    """What a step of this agent has beside what all steps have."""
+    own: dict[str, Any] = {}
+    if card.inputs is not NoInputs:
+        own["inputs"] = (card.inputs, Field(description="settings of this agent for this step"))
+    if _may_be_final(card):
+        own["final"] = (bool, Field(description="whether its answer is the answer to the question: in mode fast"))
+    peers = tuple(other.name for other in cards if other is not card and _alike(other, card))
+    if peers:
+        description = "further agents that take the same step, to compare their results by vote; [] if not needed"
+        own["also"] = (list[Literal[peers]], Field(description=description))
+    return own
+
+
+def _may_be_final(card: AgentCard) -> bool:
+    return "findings" in card.writes and not card.requires
+
+
+def _alike(one: AgentCard, other: AgentCard) -> bool:
+    """Whether two agents can take the same step, and give answers that can be compared."""
+    answers = {"synthesis", "findings"} & one.writes
+    return bool(answers) and (one.inputs, one.writes, one.outputs) == (other.inputs, other.writes, other.outputs)
+
+
+def _step_model(name: str, agents: tuple[str, ...], own: dict[str, Any]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         "id": (str, Field(pattern=STEP_ID, description="short unique name of the step, such as 'search'")),
         "agent": (Literal[agents], Field(description="the agent that takes this step")),
         "instruction": (str, Field(description="what this agent is to do for this question, in one or two sentences")),
         "needs": (list[str], Field(description="ids of the steps that must be finished before this one; [] if none")),
         "why": (str, Field(description="why this step is needed, in one sentence")),
+        **own,
     }
-    if inputs is not None:
-        fields["inputs"] = (inputs, Field(description="settings of this agent for this step"))
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def _read(response: BaseModel) -> tuple[Understanding, Plan]:
+def _plan_of(response: BaseModel) -> Plan | None:
     raw = response.model_dump(mode="json")
-    understanding = Understanding(intent=raw["intent"], domain=raw["domain"], requirements=tuple(raw["requirements"]))
-    return understanding, Plan(goal=raw["goal"], steps=tuple(Step(**step) for step in raw["steps"]))
+    steps = [
+        Step(agents=(step.pop("agent"), *step.pop("also", ())), **step)
+        for step in raw["steps"]
+    ]  # fmt: skip
+    return Plan(goal=raw["goal"], mode=raw.get("mode", "high"), steps=tuple(steps)) if steps else None
+
+
+def _describe_library(catalogue: Sequence[CatalogueEntry], limit: int) -> str:
+    shown = catalogue[:limit]
+    lines = [_describe_document(entry) for entry in shown]
+    if rest := len(catalogue) - len(shown):
+        lines.append(f"- and {rest} more documents that are not listed here")
+    passages = sum(entry.chunks for entry in catalogue)
+    return f"{len(catalogue)} documents, {passages} passages:\n" + "\n".join(lines)
 
 
 def _describe_document(entry: CatalogueEntry) -> str:
@@ -113,7 +229,22 @@ def _describe_document(entry: CatalogueEntry) -> str:
 
 def _describe(card: AgentCard) -> str:
     reads = ", ".join([*sorted(card.requires), *(f"{name} (if there)" for name in sorted(card.reads))]) or "nothing"
+    gives = f" Gives: {', '.join(card.outputs.model_fields)}." if card.outputs.model_fields else ""
+    final = " May be final." if _may_be_final(card) else ""
     return (
         f"- {card.name}: {card.description} Capabilities: {', '.join(card.capabilities) or 'general'}. "
-        f"Reads: {reads}. Writes: {', '.join(sorted(card.writes))}."
+        f"Reads: {reads}. Writes: {', '.join(sorted(card.writes))}.{gives}{final}"
     )
+
+
+def _show_examples(examples: Sequence[PlanExample]) -> str:
+    if not examples:
+        return ""
+    shown = "\n".join(_show_example(example) for example in examples)
+    return f"\nPlans that worked on other questions, as examples; follow one only where it fits:\n{shown}\n"
+
+
+def _show_example(example: PlanExample) -> str:
+    name = f"{example.name}: " if example.name else ""
+    steps = "; ".join(f"{step.id} = {', '.join(step.agents)}" for step in example.plan.steps)
+    return f"- {name}{example.question}\n  mode {example.plan.mode}: {steps}"

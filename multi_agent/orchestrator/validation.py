@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import combinations
+from typing import Any
 
 from pydantic import ValidationError
 
-from multi_agent.agent import DOCUMENTS
+from multi_agent.agent import DOCUMENTS, AgentCard
 from multi_agent.context import SINGLE_VALUED
-from multi_agent.plan import Plan, Step
+from multi_agent.orchestrator.references import stand_in
+from multi_agent.plan import Plan, Reference, Step, malformed, references
 from multi_agent.registry import AgentRegistry
 
-ANSWER = "synthesis"
+ANSWERS = frozenset({"synthesis", "findings"})
+"""Fields of the context that hold an answer: what a final step has to write."""
+_STAND_IN = "something"
 
 
-def faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> tuple[str, ...]:
-    """All faults of the plan for a library of ``documents``; empty if it can be run."""
+def faults(
+    plan: Plan, registry: AgentRegistry, documents: Collection[str], known: Collection[str] = ()
+) -> tuple[str, ...]:
+    """All faults of the plan for a library of ``documents``; empty if it can be run.
+
+    ``known`` are the fields of the context that an earlier attempt has written.
+    """
     structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan), *_cycle_faults(plan))
     if structural:
         return structural
-    return (*_input_faults(plan, registry, documents), *_flow_faults(plan, registry), *_answer_faults(plan, registry))
+    referring = tuple(_reference_faults(plan, registry))
+    inputs = () if referring else tuple(_input_faults(plan, registry, documents))
+    return (*referring, *inputs, *_flow_faults(plan, registry, frozenset(known)), *_answer_faults(plan, registry))
 
 
 def _id_faults(plan: Plan) -> Iterator[str]:
@@ -31,15 +42,21 @@ def _id_faults(plan: Plan) -> Iterator[str]:
 
 
 def _agent_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
+    choice = f"choose from {', '.join(registry.names)}"
     for step in plan.steps:
-        if step.agent not in registry:
-            yield f"Step {step.id!r}: there is no agent {step.agent!r}; choose from {', '.join(registry.names)}."
+        for agent in step.agents:
+            if agent in registry.disabled:
+                yield f"Step {step.id!r}: the agent {agent!r} is disabled; {choice}."
+            elif agent not in registry:
+                yield f"Step {step.id!r}: there is no agent {agent!r}; {choice}."
+        if len(set(step.agents)) < len(step.agents):
+            yield f"Step {step.id!r} names an agent twice."
 
 
 def _need_faults(plan: Plan) -> Iterator[str]:
     ids = {step.id for step in plan.steps}
     for step in plan.steps:
-        for need in step.needs:
+        for need in step.after:
             if need not in ids:
                 yield f"Step {step.id!r} needs {need!r}, which is no step of this plan."
 
@@ -50,26 +67,59 @@ def _cycle_faults(plan: Plan) -> Iterator[str]:
         yield f"These steps wait for each other in a circle: {', '.join(circular)}."
 
 
-def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> Iterator[str]:
+def _reference_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
+    steps = {step.id: step for step in plan.steps}
     for step in plan.steps:
-        try:
-            registry.get(step.agent).card.inputs.model_validate(step.inputs, context={DOCUMENTS: documents})
-        except ValidationError as error:
-            for each in error.errors():
-                where = ".".join(str(part) for part in each["loc"]) or "inputs"
-                yield f"Step {step.id!r}, input {where!r}: {each['msg']}."
+        for text in malformed(step.told):
+            yield f"Step {step.id!r}: {text!r} holds no right reference; write @{{outputs.STEP.FIELD}}."
+        for reference in references(step.told):
+            fields = _output_fields(steps[reference.step], registry)
+            if reference.field not in fields:
+                offered = f"it gives {', '.join(sorted(fields))}" if fields else "it gives nothing to refer to"
+                yield f"Step {step.id!r}: {reference}: step {reference.step!r} gives no {reference.field!r}; {offered}."
 
 
-def _flow_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
-    writes = {step.id: registry.get(step.agent).card.writes for step in plan.steps}
+def _output_fields(step: Step, registry: AgentRegistry) -> dict[str, Any]:
+    """What later steps may refer to, with the types: what all agents of the step give."""
+    fields = [registry.get(agent).card.outputs.model_fields for agent in step.agents]
+    shared = set(fields[0]).intersection(*fields[1:])
+    return {name: fields[0][name].annotation for name in shared}
+
+
+def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> Iterator[str]:
+    types = {
+        Reference(step.id, field): annotation
+        for step in plan.steps
+        for field, annotation in _output_fields(step, registry).items()
+    }
+    known = {DOCUMENTS: {*documents, _STAND_IN}}
+    for step in plan.steps:
+        inputs = stand_in(step.inputs, types, _STAND_IN)
+        for agent in step.agents:
+            yield from (f"Step {step.id!r}, {fault}" for fault in input_faults(registry.get(agent).card, inputs, known))
+
+
+def input_faults(card: AgentCard, inputs: dict[str, Any], known: dict[str, Collection[str]]) -> Iterator[str]:
+    """What is wrong with the inputs for an agent, references resolved."""
+    try:
+        card.inputs.model_validate(inputs, context=known)
+    except ValidationError as error:
+        for each in error.errors():
+            where = ".".join(str(part) for part in each["loc"]) or "inputs"
+            yield f"input {where!r}: {each['msg']}."
+
+
+def _flow_faults(plan: Plan, registry: AgentRegistry, known: frozenset[str]) -> Iterator[str]:
+    writes = {step.id: _written(step, registry) for step in plan.steps}
     before = {step.id: plan.before(step) for step in plan.steps}
     for step in plan.steps:
-        written = frozenset().union(*(writes[earlier] for earlier in before[step.id]))
-        for field in sorted(registry.get(step.agent).card.requires - written):
-            yield (
-                f"Step {step.id!r}: {step.agent} reads {field!r}, which no step before it writes; "
-                f"let it need a step of {_writers(field, registry)}."
-            )
+        written = known.union(*(writes[earlier] for earlier in before[step.id]))
+        for agent in step.agents:
+            for field in sorted(registry.get(agent).card.requires - written):
+                yield (
+                    f"Step {step.id!r}: {agent} reads {field!r}, which no step before it writes; "
+                    f"let it need a step of {_writers({field}, registry)}."
+                )
     for one, other in combinations(plan.steps, 2):
         unordered = one.id not in before[other.id] and other.id not in before[one.id]
         for field in sorted(writes[one.id] & writes[other.id] & SINGLE_VALUED if unordered else ()):
@@ -77,23 +127,40 @@ def _flow_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
 
 
 def _answer_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
-    answering = [step for step in plan.steps if ANSWER in registry.get(step.agent).card.writes]
-    if not answering:
-        yield f"No step writes the answer; end with a step of {_writers(ANSWER, registry)}."
+    finals = [step for step in plan.steps if step.final]
+    for step in finals:
+        for agent in step.agents:
+            if not registry.get(agent).card.writes & ANSWERS:
+                yield f"Step {step.id!r} is final, but {agent} writes no answer; that does {_writers(ANSWERS, registry)}."
+    if len(finals) > 1:
+        yield f"Only one step can be final, not {', '.join(step.id for step in finals)}."
+    if plan.mode == "fast" and (len(plan.steps) > 1 or not finals):
+        yield "A plan of mode 'fast' is a single step, marked final; for more steps the mode is 'high'."
         return
-    last = answering[-1]
-    if idle := sorted(_ids(plan) - plan.before(last) - {last.id}):
-        yield f"The answering step {last.id!r} does not wait for {', '.join(idle)}; let it need them, or drop them."
+    answering = answering_step(plan, registry)
+    if answering is None:
+        yield f"No step writes the answer; end with a step of {_writers({'synthesis'}, registry)}."
+    elif idle := sorted({step.id for step in plan.steps} - plan.before(answering) - {answering.id}):
+        yield (
+            f"The answering step {answering.id!r} does not wait for {', '.join(idle)}; let it need them, or drop them."
+        )
 
 
-def _ids(plan: Plan) -> frozenset[str]:
-    return frozenset(step.id for step in plan.steps)
+def answering_step(plan: Plan, registry: AgentRegistry) -> Step | None:
+    """The step that gives the answer: the final one, else the last that writes the synthesis."""
+    finals = [step for step in plan.steps if step.final]
+    writing = [step for step in plan.steps if "synthesis" in _written(step, registry)]
+    return next(reversed(finals or writing), None)
 
 
-def _writers(field: str, registry: AgentRegistry) -> str:
-    return " or ".join(agent.card.name for agent in registry if field in agent.card.writes) or "an agent that writes it"
+def _written(step: Step, registry: AgentRegistry) -> frozenset[str]:
+    return frozenset().union(*(registry.get(agent).card.writes for agent in step.agents))
+
+
+def _writers(fields: Collection[str], registry: AgentRegistry) -> str:
+    return " or ".join(agent.card.name for agent in registry if agent.card.writes & set(fields)) or "an agent that does"
 
 
 def ready(plan: Plan, done: frozenset[str], started: frozenset[str]) -> tuple[Step, ...]:
     """The steps that can start now, in the plan's order."""
-    return tuple(step for step in plan.steps if step.id not in started and done.issuperset(step.needs))
+    return tuple(step for step in plan.steps if step.id not in started and done.issuperset(step.after))

@@ -1,0 +1,71 @@
+"""Resolving references in a plan to what earlier steps gave: ``@{outputs.STEP.FIELD}``.
+
+A reference that is a whole input stands for the value itself, and one that is a whole entry of a list for all entries
+if it is a list; inside a longer text it stands for the value in words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from multi_agent.agent import StepOutput
+from multi_agent.errors import ReferenceFailed
+from multi_agent.plan import REFERENCE, Reference
+
+def resolve(value: JsonValue, outputs: Mapping[str, StepOutput]) -> Any:
+    """The value with every reference replaced. Raises ReferenceFailed for a step or a field that is not in ``outputs``.
+
+    Texts that come in are not read again: an output cannot smuggle in a reference.
+    """
+    return _replace(value, lambda reference: _look_up(reference, outputs))
+
+
+def stand_in(value: JsonValue, types: Mapping[Reference, Any], text: str) -> Any:
+    """The value with every reference replaced by something of its declared type; texts by ``text``."""
+    return _replace(value, lambda reference: _something(types[reference], text))
+
+
+def _replace(value: JsonValue, give: Callable[[Reference], Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replace(each, give) for key, each in value.items()}
+    if isinstance(value, list):
+        return [item for each in value for item in _entries(each, give)]
+    if not isinstance(value, str):
+        return value
+    if whole := REFERENCE.fullmatch(value.strip()):
+        return give(Reference(*whole.groups()))
+    return REFERENCE.sub(lambda match: _in_words(give(Reference(*match.groups()))), value)
+
+
+def _entries(entry: JsonValue, give: Callable[[Reference], Any]) -> list[Any]:
+    replaced = _replace(entry, give)
+    spliced = isinstance(entry, str) and REFERENCE.fullmatch(entry.strip()) and isinstance(replaced, list | tuple)
+    return list(replaced) if spliced else [replaced]
+
+
+def _look_up(reference: Reference, outputs: Mapping[str, StepOutput]) -> Any:
+    if reference.step not in outputs:
+        raise ReferenceFailed(f"{reference} refers to step {reference.step!r}, which gave nothing.")
+    given = outputs[reference.step]
+    if reference.field not in type(given).model_fields:
+        fields = ", ".join(type(given).model_fields) or "none"
+        raise ReferenceFailed(f"{reference}: step {reference.step!r} has no output {reference.field!r}; it has {fields}.")
+    value = getattr(given, reference.field)
+    if value in ("", (), []):
+        raise ReferenceFailed(f"{reference} is empty: step {reference.step!r} found nothing.")
+    return value
+
+
+def _something(annotation: Any, text: str) -> Any:
+    examples: dict[Any, Any] = {str: text, int: 1, float: 1.0, bool: True}
+    return examples.get(annotation, [text])
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_in_words(each) for each in value)
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,348 @@
+"""One question on its way: understand and plan, execute, judge, revise, finish."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.agent import AgentKit
+from multi_agent.answer import (
+    Answer,
+    Computed,
+    Coverage,
+    ExecutionSummary,
+    Quote,
+    Status,
+    SubAnswer,
+    known_so_far,
+    status_of,
+)
+from multi_agent.bus import ALL, MessageBus, Publish, Subscriber
+from multi_agent.consensus import agree
+from multi_agent.context import Claim, ResearchContext, Synthesis, Understanding
+from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError
+from multi_agent.events import (
+    AttemptEnded,
+    Event,
+    PlanRevised,
+    RevisionDeclined,
+    RunFinished,
+    RunStarted,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+)
+from multi_agent.library import CatalogueEntry
+from multi_agent.llm.budgeted import Budgeted, Spent
+from multi_agent.llm.journal import JournalingLLM
+from multi_agent.llm.llm import LLM
+from multi_agent.llm.observing import Meter, ObservedLLM
+from multi_agent.llm.varied import Varied
+from multi_agent.orchestrator.direct import direct_plan
+from multi_agent.orchestrator.executor import Executor, Keep
+from multi_agent.orchestrator.planner import Planner
+from multi_agent.orchestrator.worker import Turn
+from multi_agent.plan import Plan, PlanExample
+from multi_agent.prompt import Prompt
+from multi_agent.registry import RegisteredAgent
+from multi_agent.request import Request
+from multi_agent.tasks import GetTaskData
+from multi_agent.working_context import Attempt, FailedStep, unmet, working_context
+from vectorstore.errors import StoreError
+
+if TYPE_CHECKING:
+    from multi_agent.orchestrator.orchestrator import Orchestrator
+
+
+class Explanation(BaseModel):
+    """Why a run failed, in the model's words."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    explanation: str = Field(description="what was tried, what failed and why, and what the person can do")
+
+
+class Run:
+    """Holds what the parts of a run share: bus, journal, meter, the executor with the context so far."""
+
+    def __init__(self, panel: Orchestrator, request: Request, run_id: str, listeners: tuple[Subscriber, ...]) -> None:
+        self._panel, self._request, self._id = panel, request, run_id
+        self._began = time.perf_counter()
+        self._meter, self._steps = Meter(), _StepCounter()
+        budgeted = Budgeted(panel.llm, request.budget or panel.settings.budget, Spent())
+        self._llm = JournalingLLM(budgeted, panel.trace.journal(run_id))
+        self._samples = request.samples or panel.settings.samples
+        self._catalogue: Sequence[CatalogueEntry] = ()
+        self._executor: Executor | None = None
+        self._mode = request.mode if request.mode != "auto" else ""
+        self._attempts: list[Attempt] = []
+        self._bus = MessageBus(run_id)
+        for listener in (panel.trace.record, self._meter.listen, self._steps.listen, *listeners):
+            self._bus.subscribe(ALL, listener)
+
+    async def to_the_end(self) -> Answer:
+        """The answer, whatever happens. Raises AgentError for a request that cannot be followed."""
+        panel, request = self._panel, self._request
+        chosen = panel.plans.get(request.template).plan if request.template else None
+        if request.agent:
+            chosen = direct_plan(panel.registry.get(request.agent), request.question)
+        panel.trace.begin(self._id, request.question, panel.library.collection, panel.llm.model)
+        try:
+            return await self._finish(await self._research(chosen))
+        except BudgetReached as error:
+            return await self._finish(self._cut_short(str(error)))
+        except (AgentError, StoreError) as error:
+            return await self._finish(self._ended(Status.FAILED, str(error)))
+        except asyncio.CancelledError:
+            await self._finish(self._ended(Status.CANCELLED, "The run was cancelled."))
+            raise
+        except BaseException as error:
+            await self._finish(self._ended(Status.FAILED, f"A defect in Candor: {error!r}"))
+            raise
+
+    async def _research(self, chosen: Plan | None) -> Answer:
+        panel, request = self._panel, self._request
+        examples = await self._examples() if chosen is None else ()
+        await self._bus.publish(
+            RunStarted(
+                request=request, collection=panel.library.collection, model=panel.llm.model, examples=tuple(examples)
+            )
+        )
+        self._catalogue = await asyncio.to_thread(panel.library.catalogue)
+        planner = Planner(
+            self._observed("Planner"), panel.registry, panel.settings, self._catalogue, self._bus.publish
+        )
+        understanding, plan = await self._planned(planner, chosen, examples)
+        self._mode = plan.mode
+        self._executor = Executor(
+            self._id, panel.registry, self._turn, self._agreed, self._bus,
+            ResearchContext(question=request.question, understanding=understanding),
+            [entry.name for entry in self._catalogue], panel.settings,
+        )  # fmt: skip
+        return await self._attempted(self._executor, planner, plan)
+
+    async def _examples(self) -> Sequence[PlanExample]:
+        limit = self._panel.settings.plan_examples
+        return await asyncio.to_thread(self._panel.plans.similar, self._request.question, limit) if limit else ()
+
+    async def _planned(
+        self, planner: Planner, chosen: Plan | None, examples: Sequence[PlanExample]
+    ) -> tuple[Understanding, Plan]:
+        question, mode = self._request.question, self._request.mode
+        if mode == "direct" and chosen:
+            # Nobody but the agent itself has looked at the question.
+            return Understanding(intent=question, domain="", requirements=(question,)), chosen
+        if chosen:
+            return await planner.follow(question, chosen), chosen
+        return await planner.plan(question, "high" if mode == "direct" else mode, examples)
+
+    # Attempts
+
+    async def _attempted(self, executor: Executor, planner: Planner, plan: Plan) -> Answer:
+        """Run the plan, and others while they promise more, until the question is answered."""
+        best: Synthesis | None = None
+        while True:
+            failed = await executor.run(plan, self._samples)
+            best = executor.answer or best
+            answered = executor.answer is not None and status_of(executor.answer) is Status.ANSWERED
+            await self._note(plan, failed, executor)
+            if answered:
+                if self._mode != "direct":
+                    await asyncio.to_thread(self._panel.plans.remember, self._request.question, plan)
+                break
+            revised = await self._revised(executor, planner)
+            if revised is None:
+                break
+            plan = revised
+        if best is None and self._request.mode == "direct" and not failed:
+            best = _told_by(executor.context)
+        return self._answered(best) if best else await self._explained(executor, failed)
+
+    async def _note(self, plan: Plan, failed: tuple[FailedStep, ...], executor: Executor) -> None:
+        """Keep the attempt, for the next one and for the trace."""
+        answer = executor.answer
+        attempt = Attempt(
+            number=len(self._attempts) + 1,
+            plan=plan,
+            failed=failed,
+            missing=unmet(answer),
+            verdict=answer.reasoning if answer and not answer.sufficient else "",
+        )
+        self._attempts.append(attempt)
+        findings = working_context(executor.context, self._attempts).key_findings
+        await self._bus.publish(AttemptEnded(attempt=attempt, key_findings=findings))
+
+    async def _revised(self, executor: Executor, planner: Planner) -> Plan | None:
+        """Another plan, if one may be made, is made, and tries something else."""
+        if self._request.mode in ("fast", "direct") or len(self._attempts) > self._panel.settings.max_revisions:
+            return None
+        try:
+            diagnosis, plan = await planner.revise(executor.context, working_context(executor.context, self._attempts))
+        except PlanError as error:
+            return await self._declined(str(error))
+        if plan is None:
+            return await self._declined(diagnosis)
+        if any(plan.tried == attempt.plan.tried for attempt in self._attempts):
+            return await self._declined("The revised plan tries nothing that was not tried before.")
+        await self._bus.publish(PlanRevised(attempt=len(self._attempts) + 1, diagnosis=diagnosis, plan=plan))
+        return plan
+
+    async def _declined(self, reason: str) -> None:
+        await self._bus.publish(RevisionDeclined(reason=reason))
+
+    async def _explained(self, executor: Executor, failed: Sequence[FailedStep]) -> Answer:
+        """The end of a run whose steps failed, explained by the model, with the error itself."""
+        if not failed:
+            reason = "The plan ended without an answer: the agent that was to write it had nothing to do."
+            return self._ended(Status.FAILED, reason)
+        errors = " ".join(dict.fromkeys(each.error for each in failed if each.error_type != "ReferenceFailed"))
+        errors = errors or failed[0].error
+        words = working_context(executor.context, self._attempts).in_words()
+        messages = Prompt.shipped("explainer").render(question=self._request.question, attempts=words)
+        try:
+            explanation = (await self._observed("Explainer").complete(messages, Explanation)).value.explanation
+        except LLMError as error:
+            return self._ended(Status.FAILED, f"{errors} (No explanation could be had from the model: {error})")
+        return self._ended(Status.FAILED, f"{explanation.rstrip()} The error itself: {errors}")
+
+    # What the parts are given
+
+    def _turn(
+        self, registered: RegisteredAgent, step: str, varied: bool, get_task_data: GetTaskData, keep: Keep
+    ) -> Turn:
+        publish = partial(self._bus.publish, step=step)
+        journaling = self._llm.called_by(registered.card.name)
+        llm: LLM = ObservedLLM(journaling, registered.card.name, publish)
+        kit = AgentKit(
+            llm=Varied(llm) if varied else llm,
+            library=self._panel.library,
+            prompt=registered.prompt,
+            settings=self._panel.settings,
+            publish=publish,
+            keep=keep,
+            get_task_data=get_task_data,
+        )
+        return Turn(kit, journaling.release)
+
+    async def _agreed(self, question: str, candidates: Sequence[object]) -> Synthesis:
+        reasks = self._panel.settings.plan_reasks
+        return await agree(question, candidates, self._observed("Consensus"), self._bus.publish, reasks)
+
+    def _observed(self, caller: str) -> LLM:
+        publish: Publish = self._bus.publish
+        return ObservedLLM(self._llm.called_by(caller), caller, publish)
+
+    # Ends
+
+    def _answered(self, synthesis: Synthesis) -> Answer:
+        context = self._executor.context if self._executor else None
+        return self._ended(status_of(synthesis), synthesis.reasoning).model_copy(
+            update={
+                "answer": synthesis.text,
+                "short": synthesis.short,
+                "claims": synthesis.claims,
+                "evidence": tuple(Quote.of(item) for item in synthesis.evidence),
+                "records": tuple(record.values for record in context.records) if context else (),
+                "computations": tuple(Computed.of(each) for each in synthesis.computations),
+                "confidence": synthesis.confidence,
+                "looked_for": synthesis.looked_for,
+                "found": synthesis.found,
+                "missing": synthesis.missing,
+            }
+        )
+
+    def _cut_short(self, reason: str) -> Answer:
+        """The end by a budget: insufficient, with what is known so far."""
+        if self._executor is None:
+            return self._ended(Status.INSUFFICIENT, reason)
+        return self._answered(known_so_far(self._executor.context, reason))
+
+    def _ended(self, status: Status, reason: str) -> Answer:
+        return Answer(
+            run_id=self._id,
+            status=status,
+            mode=self._mode,
+            question=self._request.question,
+            reasoning=reason,
+            on_the_way=self._on_the_way(),
+            coverage=self._coverage(),
+            summary=self._summary(),
+        )
+
+    def _on_the_way(self) -> tuple[SubAnswer, ...]:
+        if self._executor is None or self._mode != "high":
+            return ()
+        return tuple(
+            SubAnswer(
+                step=each.step, question=each.question, answer=each.synthesis.text, sufficient=each.synthesis.sufficient
+            )
+            for each in self._executor.context.findings
+        )
+
+    def _coverage(self) -> Coverage:
+        chunks = self._executor.context.chunks if self._executor else ()
+        return Coverage(
+            documents_considered=len({chunk.document_id for chunk in chunks}),
+            documents_total=len(self._catalogue),
+            chunks_considered=len(chunks),
+            chunks_total=sum(entry.chunks for entry in self._catalogue),
+        )
+
+    def _summary(self) -> ExecutionSummary:
+        known = self._executor.context if self._executor else None
+        return ExecutionSummary(
+            attempts=len(self._attempts),
+            steps={agent: dict(counted) for agent, counted in sorted(self._steps.by_agent.items())},
+            steps_completed=self._steps.total("completed"),
+            steps_failed=self._steps.total("failed"),
+            steps_skipped=self._steps.total("skipped"),
+            sources_analysed=len({chunk.document_id for chunk in known.chunks}) if known else 0,
+            quotes=len(known.evidence) if known else 0,
+            records=len(known.records) if known else 0,
+            computations=len(known.computations) if known else 0,
+        )
+
+    async def _finish(self, answer: Answer) -> Answer:
+        usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
+        answer = answer.model_copy(update={"usage": usage})
+        await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
+        self._panel.trace.finish(answer)
+        return answer
+
+
+class _StepCounter:
+    """Counts what became of the agents' turns."""
+
+    def __init__(self) -> None:
+        self.by_agent: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    async def listen(self, event: Event) -> None:
+        outcomes = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
+        if isinstance(event.body, StepFinished | StepFailed | StepSkipped):
+            self.by_agent[event.body.agent][outcomes[type(event.body)]] += 1
+
+    def total(self, outcome: str) -> int:
+        """Over all agents."""
+        return sum(counted[outcome] for counted in self.by_agent.values())
+
+
+def _told_by(context: ResearchContext) -> Synthesis:
+    """What an agent that was asked directly had to say, if it writes no answer: its words, supported by nothing."""
+    said = [note.text for note in context.notes] or [message.content for message in context.messages]
+    return Synthesis(
+        claims=tuple(Claim(text=text, supported=False) for text in said),
+        evidence=context.evidence,
+        layout="list",
+        sufficient=False,
+        confidence=0.0,
+        reasoning="The agent was asked directly, and is not one that answers with evidence.",
+        looked_for=context.searched,
+        found="",
+        missing=(),
+    )
