@@ -7,7 +7,7 @@ grow by union, so that steps that run side by side add to each other; single val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field
@@ -165,7 +165,7 @@ class ResearchContext(Value):
     record_fields: tuple[RecordField, ...] = Field(default=(), description="columns of the records to extract")
     evidence: tuple[Evidence, ...] = Field(default=(), description="verified verbatim quotes")
     records: tuple[Record, ...] = Field(default=(), description="typed rows read from the passages")
-    read: tuple[str, ...] = Field(default=(), description="which passages were read with which strategies")
+    read: tuple[str, ...] = Field(default=(), description="'CHUNK_ID/MANNER': passages that were read, and how")
     computations: tuple[Computation, ...] = Field(default=(), description="results of queries over the records")
     findings: tuple[Finding, ...] = Field(default=(), description="answers to questions on the way")
     notes: tuple[Note, ...] = Field(default=(), description="findings in words")
@@ -228,7 +228,7 @@ def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:
     if name in SINGLE_VALUED:
         return new
     if name == "records":
-        return _records(context.records, new)
+        return _records(context.records, update)
     return _UNIONS.get(name, _union)((*getattr(context, name), *new))
 
 
@@ -244,10 +244,10 @@ def _chunks(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     return tuple(sorted(_union(chunks, key=lambda chunk: chunk.id), key=lambda chunk: (chunk.name, chunk.index)))
 
 
-def _records(old: Iterable[Record], new: Sequence[Record]) -> tuple[Record, ...]:
-    """A passage that was read again counts as it was read last: its rows must not be there twice."""
-    again = {record.chunk_id for record in new}
-    return _union((*(record for record in old if record.chunk_id not in again), *new))
+def _records(old: Iterable[Record], update: ContextUpdate) -> tuple[Record, ...]:
+    """A passage that was read again counts as it was read last, also if it holds no row then; none is there twice."""
+    again = {record.chunk_id for record in update.records} | {mark.partition("/")[0] for mark in update.read}
+    return _union((*(record for record in old if record.chunk_id not in again), *update.records))
 
 
 def _computations(computations: Iterable[Computation]) -> tuple[Computation, ...]:

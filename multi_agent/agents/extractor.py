@@ -3,57 +3,78 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
-from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.context import ContextUpdate, Evidence, Record, RecordField, ResearchContext, Strategy
-from multi_agent.events import EvidenceRejected
-from multi_agent.quoting import Span, locate
-from multi_agent.reading import bullets, packs, show_passages, whereabouts
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.citing import Located, Quoted, quote_model, reject, verify
+from multi_agent.context import ContextUpdate, Record, RecordField, ResearchContext, Strategy
+from multi_agent.errors import BudgetReached
+from multi_agent.llm.llm import Message
+from multi_agent.reading import bullets, packs, show_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")
-_PYTHON_TYPES: dict[str, type] = {"text": str, "number": float, "date": str, "boolean": bool}
+Found = tuple[Located[Quoted], ...]
+_PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str, "boolean": bool}
 
 
-class Item(BaseModel):
-    """One quote of the model's response."""
+class ExtractorOutput(StepOutput):
+    """What later steps can use of a reading."""
 
-    model_config = ConfigDict(extra="forbid")
+    quotes: int = Field(description="how many quotes were copied out")
+    documents: tuple[str, ...] = Field(description="names of the documents that they stand in")
 
-    passage: int = Field(description="number of the passage that the quote stands in")
-    quote: str = Field(min_length=1, description="copied from the passage, character for character")
-    shows: str = Field(description="what the quote establishes for the question, in your words")
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        names = dict.fromkeys(item.name for item in update.evidence)
+        return cls(quotes=len(update.evidence), documents=tuple(names))
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Passages that one call reads, of those that the step reads in all."""
+
+    chunks: tuple[Chunk, ...]
+    marks: tuple[str, ...]
+    messages: list[Message]
+    shape: type[BaseModel]
+    records: bool
+
+    def update(self, found: Found, *, complete: bool) -> ContextUpdate:
+        """What is known of these passages, and once that is complete, that they were read."""
+        return _update(found, self.marks if complete else (), records=self.records)
 
 
 @dataclass(frozen=True)
 class _Read:
     """What one group of passages yielded."""
 
-    evidence: tuple[Evidence, ...]
-    records: tuple[Record, ...]
+    found: Found
     dropped: int
 
 
 class Extractor:
-    """Reads the passages in bounded parallel, packed by token budget.
+    """Reads passages in bounded parallel, packed by token budget; each once for the same strategies and record fields.
 
-    A quote that is not in its passage is asked for once more, then dropped; both are published.
+    What a group of passages yields is kept as soon as it is there, so that it is not lost if the step ends before the
+    last group is read. A quote that is not in its passage is asked for once more, then dropped; both are published.
     """
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Extractor",
-        description="Reads every passage found and copies out verbatim quotes that bear on the question, and records "
-        "where fields were named. Only what it extracts can be cited in the answer.",
+        description="Reads the passages found and copies out verbatim quotes that bear on the question, and records "
+        "where fields were named. Passages that it read before are read again only if strategies or fields changed.",
         capabilities=("reading", "extraction", "evidence"),
         requires=frozenset({"chunks"}),
-        reads=frozenset({"strategies", "record_fields"}),
-        writes=frozenset({"evidence", "records"}),
+        reads=frozenset({"strategies", "record_fields", "read"}),
+        writes=frozenset({"evidence", "records", "read"}),
+        outputs=ExtractorOutput,
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -61,75 +82,87 @@ class Extractor:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return bool(context.chunks)
+        return bool(_unread(context))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        settings = self._kit.settings
-        groups = list(packs(context.chunks, most=settings.passages_per_call, tokens=settings.call_tokens))
-        read = await _together(self._read(group, context, task) for group in groups)
-        evidence = tuple(item for each in read for item in each.evidence)
-        records = tuple(record for each in read for record in each.records)
+        unread = _unread(context)
+        groups = self._groups(unread, context, task)
+        read = await _together(self._read(group) for group in groups)
+        found = tuple(each for group in read for each in group.found)
+        marks = tuple(mark for group in groups for mark in group.marks)
+        update = _update(found, marks, records=bool(context.record_fields))
+        before = len(context.chunks) - len(unread)
+        known = f" ({before} more were read in the same way before)" if before else ""
         self._reasoning = (
-            f"Read {len(context.chunks)} passages in {len(groups)} calls: {len(evidence)} quotes verified, "
-            f"{sum(each.dropped for each in read)} dropped for not standing in their passage, {len(records)} records."
+            f"Read {len(unread)} passages in {len(groups)} calls{known}: {len(update.evidence)} quotes verified, "
+            f"{sum(each.dropped for each in read)} dropped for not standing in their passage, "
+            f"{len(update.records)} records."
         )
-        return ContextUpdate(evidence=evidence, records=records)
+        return update
 
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _read(self, chunks: tuple[Chunk, ...], context: ResearchContext, task: TaskData) -> _Read:
-        messages = self._kit.require_prompt().render(
-            question=context.question,
-            intent=context.understanding.intent,
-            requirements=bullets(context.understanding.requirements),
-            instruction=task.instruction,
-            strategies=_show_strategies(context.strategies),
-            fields=_show_fields(context.record_fields),
-            passages=show_passages(chunks),
-        )
-        shape = response_model(len(chunks), context.record_fields)
-        response = (await self._kit.llm.complete(messages, shape)).value
-        found, rejected = _verify(_items(response), chunks)
+    def _groups(self, chunks: Sequence[Chunk], context: ResearchContext, task: TaskData) -> list[_Group]:
+        """The prompts of a step are alike up to their passages, so that endpoints can reuse their work on that part."""
+        settings, prompt = self._kit.settings, self._kit.require_prompt()
+        packed = list(packs(chunks, most=settings.passages_per_call, tokens=settings.call_tokens))
+        shape = response_model(max(map(len, packed), default=1), context.record_fields)
+        common = {
+            "question": context.question,
+            "intent": context.understanding.intent,
+            "requirements": bullets(context.understanding.requirements),
+            "instruction": task.instruction,
+            "strategies": _show_strategies(context.strategies),
+            "fields": _show_fields(context.record_fields),
+        }
+        return [
+            _Group(
+                chunks=group,
+                marks=_marks(group, context),
+                messages=prompt.render(**common, passages=show_passages(group)),
+                shape=shape,
+                records=bool(context.record_fields),
+            )
+            for group in packed
+        ]
+
+    async def _read(self, group: _Group) -> _Read:
+        response = (await self._kit.llm.complete(group.messages, group.shape)).value
+        found, rejected = verify(_items(response), group.chunks)
         dropped = 0
         if rejected:
-            messages += self._kit.require_prompt().again(response.model_dump_json(), rejected=_show_rejected(rejected))
-            again, dropped = await self._ask_again(messages, shape, rejected, chunks)
+            # Kept before the model is asked again, since that may be one call too many for the run's budget.
+            await self._kit.keep(group.update(found, complete=False))
+            again, dropped = await self._ask_again(group, response, rejected)
             found += again
-        return _Read(
-            evidence=tuple(_evidence(item, span, chunks[item.passage - 1]) for item, span in found),
-            records=tuple(_records(found, chunks)),
-            dropped=dropped,
-        )
+        await self._kit.keep(group.update(found, complete=True))
+        return _Read(found, dropped)
 
-    async def _ask_again(
-        self, messages: list[Any], shape: type[BaseModel], rejected: list[Item], chunks: tuple[Chunk, ...]
-    ) -> tuple[list[tuple[Item, Span]], int]:
+    async def _ask_again(self, group: _Group, response: BaseModel, rejected: Sequence[Quoted]) -> tuple[Found, int]:
         """The quotes that are right the second time, and how many are not."""
-        await self._publish(rejected, chunks, "These words do not stand in the passage; asked for again.", final=False)
-        items = _items((await self._kit.llm.complete(messages, shape)).value)
-        found, wrong = _verify(items, chunks)
-        await self._publish(wrong, chunks, "These words do not stand in the passage either; dropped.", final=True)
-        answered = {item.passage for item in items}
-        withdrawn = [item for item in rejected if item.passage not in answered]
-        await self._publish(withdrawn, chunks, "The model withdrew it when asked again.", final=True)
+        await self._reject(rejected, group, "These words do not stand in the passage; asked for again.", final=False)
+        correction = self._kit.require_prompt().again(response.model_dump_json(), rejected=_show_rejected(rejected))
+        items = _items((await self._kit.llm.complete(group.messages + correction, group.shape)).value)
+        found, wrong = verify(items, group.chunks)
+        await self._reject(wrong, group, "These words do not stand in the passage either; dropped.", final=True)
+        # A quote may have been corrected in its words or in the number of its passage.
+        answered = {item.passage for item in items} | {item.quote for item in items}
+        withdrawn = [item for item in rejected if answered.isdisjoint((item.passage, item.quote))]
+        await self._reject(withdrawn, group, "The model withdrew it when asked again.", final=True)
         return found, len(wrong) + len(withdrawn)
 
-    async def _publish(self, items: Iterable[Item], chunks: Sequence[Chunk], reason: str, *, final: bool) -> None:
-        for item in items:
-            passage = whereabouts(chunks[item.passage - 1])
-            await self._kit.publish(EvidenceRejected(quote=item.quote, passage=passage, reason=reason, final=final))
+    async def _reject(self, items: Iterable[Quoted], group: _Group, reason: str, *, final: bool) -> None:
+        await reject(items, group.chunks, self._kit.publish, reason, final=final)
 
 
 def response_model(passages: int, fields: Sequence[RecordField]) -> type[BaseModel]:
-    """The Extractor's response for this many passages, with a record of these fields in each item if there are any."""
-    extra: dict[str, Any] = {
-        "passage": (int, Field(ge=1, le=passages, description="number of the passage that the quote stands in"))
-    }
+    """The Extractor's response for passages numbered up to this, with a record of these fields in each item if any."""
+    more: dict[str, Any] = {}
     if fields:
         description = "these fields as the quote and the headings of its table give them; null if it is no such record"
-        extra["record"] = (_record_model(fields) | None, Field(description=description))
-    item: Any = create_model("ExtractedItem", __base__=Item, **extra)
+        more["record"] = (_record_model(fields) | None, Field(description=description))
+    item: Any = quote_model("ExtractedItem", passages, **more)
     return create_model(
         "Extraction",
         __config__=ConfigDict(extra="forbid"),
@@ -138,50 +171,46 @@ def response_model(passages: int, fields: Sequence[RecordField]) -> type[BaseMod
 
 
 def _record_model(fields: Sequence[RecordField]) -> Any:
+    """Fields go by aliases: a column may be called what a pydantic model has as a method, such as 'copy'."""
     columns: dict[str, Any] = {
-        field.name: (_PYTHON_TYPES[field.type] | None, Field(description=field.meaning)) for field in fields
+        f"column_{number}": (_PYTHON_TYPES[field.type] | None, Field(alias=field.name, description=field.meaning))
+        for number, field in enumerate(fields)
     }
-    return create_model("ExtractedRecord", __config__=ConfigDict(extra="forbid"), **columns)
+    return create_model("ExtractedRecord", __config__=ConfigDict(extra="forbid", serialize_by_alias=True), **columns)
 
 
-def _items(response: BaseModel) -> list[Item]:
+def _unread(context: ResearchContext) -> tuple[Chunk, ...]:
+    """The passages that were not read yet with these strategies and record fields."""
+    read = frozenset(context.read)
+    marks = _marks(context.chunks, context)
+    return tuple(chunk for chunk, mark in zip(context.chunks, marks, strict=True) if mark not in read)
+
+
+def _marks(chunks: Sequence[Chunk], context: ResearchContext) -> tuple[str, ...]:
+    """What the context's ``read`` holds once the passages were read: the id of each, and how it was read."""
+    how = "\n".join(each.model_dump_json() for each in (*context.strategies, *context.record_fields))
+    manner = hashlib.sha256(how.encode()).hexdigest()[:12]
+    return tuple(f"{chunk.id}/{manner}" for chunk in chunks)
+
+
+def _items(response: BaseModel) -> list[Quoted]:
     return list(getattr(response, "items", ()))
 
 
-def _verify(items: Iterable[Item], chunks: Sequence[Chunk]) -> tuple[list[tuple[Item, Span]], list[Item]]:
-    """The items whose quote stands in its passage, with where; and the others."""
-    found: list[tuple[Item, Span]] = []
-    rejected: list[Item] = []
-    for item in items:
-        span = locate(item.quote, chunks[item.passage - 1])
-        if span is None:
-            rejected.append(item)
-        else:
-            found.append((item, span))
-    return found, rejected
+def _update(found: Found, read: tuple[str, ...], *, records: bool) -> ContextUpdate:
+    """Records are left as they are if none were asked for."""
+    evidence = tuple(each.evidence for each in found)
+    if not records:
+        return ContextUpdate(evidence=evidence, read=read)
+    return ContextUpdate(evidence=evidence, read=read, records=tuple(_records(found)))
 
 
-def _evidence(item: Item, span: Span, chunk: Chunk) -> Evidence:
-    return Evidence(
-        number=1,  # numbered anew when the context is merged
-        document=chunk.document,
-        document_id=chunk.document_id,
-        name=chunk.name,
-        chunk_id=chunk.id,
-        pages=chunk.pages_of(span.start, span.end),
-        start=span.start,
-        end=span.end,
-        quote=chunk.source_text(span.start, span.end),
-        why=item.shows,
-    )
-
-
-def _records(found: Iterable[tuple[Item, Span]], chunks: Sequence[Chunk]) -> Iterable[Record]:
-    for item, span in found:
-        record: BaseModel | None = getattr(item, "record", None)
+def _records(found: Found) -> Iterable[Record]:
+    for each in found:
+        record: BaseModel | None = getattr(each.item, "record", None)
         if record is not None:
-            values = {name: _plain(value) for name, value in record.model_dump().items()}
-            yield Record(values=values, chunk_id=chunks[item.passage - 1].id, start=span.start, end=span.end)
+            values = {name: _plain(value) for name, value in record.model_dump(by_alias=True).items()}
+            yield Record(values=values, chunk_id=each.chunk.id, start=each.span.start, end=each.span.end)
 
 
 def _plain(value: Scalar | None) -> Scalar | None:
@@ -204,18 +233,34 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
     if not fields:
         return ""
     listed = bullets([f"{field.name} ({field.type}): {field.meaning}" for field in fields])
-    return f"\nFields of a record, to be filled where a quote is one:\n{listed}\n"
+    return (
+        "\nFields of a record, to be filled where a quote is one. Numbers are written in digits alone, in the unit that"
+        " their meaning names (1,204 units as 1204; 2:01:53 in seconds as 7313), dates as YYYY-MM-DD. What the passage"
+        f" does not give is null.\n{listed}\n"
+    )
 
 
-def _show_rejected(items: Iterable[Item]) -> str:
+def _show_rejected(items: Iterable[Quoted]) -> str:
     return "\n".join(f"- passage {item.passage}: {item.quote}" for item in items)
 
 
 async def _together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order; the first error ends the rest and is raised."""
+    """All results in order. The first error ends the rest and is raised.
+
+    Only when a budget is spent, what was asked before is awaited: it is paid for, and its answers are kept.
+    """
     tasks = [asyncio.create_task(each) for each in work]
     try:
-        return list(await asyncio.gather(*tasks))
+        pending = set(tasks)
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+            if any(not isinstance(task.exception(), BudgetReached | None) for task in done):
+                break
+        failed = [error for task in tasks if task.done() and (error := task.exception())]
+        if failed:
+            raise failed[0]
+        return [task.result() for task in tasks]
     finally:
         for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,265 @@
+"""The Extractor reads each passage once, keeps at once what a call yields, and cites no words that are not there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multi_agent.agents.extractor import Extractor, ExtractorOutput, response_model
+from multi_agent.context import RecordField, Strategy
+from multi_agent.errors import BudgetReached, LLMRefused
+from multi_agent.llm.llm import LLM, Completion, Message, ResponseT
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.settings import ResearchSettings
+from support import kits
+from support.chunks import make_chunk
+from support.kits import Bench, make_context
+from support.scripted_endpoint import Reply, Request, always, delayed, in_turn, unauthorised
+from vectorstore.models import Chunk
+
+Serve = Callable[..., EndpointSettings]
+TWO_A_CALL = ResearchSettings(passages_per_call=2)
+UNITS = RecordField(name="units", type="number", meaning="units sold")
+ROWS = Strategy(description="rows", take="each row", leave_out="", examples=())
+_SHOWN = re.compile(r"^=== Passage (\d+): .*\n(.*)$", re.MULTILINE)
+
+
+def row(index: int) -> Chunk:
+    """One passage of the document, after the others."""
+    chunk = make_chunk(f"Row {index}: {index}00 units were sold.", index=index)
+    return chunk.model_copy(update={"start": 100 * index, "end": 100 * index + len(chunk.text)})
+
+
+CHUNKS = tuple(row(index) for index in range(5))
+
+
+def shown(request: Request) -> list[tuple[int, str]]:
+    """The numbers and texts of the passages in a prompt."""
+    return [(int(number), text) for number, text in _SHOWN.findall(request.messages[1]["content"])]
+
+
+def items(*quotes: tuple[int, str], **fields: Any) -> str:
+    return json.dumps(
+        {"items": [{"passage": number, "quote": quote, "shows": "it", **fields} for number, quote in quotes]}
+    )
+
+
+def copy_all(request: Request) -> str:
+    """An Extractor that quotes every passage whole."""
+    return items(*shown(request))
+
+
+def copy_rows(request: Request) -> str:
+    """One that fills a record of each passage, too."""
+    rows = [
+        {"passage": number, "quote": text, "shows": "it", "record": {"units": float(text.split()[2])}}
+        for number, text in shown(request)
+    ]
+    return json.dumps({"items": rows})
+
+
+def quotes(bench: Bench) -> list[str]:
+    return [item.quote for item in bench.context.evidence]
+
+
+async def test_it_reads_all_passages_a_few_at_a_time(serve: Serve) -> None:
+    bench = Bench(Extractor, serve(copy_all), settings=TWO_A_CALL)
+    update = await bench.turn(make_context(chunks=CHUNKS))
+    assert quotes(bench) == [chunk.text for chunk in CHUNKS]
+    assert ExtractorOutput.of(update) == ExtractorOutput(quotes=5, documents=("a.md",))
+    assert "Read 5 passages in 3 calls: 5 quotes verified" in bench.reasoning
+
+
+async def test_the_result_is_in_order_whichever_call_is_answered_first(serve: Serve) -> None:
+    def slower_first(request: Request) -> Reply:
+        return delayed(copy_rows(request), 0.2 if "Row 0" in request.prompt else 0.0)
+
+    bench = Bench(Extractor, serve(slower_first), settings=TWO_A_CALL)
+    update = await bench.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    assert bench.kept[0].evidence[0].quote != CHUNKS[0].text
+    assert [item.quote for item in update.evidence] == [chunk.text for chunk in CHUNKS]
+    assert [record.values["units"] for record in bench.context.records] == [0, 100, 200, 300, 400]
+
+
+async def test_what_was_read_before_a_failure_is_kept(serve: Serve) -> None:
+    def refuse_the_last(request: Request) -> Reply | str:
+        return delayed(unauthorised(), 0.3) if "Row 4" in request.prompt else copy_all(request)
+
+    bench = Bench(Extractor, serve(refuse_the_last), settings=TWO_A_CALL)
+    with pytest.raises(LLMRefused):
+        await bench.turn(make_context(chunks=CHUNKS))
+    assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
+
+    again = Bench(Extractor, serve(copy_all), settings=TWO_A_CALL)
+    await again.turn(bench.context)
+    assert again.reasoning.startswith("Read 1 passages in 1 calls (4 more were read in the same way before)")
+    assert quotes(again) == [chunk.text for chunk in CHUNKS]
+
+
+async def test_what_was_read_before_a_cancellation_is_kept(serve: Serve) -> None:
+    def hang_at_the_last(request: Request) -> Reply | str:
+        return Reply(hang=True) if "Row 4" in request.prompt else copy_all(request)
+
+    bench = Bench(Extractor, serve(hang_at_the_last), settings=TWO_A_CALL)
+    turn = asyncio.create_task(bench.turn(make_context(chunks=CHUNKS)))
+    while len(bench.kept) < 2:  # noqa: ASYNC110 - told by another thread
+        await asyncio.sleep(0.01)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(turn, timeout=1)
+    assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
+
+
+class _Allowance:
+    """A model that may be asked so many times in a run."""
+
+    def __init__(self, inner: LLM, calls: int) -> None:
+        self._inner, self._left, self.model = inner, calls, inner.model
+
+    async def complete(
+        self, messages: Sequence[Message], response_model: type[ResponseT], *, sample: int = 0
+    ) -> Completion[ResponseT]:
+        self._left -= 1
+        if self._left < 0:
+            raise BudgetReached("The calls are spent.")
+        return await self._inner.complete(messages, response_model)
+
+
+@pytest.fixture
+def allow(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Lets the agents on a bench ask the model so many times."""
+    build = kits.build_llm
+    return lambda calls: monkeypatch.setattr(kits, "build_llm", lambda settings: _Allowance(build(settings), calls))
+
+
+async def test_calls_that_are_under_way_when_the_budget_is_spent_are_awaited_and_kept(
+    serve: Serve, allow: Callable[[int], None]
+) -> None:
+    allow(2)
+    bench = Bench(Extractor, serve(lambda request: delayed(copy_all(request), 0.1)), settings=TWO_A_CALL)
+    with pytest.raises(BudgetReached):
+        await bench.turn(make_context(chunks=CHUNKS))
+    assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
+
+
+async def test_quotes_are_kept_if_the_budget_does_not_allow_to_ask_for_the_wrong_ones_again(
+    serve: Serve, allow: Callable[[int], None]
+) -> None:
+    allow(1)
+    bench = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), (2, "other words")))))
+    with pytest.raises(BudgetReached):
+        await bench.turn(make_context(chunks=CHUNKS[:2]))
+    assert quotes(bench) == [CHUNKS[0].text]
+    assert not bench.context.read, "they are to be read again"
+
+
+async def test_passages_are_read_once_for_the_same_strategies_and_fields(serve: Serve) -> None:
+    bench = Bench(Extractor, serve(copy_all))
+    await bench.turn(make_context(chunks=CHUNKS, strategies=(ROWS,)))
+    assert not await bench.activates(bench.context)
+    assert await bench.activates(bench.context.model_copy(update={"strategies": ()}))
+    assert await bench.activates(bench.context.model_copy(update={"record_fields": (UNITS,)}))
+    assert await bench.activates(bench.context.model_copy(update={"chunks": (*CHUNKS, row(5))}))
+
+
+async def test_passages_without_a_quote_count_as_read(serve: Serve) -> None:
+    bench = Bench(Extractor, serve(always(items())))
+    await bench.turn(make_context(chunks=CHUNKS))
+    assert not await bench.activates(bench.context)
+
+
+async def test_records_of_a_passage_that_is_read_with_other_fields_are_replaced(serve: Serve) -> None:
+    first = Bench(Extractor, serve(copy_rows))
+    await first.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    price = RecordField(name="price", type="number", meaning="of a unit")
+    again = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), record={"price": 7}))))
+    await again.turn(first.context.model_copy(update={"record_fields": (price,)}))
+    assert [record.values for record in again.context.records] == [{"price": 7}]
+
+
+async def test_records_stay_when_passages_are_read_again_for_quotes_alone(serve: Serve) -> None:
+    first = Bench(Extractor, serve(copy_rows))
+    await first.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    again = Bench(Extractor, serve(copy_all))
+    await again.turn(first.context.model_copy(update={"record_fields": ()}))
+    assert len(again.context.records) == 5
+
+
+async def test_the_prompts_of_a_step_are_alike_up_to_their_passages(serve: Serve) -> None:
+    asked: list[Request] = []
+
+    def remember(request: Request) -> str:
+        asked.append(request)
+        return copy_all(request)
+
+    bench = Bench(Extractor, serve(remember), settings=TWO_A_CALL)
+    await bench.turn(make_context(chunks=CHUNKS, strategies=(ROWS,)), instruction="Copy the rows.")
+    assert len(asked) == 3
+    assert len({request.messages[0]["content"] for request in asked}) == 1
+    [head] = {request.messages[1]["content"].partition("=== Passage 1")[0] for request in asked}
+    assert all(part in head for part in ("Copy the rows.", "each row", "What is it?"))
+
+
+async def test_a_passage_number_beyond_its_group_is_rejected_and_asked_for_again(serve: Serve) -> None:
+    beyond, right = items((2, CHUNKS[4].text)), items((1, CHUNKS[4].text))
+    corrections: list[str] = []
+
+    def misnumber(request: Request) -> str:
+        if "Row 4" not in request.prompt:
+            return copy_all(request)
+        corrections.append(request.messages[-1]["content"])
+        return beyond if len(corrections) == 1 else right
+
+    bench = Bench(Extractor, serve(misnumber), settings=TWO_A_CALL)
+    await bench.turn(make_context(chunks=CHUNKS))
+    [rejected] = bench.of_type("evidence_rejected")
+    assert (rejected.passage, rejected.final) == ("passage 2, which was not shown", False)
+    assert f"- passage 2: {CHUNKS[4].text}" in corrections[1]
+    assert quotes(bench)[-1] == CHUNKS[4].text
+
+
+async def test_a_quote_that_stays_wrong_is_dropped(serve: Serve) -> None:
+    bench = Bench(Extractor, serve(in_turn(items((1, "Row one")), items((1, "Row, one")))))
+    update = await bench.turn(make_context(chunks=CHUNKS[:1]))
+    assert [(body.quote, body.final) for body in bench.of_type("evidence_rejected")] == [
+        ("Row one", False),
+        ("Row, one", True),
+    ]
+    assert ExtractorOutput.of(update) == ExtractorOutput(quotes=0, documents=())
+    assert "1 dropped" in bench.reasoning
+
+
+async def test_a_field_may_be_called_as_pydantic_calls_its_own(serve: Serve) -> None:
+    names = ("copy", "json", "model_config", "model_name", "schema")
+    fields = tuple(RecordField(name=name, type="text", meaning="m") for name in names)
+    record = {name: name.upper() for name in names}
+    bench = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), record=record))))
+    await bench.turn(make_context(chunks=CHUNKS[:1], record_fields=fields))
+    assert [each.values for each in bench.context.records] == [record]
+
+
+@given(
+    st.lists(
+        st.builds(
+            RecordField,
+            name=st.from_regex(r"[a-z][a-z0-9_]{0,39}", fullmatch=True),
+            type=st.sampled_from(["text", "number", "date", "boolean"]),
+            meaning=st.text(max_size=5),
+        ),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda field: field.name,
+    )
+)
+def test_any_fields_make_a_response_whose_records_have_their_names(fields: list[RecordField]) -> None:
+    record = {field.name: None for field in fields}
+    text = items((1, "any"), record=record)
+    parsed: Any = response_model(1, fields).model_validate_json(text)
+    assert json.loads(parsed.model_dump_json())["items"][0]["record"] == record
