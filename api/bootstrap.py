@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.pipeline import IngestPipeline
     from ingest.planning import Plan
     from multi_agent.llm.llm import LLM
+    from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
     from multi_agent.tracing.trace import Trace
     from vectorstore.embedding import Embedder
@@ -56,6 +57,13 @@ class Candor:
         from multi_agent.tracing.trace import Trace
 
         return Trace(self.engine)
+
+    @cached_property
+    def plans(self) -> PlanMemory:
+        """Plans that were saved, or that worked."""
+        from multi_agent.memory.plans import PlanMemory
+
+        return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question))
 
     @cached_property
     def store(self) -> VectorStore:
@@ -202,5 +210,6 @@ class Candor:
         from multi_agent.registry import BUILT_IN, AgentRegistry
 
         research = self.settings.research
-        registry = AgentRegistry.discover((BUILT_IN, *research.agent_packages))
-        return Orchestrator(llm or build_llm(self.settings.llm), library, registry, self.trace, research)
+        registry = AgentRegistry.discover((BUILT_IN, *research.agent_packages), research.disabled_agents)
+        model = llm or build_llm(self.settings.llm)
+        return Orchestrator(model, library, registry, self.trace, self.plans, research)

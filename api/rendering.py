@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import textwrap
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from multi_agent import events
 from multi_agent.answer import Answer, Quote
 from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
+from multi_agent.plan import Plan
 from multi_agent.reading import show_pages, whereabouts
 from vectorstore.models import Hit
 
@@ -163,8 +165,11 @@ def show_progress(console: Console, event: Event) -> None:
             Text(f"  {body.agent}: {textwrap.shorten(body.reasoning, HIT_LENGTH, placeholder=' …')}", style="dim")
         )
     elif isinstance(body, events.PlanMade):
-        agents = " → ".join(step.agent for step in body.plan.steps)
-        console.print(Text(f"  Plan: {agents}", style="dim"))
+        agents = " → ".join(", ".join(step.agents) for step in body.plan.steps)
+        console.print(Text(f"  Plan ({body.plan.mode}): {agents}", style="dim"))
+    elif isinstance(body, events.PlanRevised):
+        agents = " → ".join(", ".join(step.agents) for step in body.plan.steps)
+        console.print(Text(f"  Revised plan: {agents}. {body.diagnosis}", style="dim"))
     elif isinstance(body, events.PlanRejected | events.StepFailed | events.ModelFailed):
         console.print(Text("  " + " ".join(_EVENT_TEXTS[type(body)](body)), style="yellow"))
 
@@ -173,19 +178,42 @@ _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "faile
 
 
 def _plan_lines(body: events.PlanMade) -> list[str]:
-    steps = [
-        f"{step.id} → {step.agent}"
-        + (f" after {', '.join(step.needs)}" if step.needs else "")
-        + f": {step.instruction}"
-        for step in body.plan.steps
+    return [
+        f"plan ({body.plan.mode}): {body.plan.goal}",
+        f"intent: {body.understanding.intent}",
+        f"mode: {body.mode_reason}",
+        *_steps(body.plan),
     ]
-    return [f"plan: {body.plan.goal}", f"intent: {body.understanding.intent}", *steps]
+
+
+def _steps(plan: Plan) -> list[str]:
+    return [
+        f"{step.id} → {', '.join(step.agents)}"
+        + (f" after {', '.join(step.after)}" if step.after else "")
+        + f": {step.instruction}"
+        + (f" {json.dumps(step.inputs, ensure_ascii=False)}" if step.inputs else "")
+        for step in plan.steps
+    ]
+
+
+def _attempt_lines(body: events.AttemptEnded) -> list[str]:
+    attempt = body.attempt
+    failed = [f"failed: {each.step}: {each.error}" for each in attempt.failed]
+    missing = [f"missing: {item}" for item in attempt.missing]
+    outcome = "with something missing" if failed or missing else "with an answer"
+    return [f"attempt {attempt.number} ended {outcome}", *failed, *missing]
 
 
 def _called(body: events.ModelCalled) -> list[str]:
     tokens = f"{body.usage.prompt_tokens} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
     origin = " (from the journal)" if body.replayed else ""
     return [f"{body.caller} asked {body.model}{origin}: {tokens}", *(f"not accepted: {fault}" for fault in body.faults)]
+
+
+def _vote_lines(body: events.Voted) -> list[str]:
+    groups = [f"{group.weight:g}: {group.answer} ({', '.join(group.voters)})" for group in body.groups]
+    tie = [f"tie broken by {body.tie}"] if body.tie else []
+    return [f"{body.method} vote: {body.share:.0%} for {body.groups[0].answer}", *groups, *tie]
 
 
 def _finished(body: events.StepFinished) -> list[str]:
@@ -196,7 +224,13 @@ def _finished(body: events.StepFinished) -> list[str]:
 
 
 _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
-    events.RunStarted: lambda body: [f"question to {body.collection!r}, model {body.model}", body.question],
+    events.RunStarted: lambda body: [
+        f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question
+    ],
+    events.AttemptEnded: _attempt_lines,
+    events.PlanRevised: lambda body: [f"revised plan: {body.plan.goal}", body.diagnosis, *_steps(body.plan)],
+    events.RevisionDeclined: lambda body: ["no further plan", body.reason],
+    events.StepRetried: lambda body: [f"{body.agent} tries again", body.error],
     events.PlanMade: _plan_lines,
     events.PlanRejected: lambda body: ["plan rejected", *body.faults],
     events.StepStarted: lambda body: [f"{body.agent} started", body.instruction],
@@ -212,5 +246,6 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
     ],
+    events.Voted: _vote_lines,
     events.RunFinished: lambda body: [f"run ended: {body.status}", body.reason],
 }  # fmt: skip

@@ -122,8 +122,9 @@ def status_of(synthesis: Synthesis) -> Status:
 
 
 def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
-    """What a run found that had to end before its answer was written: every quote as a claim, in the reader's words."""
-    claims = tuple(Claim(text=item.why or item.quote, evidence=(item.number,), supported=True) for item in context.evidence)
+    """What a run found that had to end before its answer was written: every quote as a claim."""
+    quotes = context.evidence
+    claims = tuple(Claim(text=each.why or each.quote, evidence=(each.number,), supported=True) for each in quotes)
     return Synthesis(
         claims=claims,
         evidence=context.evidence,

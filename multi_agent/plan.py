@@ -90,10 +90,8 @@ class Plan(Value):
 
         Two plans that try the same are the same attempt.
         """
-        return frozenset(
-            json.dumps([sorted(step.agents), " ".join(step.instruction.casefold().split()), step.inputs], sort_keys=True)
-            for step in self.steps
-        )
+        tried = ([sorted(step.agents), " ".join(step.instruction.split()), step.inputs] for step in self.steps)
+        return frozenset(json.dumps(each, sort_keys=True).casefold() for each in tried)
 
 
 class PlanExample(Value):

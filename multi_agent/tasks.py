@@ -42,7 +42,7 @@ class TaskData(Value):
     agent: str = Field(description="the agent that may read it")
     created_at: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     instruction: str
-    sample: int | None = Field(default=None, description="which one, where the same turn is taken several times to vote")
+    sample: int | None = Field(default=None, description="which one, if the same turn is taken several times")
     inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
 
 

@@ -154,7 +154,9 @@ class Executor:
             parent_task_id=self._run_id,
             assigned_agent_role=agent,
             sub_task_input=inputs,
-            context_summary=f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings",
+            context_summary=(
+                f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings"
+            ),
         )
 
     def _turn_for(self, registered: RegisteredAgent, task_id: str) -> Turn:

@@ -22,7 +22,7 @@ from multi_agent.orchestrator.validation import faults
 from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt
 from multi_agent.reading import bullets
-from multi_agent.registry import BUILT_IN, AgentRegistry
+from multi_agent.registry import AgentRegistry
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import NoInputs
 from multi_agent.working_context import WorkingContext
@@ -77,9 +77,7 @@ class Planner:
         )
         modes: tuple[Mode, ...] = ("fast", "high") if mode == "auto" else (mode,)
         response, plan = await self._valid(prompt, messages, planner_response(self._cards, modes), ())
-        await self._publish(
-            PlanMade(understanding=response.understanding, plan=plan, mode_reason=response.mode_reason)
-        )
+        await self._publish(PlanMade(understanding=response.understanding, plan=plan, mode_reason=response.mode_reason))
         return response.understanding, plan
 
     async def follow(self, question: str, plan: Plan) -> Understanding:
@@ -90,7 +88,9 @@ class Planner:
             question=question, library=self._library, plan=plan.model_dump_json(indent=1, exclude_defaults=True)
         )
         understanding = (await self._llm.complete(messages, UnderstandingResponse)).value.understanding
-        await self._publish(PlanMade(understanding=understanding, plan=plan, mode_reason="The plan was chosen by name."))
+        await self._publish(
+            PlanMade(understanding=understanding, plan=plan, mode_reason="The plan was chosen by name.")
+        )
         return understanding
 
     async def revise(self, context: ResearchContext, working: WorkingContext) -> tuple[str, Plan | None]:
@@ -133,39 +133,37 @@ class Planner:
 @lru_cache(maxsize=32)
 def planner_response(cards: tuple[AgentCard, ...], modes: tuple[Mode, ...]) -> type[BaseModel]:
     """The planner's response, with agent names as enums and each agent's inputs typed by its card."""
-    return create_model(
-        "PlannerResponse",
-        __base__=UnderstandingResponse,
-        mode_reason=(str, Field(description="why this question takes that mode, in one sentence")),
-        mode=(Literal[modes], Field(description="how much work the question takes")),
-        goal=(str, Field(description="what this plan is to achieve, in one sentence")),
-        steps=(list[_step_type(cards)], Field(min_length=1, description="the steps, each with an agent")),
-    )
+    step: Any = _step_type(cards)
+    mode: Any = Literal[modes]
+    fields: dict[str, Any] = {
+        "mode_reason": (str, Field(description="why this question takes that mode, in one sentence")),
+        "mode": (mode, Field(description="how much work the question takes")),
+        "goal": (str, Field(description="what this plan is to achieve, in one sentence")),
+        "steps": (list[step], Field(min_length=1, description="the steps, each with an agent")),
+    }
+    return create_model("PlannerResponse", __base__=UnderstandingResponse, **fields)
 
 
 @lru_cache(maxsize=32)
 def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
     """The planner's response when a plan did not lead to the answer."""
-    return create_model(
-        "RevisionResponse",
-        __config__=ConfigDict(extra="forbid"),
-        diagnosis=(str, Field(description="why the answer was not found, or the step failed, in one or two sentences")),
-        try_again=(bool, Field(description="whether another way is worth trying")),
-        goal=(str, Field(description="what the new plan does differently, in one sentence")),
-        steps=(list[_step_type(cards)], Field(description="the steps, each with an agent; [] if not worth trying")),
-    )
+    step: Any = _step_type(cards)
+    fields: dict[str, Any] = {
+        "diagnosis": (str, Field(description="why the answer was not found, or the step failed, in one sentence")),
+        "try_again": (bool, Field(description="whether another way is worth trying")),
+        "goal": (str, Field(description="what the new plan does differently, in one sentence")),
+        "steps": (list[step], Field(description="the steps, each with an agent; [] if not worth trying")),
+    }
+    return create_model("RevisionResponse", __config__=ConfigDict(extra="forbid"), **fields)
 
 
 def _step_type(cards: tuple[AgentCard, ...]) -> Any:
     """A step of any of these agents: those without anything of their own together, the others one by one."""
-    plain = [card for card in cards if card.inputs is NoInputs and not _has_own(card, cards)]
-    variants = [_step_model("PlainStep", tuple(card.name for card in plain), {})] if plain else []
-    variants += [_step_model(f"{card.name}Step", (card.name,), _own(card, cards)) for card in cards if card not in plain]
+    own = {card.name: _own(card, cards) for card in cards}
+    plain = tuple(name for name, fields in own.items() if not fields)
+    variants = [_step_model("PlainStep", plain, {})] if plain else []
+    variants += [_step_model(f"{name}Step", (name,), fields) for name, fields in own.items() if fields]
     return Union[tuple(variants)]  # noqa: UP007 - the variants are made at run time
-
-
-def _has_own(card: AgentCard, cards: Sequence[AgentCard]) -> bool:
-    return bool(_own(card, cards))
 
 
 def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
@@ -178,7 +176,8 @@ def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
     peers = tuple(other.name for other in cards if other is not card and _alike(other, card))
     if peers:
         description = "further agents that take the same step, to compare their results by vote; [] if not needed"
-        own["also"] = (list[Literal[peers]], Field(description=description))
+        other: Any = Literal[peers]
+        own["also"] = (list[other], Field(description=description))
     return own
 
 

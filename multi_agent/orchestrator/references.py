@@ -16,6 +16,7 @@ from multi_agent.agent import StepOutput
 from multi_agent.errors import ReferenceFailed
 from multi_agent.plan import REFERENCE, Reference
 
+
 def resolve(value: JsonValue, outputs: Mapping[str, StepOutput]) -> Any:
     """The value with every reference replaced. Raises ReferenceFailed for a step or a field that is not in ``outputs``.
 
@@ -53,7 +54,7 @@ def _look_up(reference: Reference, outputs: Mapping[str, StepOutput]) -> Any:
     given = outputs[reference.step]
     if reference.field not in type(given).model_fields:
         fields = ", ".join(type(given).model_fields) or "none"
-        raise ReferenceFailed(f"{reference}: step {reference.step!r} has no output {reference.field!r}; it has {fields}.")
+        raise ReferenceFailed(f"{reference}: that step has no output {reference.field!r}; it has {fields}.")
     value = getattr(given, reference.field)
     if value in ("", (), []):
         raise ReferenceFailed(f"{reference} is empty: step {reference.step!r} found nothing.")

@@ -24,7 +24,7 @@ from multi_agent.answer import (
     status_of,
 )
 from multi_agent.bus import ALL, MessageBus, Publish, Subscriber
-from multi_agent.consensus import agree
+from multi_agent.consensus import Candidate, agree
 from multi_agent.context import Claim, ResearchContext, Synthesis, Understanding
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError
 from multi_agent.events import (
@@ -115,9 +115,7 @@ class Run:
             )
         )
         self._catalogue = await asyncio.to_thread(panel.library.catalogue)
-        planner = Planner(
-            self._observed("Planner"), panel.registry, panel.settings, self._catalogue, self._bus.publish
-        )
+        planner = Planner(self._observed("Planner"), panel.registry, panel.settings, self._catalogue, self._bus.publish)
         understanding, plan = await self._planned(planner, chosen, examples)
         self._mode = plan.mode
         self._executor = Executor(
@@ -185,15 +183,18 @@ class Run:
         try:
             diagnosis, plan = await planner.revise(executor.context, working_context(executor.context, self._attempts))
         except PlanError as error:
-            return await self._declined(str(error))
+            await self._decline(str(error))
+            return None
         if plan is None:
-            return await self._declined(diagnosis)
+            await self._decline(diagnosis)
+            return None
         if any(plan.tried == attempt.plan.tried for attempt in self._attempts):
-            return await self._declined("The revised plan tries nothing that was not tried before.")
+            await self._decline("The revised plan tries nothing that was not tried before.")
+            return None
         await self._bus.publish(PlanRevised(attempt=len(self._attempts) + 1, diagnosis=diagnosis, plan=plan))
         return plan
 
-    async def _declined(self, reason: str) -> None:
+    async def _decline(self, reason: str) -> None:
         await self._bus.publish(RevisionDeclined(reason=reason))
 
     async def _explained(self, executor: Executor, failed: Sequence[FailedStep]) -> Answer:
@@ -230,7 +231,7 @@ class Run:
         )
         return Turn(kit, journaling.release)
 
-    async def _agreed(self, question: str, candidates: Sequence[object]) -> Synthesis:
+    async def _agreed(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
         reasks = self._panel.settings.plan_reasks
         return await agree(question, candidates, self._observed("Consensus"), self._bus.publish, reasks)
 

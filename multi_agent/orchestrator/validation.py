@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -99,7 +99,7 @@ def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str
             yield from (f"Step {step.id!r}, {fault}" for fault in input_faults(registry.get(agent).card, inputs, known))
 
 
-def input_faults(card: AgentCard, inputs: dict[str, Any], known: dict[str, Collection[str]]) -> Iterator[str]:
+def input_faults(card: AgentCard, inputs: dict[str, Any], known: Mapping[str, Collection[str]]) -> Iterator[str]:
     """What is wrong with the inputs for an agent, references resolved."""
     try:
         card.inputs.model_validate(inputs, context=known)
@@ -131,7 +131,8 @@ def _answer_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
     for step in finals:
         for agent in step.agents:
             if not registry.get(agent).card.writes & ANSWERS:
-                yield f"Step {step.id!r} is final, but {agent} writes no answer; that does {_writers(ANSWERS, registry)}."
+                able = _writers(ANSWERS, registry)
+                yield f"Step {step.id!r} is final, but {agent} writes no answer; that does {able}."
     if len(finals) > 1:
         yield f"Only one step can be final, not {', '.join(step.id for step in finals)}."
     if plan.mode == "fast" and (len(plan.steps) > 1 or not finals):

@@ -13,6 +13,7 @@ from api.library import CollectionLibrary
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
@@ -52,12 +53,18 @@ def trace(tmp_path: Path) -> Trace:
 
 
 @pytest.fixture
-def panel(library: CollectionLibrary, trace: Trace) -> Callable[..., Orchestrator]:
+def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
+    """Plans kept in a file, found by the real embedding model."""
+    return PlanMemory(sql.create_engine(f"sqlite:///{tmp_path / 'plans.db'}"), embedder.embed_query)
+
+
+@pytest.fixture
+def panel(library: CollectionLibrary, trace: Trace, plans: PlanMemory) -> Callable[..., Orchestrator]:
     """``panel(endpoint_settings, agent_packages=…, step_timeout_s=…)``."""
 
     def make(settings: EndpointSettings, **research: Any) -> Orchestrator:
         chosen = ResearchSettings(**research)
-        registry = AgentRegistry.discover((BUILT_IN, *chosen.agent_packages))
-        return Orchestrator(build_llm(settings), library, registry, trace, chosen)
+        registry = AgentRegistry.discover((BUILT_IN, *chosen.agent_packages), chosen.disabled_agents)
+        return Orchestrator(build_llm(settings), library, registry, trace, plans, chosen)
 
     return make

@@ -17,6 +17,8 @@ Role = Callable[[Request], "Reply | str"]
 
 PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse"
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
+READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
+UNDERSTANDING = "UnderstandingResponse"
 
 FULL_PLAN = (
     ("queries", "QueryPlanner", []),
@@ -54,13 +56,28 @@ class Panel:
             return {"items": list(self._items(request))}
         if role == SYNTHESIS:
             return self._synthesis(request)
-        return {PLANNER: plan(), QUERIES: _QUERIES, INSPECTION: _INSPECTION, PATTERNS: _PATTERNS}[role]
+        if role == READING:
+            return self._reading(request)
+        return {
+            PLANNER: plan(),
+            QUERIES: _QUERIES,
+            INSPECTION: _INSPECTION,
+            PATTERNS: _PATTERNS,
+            REVISION: give_up(),
+            EXPLANATION: {"explanation": "It was tried and did not work."},
+            UNDERSTANDING: {"intent": "know", "domain": "any", "requirements": ["the fact"]},
+        }[role]
 
     def _items(self, request: Request) -> Iterator[dict[str, Any]]:
         for number, _, text in _PASSAGE.findall(request.messages[1]["content"]):
             for line in text.splitlines():
                 if any(quote in line for quote in self._quotes):
                     yield {"passage": int(number), "quote": line.strip(), "shows": "what was looked for"}
+
+    def _reading(self, request: Request) -> dict[str, Any]:
+        items = list(self._items(request))
+        claims = [{"text": f"It says so: {item['quote']}", "quotes": [item]} for item in items]
+        return synthesis(claims, sufficient=bool(items), short=items[0]["quote"] if items else "")
 
     def _synthesis(self, request: Request) -> dict[str, Any]:
         evidence = _EVIDENCE.findall(request.messages[1]["content"])
@@ -70,18 +87,44 @@ class Panel:
 
 def plan(*steps: tuple[str, str, list[str]], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
     """A planner's response of these (id, agent, needs); the whole panel in order if there are none."""
-    made = []
-    for step_id, agent, needs in steps or FULL_PLAN:
-        inputs = {"inputs": {"method": method, "documents": list(documents)}} if agent == "Retriever" else {}
-        made.append(
-            {"id": step_id, "agent": agent, "instruction": "Do it.", "needs": needs, "why": "It helps.", **inputs}
-        )
-    return {"intent": "know", "domain": "any", "requirements": ["the fact"], "goal": "answer", "steps": made}
+    retrieval = {"method": method, "documents": list(documents), "queries": []}
+    made = [
+        step(step_id, agent, needs, **({"inputs": retrieval} if agent == "Retriever" else {}))
+        for step_id, agent, needs in steps or FULL_PLAN
+    ]
+    return planned(*made)
 
 
-def synthesis(claims: list[dict[str, Any]], *, sufficient: bool) -> dict[str, Any]:
-    """A Synthesizer's response."""
+def step(step_id: str, agent: str, needs: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """A step of a planner's response."""
+    return {"id": step_id, "agent": agent, "instruction": "Do it.", "needs": list(needs), "why": "It helps.", **more}
+
+
+def reading(step_id: str, question: str, needs: Sequence[str] = (), *, final: bool = False) -> dict[str, Any]:
+    """A step of the Reader."""
+    return step(step_id, "Reader", needs, inputs={"question": question, "queries": []}, final=final)
+
+
+def planned(*steps: dict[str, Any], mode: str = "high") -> dict[str, Any]:
+    """A planner's response of these steps."""
+    understood = {"intent": "know", "domain": "any", "requirements": ["the fact"]}
+    return {**understood, "mode_reason": "It fits.", "mode": mode, "goal": "answer", "steps": list(steps)}
+
+
+def revised(*steps: dict[str, Any]) -> dict[str, Any]:
+    """A planner's response that tries another way."""
+    return {"diagnosis": "The wrong words.", "try_again": True, "goal": "other words", "steps": list(steps)}
+
+
+def give_up() -> dict[str, Any]:
+    """A planner's response that holds nothing else to be worth trying."""
+    return {"diagnosis": "It is not there.", "try_again": False, "goal": "none", "steps": []}
+
+
+def synthesis(claims: list[dict[str, Any]], *, sufficient: bool, short: str = "") -> dict[str, Any]:
+    """The response of whoever writes an answer."""
     return {
+        "short": short,
         "reasoning": "It follows." if sufficient else "Nothing says so.",
         "sufficient": sufficient,
         "layout": "prose",

@@ -1,0 +1,254 @@
+"""Modes, hops, several answers, saved plans: how a question is taken, and by whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from multi_agent.answer import Status
+from multi_agent.errors import AgentError
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.memory.plans import PlanMemory
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.plan import Plan, Step
+from multi_agent.request import Request as Asked
+from multi_agent.tracing.trace import Trace
+from support.panel import PLANNER, READING, SYNTHESIS, Panel, planned, reading, role_of, step, synthesis
+from support.scripted_endpoint import Request, ScriptedEndpoint
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+MakePanel = Callable[..., Orchestrator]
+Serve = Callable[..., EndpointSettings]
+FAST = planned(reading("answer", QUESTION, final=True), mode="fast")
+
+
+def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
+    return [event.body for event in trace.events(run_id) if event.body.type == wanted]
+
+
+async def test_a_simple_question_takes_two_calls(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    answer = await panel(serve(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)}))).research(QUESTION)
+    assert (answer.status, answer.mode, answer.usage.model_calls) == (Status.ANSWERED, "fast", 2)
+    assert answer.short == "The Borea 12 works down to -25 °C."
+    assert [quote.pages for quote in answer.evidence] == [(7,)]
+    [made] = bodies(trace, answer.run_id, "plan_made")
+    assert (made.plan.mode, made.mode_reason) == ("fast", "It fits.")
+
+
+async def test_the_person_may_choose_the_mode(panel: MakePanel) -> None:
+    script = Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})
+    with ScriptedEndpoint(script) as server:
+        await panel(server.settings("openai")).research(Asked(question=QUESTION, mode="fast"))
+        planning = server.requests[0]
+        assert "The person has chosen the mode fast." in planning.prompt
+        assert planning.schema["properties"]["mode"]["const"] == "fast"
+
+
+async def test_the_named_agent_alone_runs(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        request = Asked(question=QUESTION, mode="direct", agent="Reader")
+        answer = await panel(server.settings("openai")).research(request)
+        assert (answer.status, answer.mode) == (Status.ANSWERED, "direct")
+        assert [role_of(asked) for asked in server.requests] == [READING]
+
+
+async def test_an_agent_that_answers_without_evidence_is_said_to(panel: MakePanel, serve: Serve) -> None:
+    request = Asked(question=QUESTION, mode="direct", agent="QueryPlanner")
+    answer = await panel(serve(Panel())).research(request)
+    assert answer.status is Status.INSUFFICIENT
+    assert answer.answer.startswith("- Searching for the fact")
+    assert answer.answer.endswith("[unsupported]")
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (Asked(question="x", mode="direct", agent="Extractor"), "cannot be asked directly: it works on chunks"),
+        (Asked(question="x", mode="direct", agent="Oracle"), "'Oracle' does not exist; there are"),
+        (Asked(question="x", mode="direct"), "name the agent"),
+        (Asked(question="x", mode="fast", agent="Reader"), "name the agent"),
+        (Asked(question="x", template="weekly"), "weekly"),
+        (Asked(question=" "), "empty"),
+    ],
+)
+async def test_a_request_that_cannot_be_followed_is_refused_before_it_starts(
+    panel: MakePanel, serve: Serve, trace: Trace, request_: Asked, reason: str
+) -> None:
+    with pytest.raises(AgentError, match=reason):
+        await panel(serve(Panel())).research(request_)
+    assert trace.runs() == []
+
+
+async def test_a_later_question_names_what_an_earlier_one_found(panel: MakePanel) -> None:
+    hops = planned(
+        reading("machine", "Which machine is in the manual?"),
+        reading("limit", "What about @{outputs.machine.answer}?"),
+        step("end", "Synthesizer", ["limit"]),
+    )
+
+    def read(request: Request) -> str:
+        first = "Which machine is in the manual?" in request.prompt.split("Your question: ")[1][:60]
+        quote = "The Borea 12 works down to -25 °C."
+        number = request.prompt.split("manual.pdf")[0].rsplit("=== Passage ", 1)[1].split(":")[0]
+        item = {"passage": int(number), "quote": quote, "shows": "it"}
+        claims = [{"text": "It is so.", "quotes": [item]}]
+        return json.dumps(synthesis(claims, sufficient=True, short="Borea 12" if first else "-25 °C"))
+
+    with ScriptedEndpoint(Panel(roles={PLANNER: lambda _: json.dumps(hops), READING: read})) as server:
+        answer = await panel(server.settings("openai")).research("Down to what does the machine of the manual work?")
+    readings = [request for request in server.requests if role_of(request) == READING]
+    assert "Your question: What about Borea 12?" in readings[1].prompt
+    assert "Searched for: What about Borea 12?" in readings[1].prompt
+    assert [each.question for each in answer.on_the_way] == ["Which machine is in the manual?", "What about Borea 12?"]
+    [writing] = [request for request in server.requests if role_of(request) == SYNTHESIS]
+    assert "What about Borea 12?" in writing.prompt
+    assert "-25 °C" in writing.prompt
+
+
+async def test_a_hop_over_what_was_not_found_fails_the_step_that_needs_it(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    hops = planned(
+        reading("machine", "Which machine?"),
+        reading("limit", "What about @{outputs.machine.answer}?"),
+        step("end", "Synthesizer", ["limit"]),
+    )
+    script = Panel("no passage has this", roles={PLANNER: lambda _: json.dumps(hops)})
+    answer = await panel(serve(script)).research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert "@{outputs.machine.answer} is empty: step 'machine' found nothing." in answer.reasoning
+    failures = {body.agent: body.error_type for body in bodies(trace, answer.run_id, "step_failed")}
+    assert failures == {"Reader": "ReferenceFailed", "Synthesizer": "ReferenceFailed"}
+
+
+async def test_several_samples_are_voted_on(panel: MakePanel, trace: Trace) -> None:
+    said = iter(["-25 °C", "-22 °C", "-25 °C"])
+
+    def write(_: Request) -> str:
+        short = next(said)
+        evidence = [1] if short == "-25 °C" else [2]
+        return json.dumps(synthesis([{"text": f"Down to {short}.", "evidence": evidence}], sufficient=True, short=short))
+
+    with ScriptedEndpoint(Panel("°C", roles={SYNTHESIS: write})) as server:
+        answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, samples=3))
+    assert (answer.status, answer.short) == (Status.ANSWERED, "-25 °C")
+    assert answer.confidence == pytest.approx(0.9 * 2 / 3)
+    [vote] = bodies(trace, answer.run_id, "voted")
+    assert vote.share == pytest.approx(2 / 3)
+    written = [request for request in server.requests if role_of(request) == SYNTHESIS]
+    assert len(written) == 3
+    assert all(request.temperature == pytest.approx(0.7) for request in written)
+    assert {request.temperature for request in server.requests if request not in written} == {0.0}
+
+
+RIVAL = """
+    from typing import ClassVar
+
+    from multi_agent.agent import AgentCard, AgentKit
+    from multi_agent.agents.synthesizer import Synthesizer
+
+
+    class Rival{weight_name}(Synthesizer):
+        card: ClassVar[AgentCard] = Synthesizer.card.model_copy(
+            update={{"name": "Rival{weight_name}", "weight": {weight}, "description": "Writes the answer, too."}}
+        )
+"""
+
+
+@pytest.mark.parametrize(
+    ("weight", "short", "method"), [(3.0, "-22 °C", "weighted"), (0.5, "-25 °C", "weighted"), (None, "-25 °C", "majority")]
+)
+async def test_two_agents_that_disagree_are_weighed(
+    package: Callable[..., str],
+    panel: MakePanel,
+    serve: Serve,
+    trace: Trace,
+    weight: float | None,
+    short: str,
+    method: str,
+) -> None:
+    name = {3.0: "Strong", 0.5: "Weak", None: "Unweighed"}[weight]
+    source = dedent(RIVAL).format(weight=weight, weight_name=name)
+    # Rival's prompt differs, so that the script can tell the two apart.
+    prompt = open_prompt().replace("You write the answer", "RIVAL You write the answer")
+    module = package(f"rivals_{name.lower()}", source, prompt)
+    both = planned(
+        step("f", "Retriever", inputs={"method": "search", "documents": [], "queries": []}),
+        step("x", "Extractor", ["f"]),
+        {**step("s", "Synthesizer", ["x"]), "also": [f"Rival{name}"]},
+    )
+
+    def write(request: Request) -> str:
+        mine = "-22 °C" if "RIVAL" in request.prompt else "-25 °C"
+        numbers = [1] if mine == "-25 °C" else [2]
+        # Two quotes for -25 °C: it wins the tie that a majority of one against one is.
+        numbers = [1, 2] if mine == "-25 °C" else numbers
+        return json.dumps(synthesis([{"text": f"{mine}.", "evidence": numbers}], sufficient=True, short=mine))
+
+    script = Panel("°C", roles={PLANNER: lambda _: json.dumps(both), SYNTHESIS: write})
+    answer = await panel(serve(script), agent_packages=(module,)).research(QUESTION)
+    assert answer.short == short
+    [vote] = bodies(trace, answer.run_id, "voted")
+    assert vote.method == method
+    assert bool(vote.tie) == (weight is None)
+
+
+def open_prompt() -> str:
+    """The Synthesizer's own prompt."""
+    from importlib.resources import files
+
+    return files("multi_agent").joinpath("prompts/synthesizer.md").read_text(encoding="utf-8")
+
+
+async def test_a_saved_plan_is_followed_when_it_is_named(
+    panel: MakePanel, trace: Trace, plans: PlanMemory
+) -> None:
+    saved = Plan(
+        goal="answer",
+        steps=(
+            Step(id="f", agents=("Retriever",), instruction="Find.", inputs={"method": "search", "documents": [], "queries": []}),
+            Step(id="x", agents=("Extractor",), instruction="Read.", needs=("f",)),
+            Step(id="s", agents=("Synthesizer",), instruction="Write.", needs=("x",)),
+        ),
+    )  # fmt: skip
+    plans.save("short", saved, "a usual question")
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, template="short"))
+    assert answer.status is Status.ANSWERED
+    assert [role_of(request) for request in server.requests] == ["UnderstandingResponse", "Extraction", "WrittenAnswer"]
+    [made] = bodies(trace, answer.run_id, "plan_made")
+    assert (made.plan, made.mode_reason) == (saved, "The plan was chosen by name.")
+
+
+async def test_a_plan_that_worked_is_shown_for_a_question_like_it(panel: MakePanel, trace: Trace) -> None:
+    with ScriptedEndpoint(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})) as server:
+        orchestrator = panel(server.settings("openai"))
+        await orchestrator.research(QUESTION)
+        first = server.requests[0].prompt
+        again = await orchestrator.research("Down to what temperature can the Borea 12 work?")
+        second = server.requests[2].prompt
+    assert "Plans that worked on other questions" not in first
+    assert f"- {QUESTION}\n  mode fast: answer = Reader" in second
+    [started] = bodies(trace, again.run_id, "run_started")
+    assert [example.question for example in started.examples] == [QUESTION]
+
+
+async def test_deep_research_plans_and_reports_what_it_did(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        report = await panel(server.settings("openai")).deep_research(QUESTION)
+        assert "The person has chosen the mode high." in server.requests[0].prompt
+    assert (report.status, report.mode) == (Status.ANSWERED, "high")
+    assert report.summary.steps_completed == 6
+    assert report.summary.steps["Extractor"] == {"completed": 1}
+    assert report.summary.sources_analysed == 3
+    assert report.summary.quotes == 1
+
+
+async def test_a_disabled_agent_is_neither_shown_nor_planned(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        await panel(server.settings("openai"), disabled_agents=("Reader",), plan_reasks=0).research(QUESTION)
+        assert "- Reader:" not in server.requests[0].prompt

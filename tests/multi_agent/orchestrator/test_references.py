@@ -1,0 +1,110 @@
+"""References to what earlier steps gave: found, checked and resolved, however deep they lie."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multi_agent.agent import StepOutput
+from multi_agent.errors import ReferenceFailed
+from multi_agent.orchestrator.references import resolve, stand_in
+from multi_agent.plan import Plan, Reference, Step, malformed, references
+
+
+class Found(StepOutput):
+    answer: str = ""
+    names: tuple[str, ...] = ()
+    count: int = 0
+    sure: bool = False
+
+
+OUTPUTS = {"hop": Found(answer="Halden Therm", names=("a.csv", "b.csv"), count=3, sure=True)}
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
+REFERENCES = st.builds(Reference, NAMES, NAMES)
+PLAIN = st.text(max_size=20).filter(lambda text: "@{" not in text and not text.endswith("@"))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "resolved"),
+    [
+        ("@{outputs.hop.answer}", "Halden Therm"),
+        ("Who leads @{outputs.hop.answer}, and since when?", "Who leads Halden Therm, and since when?"),
+        ("@{outputs.hop.names}", ("a.csv", "b.csv")),
+        (["x", "@{outputs.hop.names}"], ["x", "a.csv", "b.csv"]),
+        (["in @{outputs.hop.names}"], ["in a.csv, b.csv"]),
+        ("@{outputs.hop.count}", 3),
+        ("top @{outputs.hop.count}: @{outputs.hop.sure}", "top 3: true"),
+        ({"a": [{"b": "@{outputs.hop.answer}"}]}, {"a": [{"b": "Halden Therm"}]}),
+        ("costs $5 and {braces}", "costs $5 and {braces}"),
+    ],
+)
+def test_a_reference_stands_for_what_the_step_gave(value: Any, resolved: Any) -> None:
+    assert resolve(value, OUTPUTS) == resolved
+
+
+@given(JSON)
+def test_what_holds_no_reference_stays_as_it_is(value: Any) -> None:
+    assert references(value) == ()
+    assert malformed(value) == ()
+    assert resolve(value, {}) == value
+
+
+@given(st.lists(st.tuples(PLAIN, REFERENCES), min_size=1, max_size=4), PLAIN)
+def test_every_reference_in_a_text_is_found_and_replaced(parts: list[tuple[str, Reference]], end: str) -> None:
+    text = "".join(f"{before}|{reference}" for before, reference in parts) + f"|{end}"
+    assert set(references({"deep": [text]})) == {reference for _, reference in parts}
+    outputs = {reference.step: _Anything() for _, reference in parts}
+    types = {reference: str for _, reference in parts}
+    assert stand_in(text, types, "X") == "".join(f"{before}|X" for before, _ in parts) + f"|{end}"
+    with pytest.raises(ReferenceFailed):
+        resolve(text, outputs)
+
+
+class _Anything(StepOutput):
+    pass
+
+
+@given(st.text(max_size=30))
+def test_what_a_step_gave_is_not_read_as_a_reference(said: str) -> None:
+    outputs = {"a": Found(answer=said + "@{outputs.hop.answer}")}
+    assert resolve("x @{outputs.a.answer}", outputs) == f"x {said}@{{outputs.hop.answer}}"
+
+
+@pytest.mark.parametrize("text", ["@{outputs.hop}", "@{hop.answer}", "@{outputs.Hop.answer}", "see @{outputs.hop.answer"])
+def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
+    assert malformed(["fine", {"deep": text}]) == (text,)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("@{outputs.gone.answer}", "step 'gone', which gave nothing"),
+        ("@{outputs.hop.colour}", "no output 'colour'; it has answer, names, count, sure"),
+        ("@{outputs.empty.answer}", "is empty: step 'empty' found nothing"),
+    ],
+)
+def test_a_reference_to_what_is_not_there_says_what_is_missing(value: str, reason: str) -> None:
+    with pytest.raises(ReferenceFailed, match=reason):
+        resolve({"question": f"about {value}"}, {**OUTPUTS, "empty": Found()})
+
+
+def test_a_falsy_number_is_a_value() -> None:
+    assert resolve("@{outputs.zero.count}", {"zero": Found(count=0)}) == 0
+
+
+def test_to_name_a_step_is_to_need_it() -> None:
+    first = Step(id="first", agents=("Reader",), instruction="find it")
+    second = Step(id="second", agents=("Reader",), instruction="go", inputs={"question": "@{outputs.first.answer}?"})
+    plan = Plan(goal="g", steps=(first, second))
+    assert second.after == ("first",)
+    assert plan.before(second) == {"first"}
+    assert json.loads(plan.model_dump_json())["steps"][1]["needs"] == []

@@ -1,0 +1,262 @@
+"""What happens when the first plan does not lead to the answer: other plans, budgets, and honest ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from multi_agent.answer import Status
+from multi_agent.events import Event
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.request import Request as Asked
+from multi_agent.settings import Budget
+from multi_agent.tracing.trace import Trace
+from support import scripted_endpoint as endpoint
+from support.panel import (
+    EXPLANATION,
+    EXTRACTION,
+    PLANNER,
+    REVISION,
+    SYNTHESIS,
+    Panel,
+    plan,
+    planned,
+    reading,
+    revised,
+    role_of,
+    step,
+    synthesis,
+)
+from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+MakePanel = Callable[..., Orchestrator]
+Serve = Callable[..., EndpointSettings]
+SCAN = {"method": "scan", "documents": ["manual.pdf"], "queries": []}
+ANOTHER_WAY = revised(
+    step("all", "Retriever", inputs=SCAN), step("quotes", "Extractor", ["all"]), step("end", "Synthesizer", ["quotes"])
+)
+
+
+def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
+    return [event.body for event in trace.events(run_id) if event.body.type == wanted]
+
+
+def answering_in_the_end(after: int) -> Callable[[Request], str]:
+    """A Synthesizer that holds the evidence to be insufficient this many times."""
+    panel, times = Panel("-25 °C"), [0]
+
+    def write(request: Request) -> str:
+        times[0] += 1
+        if times[0] <= after:
+            return json.dumps(synthesis([], sufficient=False))
+        return json.dumps(panel.play(request))
+
+    return write
+
+
+async def test_missing_evidence_leads_to_another_plan_that_knows_what_was_tried(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    asked: list[str] = []
+
+    def revise(request: Request) -> str:
+        asked.append(request.prompt)
+        return json.dumps(ANOTHER_WAY)
+
+    script = Panel("-25 °C", roles={SYNTHESIS: answering_in_the_end(1), REVISION: revise})
+    answer = await panel(serve(script)).research(QUESTION)
+
+    assert answer.status is Status.ANSWERED
+    assert answer.summary.attempts == 2
+    [shown] = asked
+    for known in ("Attempt 1", "find (Retriever)", "Missing: the fact", "Judged: Nothing says so.", "- the fact\n"):
+        assert known in shown, known
+    assert "manual.pdf: what was looked for" in shown  # a key finding
+    first, second = bodies(trace, answer.run_id, "attempt_ended")
+    assert (first.attempt.missing, second.attempt.missing) == (("the fact",), ())
+    [revision] = bodies(trace, answer.run_id, "plan_revised")
+    assert (revision.attempt, revision.diagnosis) == (2, "The wrong words.")
+
+
+async def test_a_failed_step_leads_to_another_plan_that_knows_the_error(panel: MakePanel, serve: Serve) -> None:
+    asked: list[str] = []
+
+    def revise(request: Request) -> str:
+        asked.append(request.prompt)
+        return json.dumps(ANOTHER_WAY)
+
+    everything = {"method": "scan", "documents": [], "queries": []}
+    too_much = planned(
+        step("all", "Retriever", inputs=everything), step("x", "Extractor", ["all"]), step("s", "Synthesizer", ["x"])
+    )
+    script = Panel("-25 °C", roles={PLANNER: endpoint.always(json.dumps(too_much)), REVISION: revise})
+    answer = await panel(serve(script), scan_limit=2).research(QUESTION)
+
+    assert answer.status is Status.ANSWERED
+    assert (answer.summary.attempts, answer.summary.steps_failed) == (2, 3)
+    assert "Step 'all' (Retriever) failed" in asked[0]
+    assert "research.scan_limit" in asked[0]
+    assert "Step 'x' (Extractor) failed: It needs all, which failed." in asked[0]
+
+
+async def test_what_runs_beside_a_failed_step_is_kept(panel: MakePanel, serve: Serve) -> None:
+    everything = {"method": "scan", "documents": [], "queries": []}
+    side_by_side = planned(
+        step("all", "Retriever", inputs=everything),
+        reading("part", "What does the manual say?"),
+        step("s", "Synthesizer", ["all", "part"]),
+    )
+    script = Panel("-25 °C", roles={PLANNER: endpoint.always(json.dumps(side_by_side))})
+    answer = await panel(serve(script), scan_limit=2).research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert answer.summary.quotes == 1
+    assert answer.on_the_way[0].answer.endswith("[1]")
+
+
+async def test_after_the_last_revision_the_answer_says_what_is_missing(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    ways = iter(("one", "another", "a third"))
+
+    def revise(_: Request) -> str:
+        inputs = {"method": "search", "documents": [], "queries": [next(ways)]}
+        return json.dumps(
+            revised(step("f", "Retriever", inputs=inputs), step("x", "Extractor", ["f"]), step("s", "Synthesizer", ["x"]))
+        )
+
+    script = Panel("no passage has this", roles={REVISION: revise})
+    answer = await panel(serve(script), max_revisions=2).research(QUESTION)
+    assert answer.status is Status.INSUFFICIENT
+    assert answer.summary.attempts == 3
+    assert answer.missing == ("the fact",)
+    assert len(bodies(trace, answer.run_id, "plan_revised")) == 2
+
+
+async def test_a_revision_that_tries_the_same_ends_the_run(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    steps = (
+        step("a", "Retriever", inputs={"method": "search", "documents": [], "queries": []}),
+        step("b", "Extractor", ["a"]),
+        step("c", "Synthesizer", ["b"]),
+    )
+    renamed = (
+        step("x", "Retriever", inputs={"method": "search", "documents": [], "queries": []}),
+        step("y", "Extractor", ["x"]),
+        step("z", "Synthesizer", ["y"]),
+    )
+    roles = {PLANNER: lambda _: json.dumps(planned(*steps)), REVISION: lambda _: json.dumps(revised(*renamed))}
+    answer = await panel(serve(Panel("no passage has this", roles=roles))).research(QUESTION)
+    assert answer.status is Status.INSUFFICIENT
+    assert answer.summary.attempts == 1
+    [declined] = bodies(trace, answer.run_id, "revision_declined")
+    assert "tries nothing that was not tried" in declined.reason
+
+
+async def test_the_model_may_hold_nothing_else_to_be_worth_trying(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    answer = await panel(serve(Panel("no passage has this"))).research(QUESTION)
+    assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
+    [declined] = bodies(trace, answer.run_id, "revision_declined")
+    assert declined.reason == "It is not there."
+
+
+async def test_a_run_whose_steps_fail_is_explained_by_the_model_with_the_error(panel: MakePanel, serve: Serve) -> None:
+    asked: list[str] = []
+
+    def explain(request: Request) -> str:
+        asked.append(request.prompt)
+        return json.dumps({"explanation": "The scan was too large; ask about fewer documents."})
+
+    everything = plan(("all", "Retriever", []), ("x", "Extractor", ["all"]), ("s", "Synthesizer", ["x"]), method="scan")
+    script = Panel(roles={PLANNER: endpoint.always(json.dumps(everything)), EXPLANATION: explain})
+    answer = await panel(serve(script), scan_limit=2).research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert answer.reasoning.startswith("The scan was too large; ask about fewer documents. The error itself: ")
+    assert "research.scan_limit" in answer.reasoning
+    assert "Step 'all' (Retriever) failed" in asked[0]
+
+
+async def test_a_budget_in_mid_extraction_ends_with_what_is_known_so_far(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    scan = plan(("all", "Retriever", []), ("x", "Extractor", ["all"]), ("s", "Synthesizer", ["x"]), method="scan")
+    script = Panel("°C", roles={PLANNER: endpoint.always(json.dumps(scan))})
+    request = Asked(question=QUESTION, budget=Budget(model_calls=3))
+    answer = await panel(serve(script), passages_per_call=1).research(request)
+
+    assert answer.status is Status.INSUFFICIENT
+    assert "model calls" in answer.reasoning
+    assert "research.budget.model_calls" in answer.reasoning
+    assert answer.usage.model_calls == 3
+    assert len(answer.evidence) == 2  # of three passages, one call each, and one call for the plan
+    assert all(claim.supported for claim in answer.claims)
+    assert answer.answer.count("what was looked for [") == 2
+    assert trace.run(answer.run_id).status == "insufficient"
+
+
+async def test_a_budget_that_is_spent_by_the_plan_ends_with_nothing(panel: MakePanel, serve: Serve) -> None:
+    request = Asked(question=QUESTION, budget=Budget(tokens=10))
+    answer = await panel(serve(Panel())).research(request)
+    assert (answer.status, answer.claims, answer.usage.model_calls) == (Status.INSUFFICIENT, (), 0)
+
+
+async def test_a_transient_error_repeats_the_step_and_pays_nothing_twice(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    scan = plan(("all", "Retriever", []), ("x", "Extractor", ["all"]), ("s", "Synthesizer", ["x"]), method="scan")
+    script, broken = Panel("°C"), ["once"]
+    asked: list[str] = []
+
+    def extract(request: Request) -> Reply | str:
+        if "recipe.md" in request.prompt and broken:
+            broken.clear()
+            return endpoint.server_error()
+        asked.append(request.messages[-1]["content"])
+        return json.dumps(script.play(request))
+
+    script_with_fault = Panel("°C", roles={PLANNER: endpoint.always(json.dumps(scan)), EXTRACTION: extract})
+    answer = await panel(serve(script_with_fault, retries=0), passages_per_call=1).research(QUESTION)
+    assert (answer.status, len(answer.evidence)) == (Status.ANSWERED, 3)
+    assert len(bodies(trace, answer.run_id, "step_retried")) == 1
+    assert len(set(asked)) == len(asked) == 3
+
+
+async def test_only_one_of_two_steps_side_by_side_waits_for_a_slow_one(panel: MakePanel) -> None:
+    """Steps that do not need each other are asked at the same time."""
+    parts = planned(
+        reading("one", "What about winter?"), reading("two", "What about eggs?"), step("s", "Synthesizer", ["one", "two"])
+    )
+    script = Panel("°C", roles={PLANNER: lambda _: json.dumps(parts)})
+    with ScriptedEndpoint(lambda request: endpoint.delayed(script(request), 0.3)) as server:
+        answer = await panel(server.settings("openai")).research("What about winter, and what about eggs?")
+        assert answer.status is Status.ANSWERED
+        assert server.peak == 2
+        assert [role_of(request) for request in server.requests].count("ReaderAnswer") == 2
+
+
+async def test_every_attempt_stands_in_the_trace(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    heard: list[Event] = []
+
+    async def listen(event: Event) -> None:
+        heard.append(event)
+
+    script = Panel("-25 °C", roles={SYNTHESIS: answering_in_the_end(1), REVISION: lambda _: json.dumps(ANOTHER_WAY)})
+    answer = await panel(serve(script)).research(QUESTION, listen)
+    order = [event.body.type for event in heard if "attempt" in event.body.type or "plan" in event.body.type]
+    assert order == ["plan_made", "attempt_ended", "plan_revised", "attempt_ended"]
+    assert trace.events(answer.run_id) == heard
+
+
+@pytest.mark.parametrize("mode", ["fast", "direct"])
+async def test_a_person_who_chose_a_short_way_is_not_led_a_long_one(panel: MakePanel, serve: Serve, mode: str) -> None:
+    fast = planned(reading("answer", QUESTION, final=True), mode="fast")
+    script = Panel("no passage has this", roles={PLANNER: lambda _: json.dumps(fast)})
+    request = Asked(question=QUESTION, mode=mode, agent="Reader" if mode == "direct" else "")
+    answer = await panel(serve(script)).research(request)
+    assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
+    assert answer.usage.model_calls == (1 if mode == "direct" else 2)

@@ -1,0 +1,88 @@
+"""Task data: made by the coordinator, read by the one agent that it is for, gone when the run has ended."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from multi_agent.agent import AgentCard
+from multi_agent.errors import TaskAccessDenied
+from multi_agent.registry import AgentRegistry
+from multi_agent.tasks import InProcessTaskQueue, SubTask, TaskResult, TaskStorage, task_data_type
+
+REGISTRY = AgentRegistry.discover()
+CARD: AgentCard = REGISTRY.get("Reader").card
+
+
+def stored(storage: TaskStorage, task_id: str = "run_1_read_1", run_id: str = "run_1") -> None:
+    inputs = CARD.inputs.model_validate({"question": "Why?", "queries": []})
+    task = task_data_type("Reader", CARD.inputs)(
+        task_id=task_id, run_id=run_id, step="read", agent="Reader", instruction="Answer it.", inputs=inputs
+    )
+    storage.store(task)
+
+
+def test_an_agent_reads_its_own_task_with_its_typed_inputs() -> None:
+    storage = TaskStorage()
+    stored(storage)
+    task = storage.reader_for("Reader")("run_1_read_1")
+    assert (task.instruction, task.inputs.question) == ("Answer it.", "Why?")
+
+
+def test_an_agent_is_refused_what_is_not_its_own() -> None:
+    storage = TaskStorage()
+    stored(storage)
+    with pytest.raises(TaskAccessDenied, match="not Extractor's; an agent reads its own"):
+        storage.reader_for("Extractor")("run_1_read_1")
+    with pytest.raises(TaskAccessDenied, match="no task 'run_1_read_2'"):
+        storage.reader_for("Reader")("run_1_read_2")
+
+
+def test_the_data_of_a_run_goes_with_the_run() -> None:
+    storage = TaskStorage()
+    stored(storage)
+    stored(storage, "run_2_read_1", "run_2")
+    storage.delete_run("run_1")
+    assert len(storage) == 1
+    with pytest.raises(TaskAccessDenied, match="its run has ended"):
+        storage.reader_for("Reader")("run_1_read_1")
+
+
+def test_an_id_is_not_given_twice() -> None:
+    storage = TaskStorage()
+    stored(storage)
+    with pytest.raises(ValueError, match="already"):
+        stored(storage)
+
+
+@pytest.mark.parametrize("agent", REGISTRY.names)
+def test_every_agents_task_data_has_a_schema_of_its_own(agent: str) -> None:
+    card = REGISTRY.get(agent).card
+    schema = task_data_type(agent, card.inputs).model_json_schema()
+    assert schema["title"] == f"{agent}TaskData"
+    assert schema["properties"]["agent"]["const"] == agent
+    assert set(schema["$defs"][card.inputs.__name__].get("properties", {})) == set(card.inputs.model_fields)
+
+
+async def test_a_message_is_taken_once_and_a_result_goes_to_its_own_coordinator() -> None:
+    queue = InProcessTaskQueue()
+    for run in ("a", "b"):
+        await queue.assign(
+            SubTask(sub_task_id=f"{run}1", parent_task_id=run, assigned_agent_role="Reader", sub_task_input={})
+        )
+    taken = [await queue.next_task(), await queue.next_task()]
+    assert [message.sub_task_id for message in taken] == ["a1", "b1"]
+    for message in reversed(taken):
+        await queue.report(
+            TaskResult(
+                sub_task_id=message.sub_task_id,
+                parent_task_id=message.parent_task_id,
+                worker_agent_role="Reader",
+                status="COMPLETED",
+            )
+        )
+    assert (await queue.next_result("a")).sub_task_id == "a1"
+    assert (await queue.next_result("b")).sub_task_id == "b1"
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(queue.next_task(), timeout=0.01)
