@@ -166,6 +166,24 @@ class EvidenceRejected(Value):
     final: bool
 
 
+class VoteGroup(Value):
+    """Answers that are the same, and whose they are."""
+
+    answer: str = Field(description="in short")
+    voters: tuple[str, ...]
+    weight: float = Field(description="of all its voters; their number where votes have no weight")
+
+
+class Voted(Value):
+    """Several answers to one question were compared, and one of them taken."""
+
+    type: Literal["voted"] = "voted"
+    groups: tuple[VoteGroup, ...] = Field(description="what was answered; the first is what was taken")
+    share: float = Field(description="of all weight, what the answer that was taken has")
+    method: Literal["weighted", "majority"]
+    tie: str = Field(default="", description="how a tie was broken; empty if there was none")
+
+
 class RunFinished(Value):
     """The run reached its terminal state."""
 
@@ -192,6 +210,7 @@ Body = Annotated[
     | ModelFailed
     | Searched
     | EvidenceRejected
+    | Voted
     | RunFinished,
     Field(discriminator="type"),
 ]
