@@ -166,6 +166,17 @@ class EvidenceRejected(Value):
     final: bool
 
 
+class Computed(Value):
+    """A query over the extracted records ran, or was refused."""
+
+    type: Literal["computed"] = "computed"
+    purpose: str
+    sql: str
+    rows: int = Field(description="how many it gave, as far as they are kept")
+    seconds: float
+    error: str = Field(default="", description="why it was refused; empty if it ran")
+
+
 class VoteGroup(Value):
     """Answers that are the same, and whose they are."""
 
@@ -210,6 +221,7 @@ Body = Annotated[
     | ModelFailed
     | Searched
     | EvidenceRejected
+    | Computed
     | Voted
     | RunFinished,
     Field(discriminator="type"),
