@@ -6,7 +6,7 @@ machines, and a prompt that changes with them could not be replayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from multi_agent.llm.fitting import estimate_tokens
 from vectorstore.models import Chunk
@@ -69,6 +69,12 @@ def sample(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[
     others = [chunk for chunk in chunks if chunk.id not in best]
     chosen = {*best, *(chunk.id for chunk in _spread(others, most - len(best)))}
     return tuple(chunk for chunk in chunks if chunk.id in chosen)
+
+
+def not_read(chunks: Sequence[Chunk], read: Collection[str]) -> tuple[Chunk, ...]:
+    """The chunks that nobody has read yet in any way (``read`` as in the context); all, if all were read."""
+    known = {mark.partition("/")[0] for mark in read}
+    return tuple(chunk for chunk in chunks if chunk.id not in known) or tuple(chunks)
 
 
 def _spread(chunks: Sequence[Chunk], count: int) -> Iterator[Chunk]:

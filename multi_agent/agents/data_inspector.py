@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
-from multi_agent.reading import bullets, sample, show_passages
+from multi_agent.reading import bullets, not_read, sample, show_passages
 from multi_agent.tasks import TaskData
 
 
@@ -25,7 +25,7 @@ class InspectionResponse(BaseModel):
 
 
 class DataInspector:
-    """Looks at the best of what a search found, or at passages spread evenly over what a scan read."""
+    """Looks at the best of what a search found, or at passages spread evenly over what a scan read; new ones if any."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="DataInspector",
@@ -33,7 +33,7 @@ class DataInspector:
         "and what is missing.",
         capabilities=("data inspection", "quality assessment"),
         requires=frozenset({"chunks"}),
-        reads=frozenset({"ranking"}),
+        reads=frozenset({"ranking", "read"}),
         writes=frozenset({"inspection"}),
     )
 
@@ -45,7 +45,7 @@ class DataInspector:
         return bool(context.chunks)
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = sample(context.chunks, context.ranking, self._kit.settings.sample_passages)
+        shown = sample(not_read(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages)
         messages = self._kit.require_prompt().render(
             question=context.question,
             requirements=bullets(context.understanding.requirements),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from multi_agent.agent import AgentCard, AgentKit
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
-from multi_agent.reading import bullets, sample, show_passages
+from multi_agent.reading import bullets, not_read, sample, show_passages
 from multi_agent.tasks import TaskData
 
 
@@ -19,9 +19,27 @@ class Patterns(BaseModel):
 
     strategies: list[Strategy] = Field(min_length=1, max_length=6)
     record_fields: list[RecordField] = Field(
-        max_length=8, description="the fields of one record, if rows are to be compared or computed with; else []"
+        max_length=8, description="the columns of a table of records, if rows are to be computed with; else []"
     )
     reasoning: str = Field(description="why these strategies suit this question and these passages")
+
+    @field_validator("record_fields")
+    @classmethod
+    def _have_names_of_their_own(cls, fields: list[RecordField]) -> list[RecordField]:
+        names = [field.name for field in fields]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"every field needs a name of its own; used twice: {', '.join(twice)}")
+        return fields
+
+
+class PatternGeneratorOutput(StepOutput):
+    """What later steps can use of it."""
+
+    fields: tuple[str, ...] = Field(description="names of the record fields; none if no records are wanted")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        return cls(fields=tuple(field.name for field in update.record_fields))
 
 
 class PatternGenerator:
@@ -30,11 +48,13 @@ class PatternGenerator:
     card: ClassVar[AgentCard] = AgentCard(
         name="PatternGenerator",
         description="Writes extraction strategies for these passages and this question, and names the fields of "
-        "records where rows have to be ranked, counted, summed or compared.",
+        "records, which the Extractor fills and the Analyst computes with, where rows have to be ranked, counted, "
+        "summed or compared.",
         capabilities=("extraction strategies", "record design"),
         requires=frozenset({"inspection", "chunks"}),
-        reads=frozenset({"ranking"}),
+        reads=frozenset({"ranking", "read"}),
         writes=frozenset({"strategies", "record_fields"}),
+        outputs=PatternGeneratorOutput,
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -45,7 +65,7 @@ class PatternGenerator:
         return context.inspection is not None
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = sample(context.chunks, context.ranking, self._kit.settings.sample_passages)
+        shown = sample(not_read(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages)
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

@@ -1,13 +1,15 @@
-"""QueryPlanner: turns the question into search queries."""
+"""QueryPlanner: turns the question, or a part of it, into search queries that were not searched yet."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.context import ContextUpdate, ResearchContext
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.context import ContextUpdate, Finding, ResearchContext
+from multi_agent.errors import AgentError
 from multi_agent.reading import bullets
 from multi_agent.tasks import TaskData
 
@@ -21,14 +23,27 @@ class Queries(BaseModel):
     reasoning: str = Field(description="why these wordings, in one or two sentences")
 
 
+class QueryPlannerOutput(StepOutput):
+    """What later steps can use of it."""
+
+    queries: tuple[str, ...] = Field(description="the search queries")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        return cls(queries=update.queries)
+
+
 class QueryPlanner:
     """Words the question in the ways in which documents might answer it."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="QueryPlanner",
-        description="Turns the question into search queries: synonyms, technical and colloquial wordings, parts.",
+        description="Turns the question, or the part of it that its instruction names, into search queries: synonyms, "
+        "technical and colloquial wordings, parts. It repeats none that was searched before.",
         capabilities=("query expansion", "search preparation"),
+        reads=frozenset({"queries", "searched", "findings"}),
         writes=frozenset({"queries"}),
+        outputs=QueryPlannerOutput,
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -39,16 +54,42 @@ class QueryPlanner:
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        before = tuple(dict.fromkeys((*context.searched, *context.queries)))
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,
             domain=context.understanding.domain,
             requirements=bullets(context.understanding.requirements),
+            known=_show_known(before, context.findings),
             instruction=task.instruction,
         )
         response = (await self._kit.llm.complete(messages, Queries)).value
-        self._reasoning = f"Searching for {'; '.join(response.queries)}. {response.reasoning}"
-        return ContextUpdate(queries=tuple(response.queries))
+        new = _new(response.queries, before)
+        if not new:
+            raise AgentError("The model wrote only queries that were written before; they would find the same again.")
+        self._reasoning = f"Searching for {'; '.join(new)}. {response.reasoning}"
+        return ContextUpdate(queries=new)
 
     def explain_reasoning(self) -> str:
         return self._reasoning
+
+
+def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:
+    """Those that were not written before, each once, however they are capitalised."""
+    known = {_folded(query) for query in before}
+    unique = {_folded(query): query for query in reversed(queries)}
+    return tuple(query for key, query in reversed(unique.items()) if key not in known)
+
+
+def _folded(query: str) -> str:
+    return " ".join(query.casefold().split())
+
+
+def _show_known(queries: Sequence[str], findings: Sequence[Finding]) -> str:
+    parts = []
+    if findings:
+        told = [f"{each.question} {each.synthesis.short or each.synthesis.found}" for each in findings]
+        parts.append(f"Found out so far:\n{bullets(told)}\n")
+    if queries:
+        parts.append(f"Searched before without finding enough, so write others:\n{bullets(queries)}\n")
+    return "".join(f"\n{part}" for part in parts)

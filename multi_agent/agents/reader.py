@@ -59,6 +59,7 @@ class Reader:
         capabilities=("search", "reading", "answering"),
         writes=frozenset({"chunks", "ranking", "searched", "evidence", "findings"}),
         inputs=ReaderInputs,
+        asked=lambda question: ReaderInputs(question=question, queries=()),
         outputs=ReaderOutput,
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from multi_agent.agent import DOCUMENTS, AgentCard, AgentKit
+from multi_agent.agent import DOCUMENTS, AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.events import Searched
@@ -27,6 +28,10 @@ class RetrieverInputs(Value):
         description="for 'scan': names of the documents to read, as listed; [] reads all of them, which takes a model "
         "call for every few passages. For 'search': []"
     )
+    queries: tuple[str, ...] = Field(
+        description="for 'search': queries beside the question itself, which may hold references; [] if a QueryPlanner "
+        "writes them. For 'scan': []"
+    )
 
     @field_validator("documents")
     @classmethod
@@ -38,17 +43,31 @@ class RetrieverInputs(Value):
         return names
 
 
+class RetrieverOutput(StepOutput):
+    """What later steps can use of a retrieval."""
+
+    documents: tuple[str, ...] = Field(description="names of the documents found, best first")
+    passages: int = Field(description="how many passages were found")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        names = dict.fromkeys(chunk.name for chunk in update.chunks)
+        return cls(documents=tuple(names), passages=len(update.chunks))
+
+
 class Retriever:
-    """Runs every query, and the question itself, through hybrid search and fuses the rankings; or scans."""
+    """Runs every query that was not searched before through hybrid search and fuses the rankings; or scans."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Retriever",
-        description="Finds the passages that the other agents read, by searching for the queries and the question "
-        "itself, or by scanning everything.",
+        description="Finds the passages that the other agents read, by searching for the question itself and all "
+        "queries that were not searched before, or by scanning everything.",
         capabilities=("search", "scan"),
-        reads=frozenset({"queries"}),
-        writes=frozenset({"chunks", "ranking"}),
+        reads=frozenset({"queries", "searched"}),
+        writes=frozenset({"chunks", "ranking", "searched"}),
         inputs=RetrieverInputs,
+        asked=lambda _: RetrieverInputs(method="search", documents=(), queries=()),
+        outputs=RetrieverOutput,
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -60,25 +79,19 @@ class Retriever:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = RetrieverInputs.model_validate(task.inputs.model_dump())
-        queries = (context.question, *context.queries) if inputs.method == "search" else ()
-        chunks = await (self._search(queries) if queries else self._scan(inputs.documents))
-        documents = len({chunk.document_id for chunk in chunks})
-        await self._kit.publish(
-            Searched(method=inputs.method, queries=queries, chunks_found=len(chunks), documents_found=documents)
-        )
-        read = f"Read all of {', '.join(inputs.documents) or 'the collection'}"
-        how = f"Searched with {len(queries)} queries" if queries else read
-        self._reasoning = f"{how}: {len(chunks)} passages of {documents} documents."
-        ranking = tuple(chunk.id for chunk in chunks) if queries else ()
-        return ContextUpdate(chunks=tuple(chunks), ranking=ranking)
+        if inputs.method == "scan":
+            return await self._scan(inputs.documents)
+        return await self._search(_new_queries(context, inputs))
 
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _search(self, queries: tuple[str, ...]) -> list[Chunk]:
-        return await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.passages)
+    async def _search(self, queries: tuple[str, ...]) -> ContextUpdate:
+        chunks = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.passages)
+        await self._tell("search", f"Searched with {len(queries)} queries", chunks, queries)
+        return ContextUpdate(chunks=tuple(chunks), ranking=tuple(chunk.id for chunk in chunks), searched=queries)
 
-    async def _scan(self, documents: tuple[str, ...]) -> list[Chunk]:
+    async def _scan(self, documents: tuple[str, ...]) -> ContextUpdate:
         library, limit = self._kit.library, self._kit.settings.scan_limit
         catalogue = await asyncio.to_thread(library.catalogue)
         passages = sum(entry.chunks for entry in catalogue if not documents or entry.name in documents)
@@ -87,4 +100,24 @@ class Retriever:
                 f"A scan would read {passages} passages, over the limit of {limit}. Raise `research.scan_limit`, or "
                 "ask about fewer documents."
             )
-        return await asyncio.to_thread(library.scan, documents)
+        chunks = await asyncio.to_thread(library.scan, documents)
+        await self._tell("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks)
+        return ContextUpdate(chunks=tuple(chunks))
+
+    async def _tell(
+        self, method: Literal["search", "scan"], how: str, chunks: Sequence[Chunk], queries: tuple[str, ...] = ()
+    ) -> None:
+        documents = len({chunk.document_id for chunk in chunks})
+        await self._kit.publish(
+            Searched(method=method, queries=queries, chunks_found=len(chunks), documents_found=documents)
+        )
+        self._reasoning = f"{how}: {len(chunks)} passages of {documents} documents."
+
+
+def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:
+    """What was not searched yet. To search the same again would find the same, and look like work."""
+    asked = dict.fromkeys((context.question, *context.queries, *inputs.queries))
+    new = tuple(query for query in asked if query not in context.searched)
+    if not new:
+        raise AgentError("Every query was searched before; new ones are needed, from a QueryPlanner or as inputs.")
+    return new

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from multi_agent.agents.extractor import Extractor, ExtractorOutput, response_model
 from multi_agent.context import RecordField, Strategy
 from multi_agent.errors import BudgetReached, LLMRefused
-from multi_agent.llm.llm import LLM, Completion, Message, ResponseT
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
-from support import kits
+from multi_agent.settings import Budget, ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.scripted_endpoint import Reply, Request, always, delayed, in_turn, unauthorised
@@ -117,43 +115,21 @@ async def test_what_was_read_before_a_cancellation_is_kept(serve: Serve) -> None
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
-class _Allowance:
-    """A model that may be asked so many times in a run."""
-
-    def __init__(self, inner: LLM, calls: int) -> None:
-        self._inner, self._left, self.model = inner, calls, inner.model
-
-    async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, sample: int = 0
-    ) -> Completion[ResponseT]:
-        self._left -= 1
-        if self._left < 0:
-            raise BudgetReached("The calls are spent.")
-        return await self._inner.complete(messages, response_model)
-
-
-@pytest.fixture
-def allow(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Lets the agents on a bench ask the model so many times."""
-    build = kits.build_llm
-    return lambda calls: monkeypatch.setattr(kits, "build_llm", lambda settings: _Allowance(build(settings), calls))
-
-
 async def test_calls_that_are_under_way_when_the_budget_is_spent_are_awaited_and_kept(
-    serve: Serve, allow: Callable[[int], None]
+    serve: Serve,
 ) -> None:
-    allow(2)
-    bench = Bench(Extractor, serve(lambda request: delayed(copy_all(request), 0.1)), settings=TWO_A_CALL)
+    two_calls = ResearchSettings(passages_per_call=2, budget=Budget(model_calls=2))
+    bench = Bench(Extractor, serve(lambda request: delayed(copy_all(request), 0.1)), settings=two_calls)
     with pytest.raises(BudgetReached):
         await bench.turn(make_context(chunks=CHUNKS))
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
 async def test_quotes_are_kept_if_the_budget_does_not_allow_to_ask_for_the_wrong_ones_again(
-    serve: Serve, allow: Callable[[int], None]
+    serve: Serve,
 ) -> None:
-    allow(1)
-    bench = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), (2, "other words")))))
+    wrong = serve(always(items((1, CHUNKS[0].text), (2, "other words"))))
+    bench = Bench(Extractor, wrong, settings=ResearchSettings(budget=Budget(model_calls=1)))
     with pytest.raises(BudgetReached):
         await bench.turn(make_context(chunks=CHUNKS[:2]))
     assert quotes(bench) == [CHUNKS[0].text]
