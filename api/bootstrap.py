@@ -63,7 +63,8 @@ class Candor:
         """Plans that were saved, or that worked."""
         from multi_agent.memory.plans import PlanMemory
 
-        return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question))
+        model = self.settings.store.embedding.model
+        return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question), model)
 
     @cached_property
     def store(self) -> VectorStore:

@@ -18,6 +18,7 @@ AgentError                      base
 ├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
 ├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
 ├── UnknownAgent                the caller names an agent that is registered
+├── UnknownPlan                 the user names a plan that is saved
 ├── ContextViolation            the author of an agent: it wrote a field it does not declare
 └── RunNotFound                 the user names a run that exists
 """
@@ -80,6 +81,10 @@ class PlanError(AgentError):
 
 class UnknownAgent(AgentError):
     """No agent of that name is registered."""
+
+
+class UnknownPlan(AgentError):
+    """No plan is saved under that name."""
 
 
 class ContextViolation(AgentError):

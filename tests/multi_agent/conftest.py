@@ -55,7 +55,8 @@ def trace(tmp_path: Path) -> Trace:
 @pytest.fixture
 def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
     """Plans kept in a file, found by the real embedding model."""
-    return PlanMemory(sql.create_engine(f"sqlite:///{tmp_path / 'plans.db'}"), embedder.embed_query)
+    engine = sql.create_engine(f"sqlite:///{tmp_path / 'plans.db'}")
+    return PlanMemory(engine, embedder.embed_query, embedder.model)
 
 
 @pytest.fixture
