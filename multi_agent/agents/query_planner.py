@@ -77,8 +77,11 @@ class QueryPlanner:
 def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:
     """Those that were not written before, each once, however they are capitalised."""
     known = {_folded(query) for query in before}
-    unique = {_folded(query): query for query in reversed(queries)}
-    return tuple(query for key, query in reversed(unique.items()) if key not in known)
+    new: dict[str, str] = {}
+    for query in queries:
+        if (folded := _folded(query)) not in known:
+            new.setdefault(folded, query)
+    return tuple(new.values())
 
 
 def _folded(query: str) -> str:

@@ -1,0 +1,86 @@
+"""The QueryPlanner words the question anew, and repeats nothing that was searched before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multi_agent.agents.query_planner import QueryPlanner, QueryPlannerOutput, _new
+from multi_agent.context import Finding, Synthesis
+from multi_agent.errors import AgentError
+from multi_agent.llm.settings import EndpointSettings
+from support.kits import Bench, make_context
+from support.scripted_endpoint import Request, always
+
+Serve = Callable[..., EndpointSettings]
+MAKER = Finding(
+    step="maker",
+    question="Who makes the compressor?",
+    synthesis=Synthesis(
+        claims=(), short="Kestrel", evidence=(), layout="prose", sufficient=True, confidence=1, reasoning="",
+        looked_for=(), found="Kestrel makes it.", missing=(),
+    ),
+)  # fmt: skip
+
+
+def write(*queries: str) -> str:
+    return json.dumps({"queries": queries, "reasoning": "They differ."})
+
+
+async def test_its_queries_can_be_referred_to(serve: Serve) -> None:
+    update = await Bench(QueryPlanner, serve(always(write("a", "b", "c")))).turn(make_context())
+    assert QueryPlannerOutput.of(update).queries == update.queries == ("a", "b", "c")
+
+
+async def test_in_a_revision_it_is_shown_what_was_searched_and_found(serve: Serve) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return write("works of Kestrel", "Kestrel address", "Kestrel plant")
+
+    context = make_context(searched=("What is it?", "compressor"), queries=("compressor", "unit"), findings=(MAKER,))
+    await Bench(QueryPlanner, serve(answer)).turn(context, instruction="Find where the maker is.")
+    told = asked[0].messages[1]["content"]
+    assert "- Who makes the compressor? Kestrel" in told
+    assert "write others:\n- What is it?\n- compressor\n- unit\n" in told
+    assert told.endswith("Your task: Find where the maker is.")
+
+
+async def test_at_first_nothing_is_said_of_earlier_searches(serve: Serve) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return write("a", "b", "c")
+
+    await Bench(QueryPlanner, serve(answer)).turn(make_context())
+    assert "before" not in asked[0].messages[1]["content"]
+
+
+async def test_queries_that_were_written_before_are_left_out(serve: Serve) -> None:
+    planner = serve(always(write("Frost  limit", "cold start", "Cold start")))
+    update = await Bench(QueryPlanner, planner).turn(make_context(searched=("frost limit",)))
+    assert update.queries == ("cold start",)
+
+
+async def test_nothing_but_repetitions_fails_the_step(serve: Serve) -> None:
+    bench = Bench(QueryPlanner, serve(always(write("a", "b", "c"))))
+    with pytest.raises(AgentError, match="find the same again"):
+        await bench.turn(make_context(searched=("a", "b"), queries=("C",)))
+
+
+@given(st.lists(st.text("aAbB ", max_size=3)), st.lists(st.text("aAbB ", max_size=3)))
+def test_new_queries_are_those_that_differ_in_more_than_case_and_space(queries: list[str], before: list[str]) -> None:
+    def fold(query: str) -> str:
+        return " ".join(query.casefold().split())
+
+    new = _new(queries, before)
+    places = [queries.index(query) for query in new]
+    assert places == sorted(places)
+    assert len({fold(query) for query in new}) == len(new)
+    assert {fold(query) for query in new} == {fold(query) for query in queries} - {fold(query) for query in before}

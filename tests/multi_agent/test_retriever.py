@@ -1,0 +1,103 @@
+"""The Retriever searches what was not searched before, or scans; it calls no model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from api.library import CollectionLibrary
+from multi_agent.agent import DOCUMENTS
+from multi_agent.agents.retriever import Retriever, RetrieverInputs, RetrieverOutput
+from multi_agent.errors import AgentError
+from multi_agent.settings import ResearchSettings
+from support.chunks import make_chunk
+from support.kits import Bench, library_of, make_context
+from vectorstore.embedding import Embedder
+
+TEXTS = {
+    "pumps.md": "The heat pump works down to -25 °C.",
+    "bread.md": "Knead the dough and let it rise for an hour.",
+    "stars.md": "A neutron star is what a supernova leaves behind.",
+    "boats.md": "The ferry crosses the fjord twice a day.",
+}
+QUESTION = "How cold may it be for the heat pump?"
+TWO = ResearchSettings(passages=2)
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
+    """Four documents of one passage each, about things apart."""
+    chunks = [make_chunk(text, document=f"/docs/{name}") for name, text in TEXTS.items()]
+    with library_of(chunks, embedder, tmp_path_factory.mktemp("books")) as library:
+        yield library
+
+
+def search(*queries: str) -> dict[str, Any]:
+    return {"method": "search", "documents": [], "queries": list(queries)}
+
+
+def scan(*documents: str) -> dict[str, Any]:
+    return {"method": "scan", "documents": list(documents), "queries": []}
+
+
+async def test_it_searches_the_question_the_planned_queries_and_its_own(books: CollectionLibrary) -> None:
+    bench = Bench(Retriever, library=books)
+    update = await bench.turn(make_context(QUESTION, queries=("rising dough", QUESTION)), search("ferry timetable"))
+    [searched] = bench.of_type("searched")
+    assert searched.queries == update.searched == (QUESTION, "rising dough", "ferry timetable")
+    assert (searched.method, searched.chunks_found, searched.documents_found) == ("search", 4, 4)
+
+
+async def test_what_it_found_is_given_best_first(books: CollectionLibrary) -> None:
+    update = await Bench(Retriever, library=books, settings=TWO).turn(make_context(QUESTION), search())
+    output = RetrieverOutput.of(update)
+    assert (output.documents[0], output.passages) == ("pumps.md", 2)
+    assert update.ranking == tuple(chunk.id for chunk in update.chunks)
+
+
+async def test_a_later_search_asks_only_what_is_new_and_adds_to_what_was_found(books: CollectionLibrary) -> None:
+    bench = Bench(Retriever, library=books, settings=ResearchSettings(passages=1))
+    await bench.turn(make_context(QUESTION), search())
+    update = await bench.turn(bench.context, search("supernova remnant"))
+    assert update.searched == ("supernova remnant",)
+    assert [chunk.name for chunk in bench.context.chunks] == ["pumps.md", "stars.md"]
+    assert len(bench.context.ranking) == 2
+    assert bench.context.searched == (QUESTION, "supernova remnant")
+
+
+async def test_to_search_only_what_was_searched_before_fails_with_the_reason(books: CollectionLibrary) -> None:
+    known = make_context(QUESTION, queries=("frost",), searched=(QUESTION, "frost"))
+    with pytest.raises(AgentError, match="new ones are needed"):
+        await Bench(Retriever, library=books).turn(known, search("frost"))
+
+
+async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: CollectionLibrary) -> None:
+    known = make_context(QUESTION, searched=(QUESTION,), ranking=("some id",))
+    bench = Bench(Retriever, library=books)
+    update = await bench.turn(known, scan("boats.md", "bread.md"))
+    assert RetrieverOutput.of(update) == RetrieverOutput(documents=("boats.md", "bread.md"), passages=2)
+    assert bench.context.ranking == ("some id",)
+    assert bench.context.searched == (QUESTION,)
+    assert bench.reasoning == "Read all of boats.md, bread.md: 2 passages of 2 documents."
+
+
+async def test_a_scan_over_the_limit_is_refused_before_it_reads(books: CollectionLibrary) -> None:
+    bench = Bench(Retriever, library=books, settings=ResearchSettings(scan_limit=3))
+    with pytest.raises(AgentError, match="4 passages, over the limit of 3"):
+        await bench.turn(make_context(QUESTION), scan())
+    await bench.turn(make_context(QUESTION), scan("boats.md"))
+
+
+async def test_asked_directly_it_searches_for_the_question(books: CollectionLibrary) -> None:
+    assert Retriever.card.asked is not None
+    inputs = Retriever.card.asked(QUESTION).model_dump()
+    update = await Bench(Retriever, library=books, settings=TWO).turn(make_context(QUESTION), inputs)
+    assert update.searched == (QUESTION,)
+
+
+def test_documents_that_are_not_there_are_refused_by_name() -> None:
+    with pytest.raises(ValidationError, match=r"no document named 'birds\.md'"):
+        RetrieverInputs.model_validate(scan("birds.md", "boats.md"), context={DOCUMENTS: list(TEXTS)})
