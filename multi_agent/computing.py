@@ -17,6 +17,8 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+from pydantic import Field
+
 from multi_agent.errors import QueryRefused
 from multi_agent.records import RecordTable
 from vectorstore.models import Scalar, Value
@@ -68,6 +70,7 @@ class Result(Value):
     columns: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
     truncated: bool
+    reads: frozenset[str] = Field(description="columns of the table that the query names")
 
 
 class RecordDatabase:
@@ -77,6 +80,7 @@ class RecordDatabase:
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config=_CONFIGURATION)
+        self._columns = frozenset(column.name for column in table.columns)
         self._fill(table)
         found = self._connection.execute(
             "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
@@ -99,8 +103,7 @@ class RecordDatabase:
         stopwatch = threading.Timer(seconds, self.interrupt)
         stopwatch.start()
         try:
-            self._check(sql)
-            return self._run(sql, rows)
+            return self._run(sql, rows, reads=self._check(sql))
         except duckdb.InterruptException:
             raise QueryRefused(f"The query was stopped after {seconds:g} s. Let it do less.") from None
         except duckdb.OutOfMemoryException:
@@ -115,7 +118,7 @@ class RecordDatabase:
         """End the query that runs, from another thread."""
         self._connection.interrupt()
 
-    def _run(self, sql: str, limit: int) -> Result:
+    def _run(self, sql: str, limit: int, reads: frozenset[str]) -> Result:
         self._connection.execute("BEGIN TRANSACTION READ ONLY")
         try:
             cursor = self._connection.execute(sql)
@@ -125,9 +128,10 @@ class RecordDatabase:
             self._connection.execute("ROLLBACK")
         rows = tuple(tuple(_plain(value) for value in row) for row in found[:limit])
         _require_short(rows)
-        return Result(columns=columns, rows=rows, truncated=len(found) > limit)
+        return Result(columns=columns, rows=rows, truncated=len(found) > limit, reads=reads)
 
-    def _check(self, sql: str) -> None:
+    def _check(self, sql: str) -> frozenset[str]:
+        """The columns that a query names which may run. Raises QueryRefused for any other."""
         import duckdb
 
         if len(sql) > _LONGEST_QUERY:
@@ -136,7 +140,10 @@ class RecordDatabase:
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
             raise QueryRefused(f"Give exactly one SELECT, or WITH … SELECT, and nothing else; this is {kinds}.")
-        _require_allowed(self._parsed(sql))
+        nodes = list(_nodes(self._parsed(sql)))
+        _require_allowed(nodes)
+        named = {node["column_names"][-1].lower() for node in nodes if node.get("class") == "COLUMN_REF"}
+        return self._columns if any(node.get("class") == "STAR" for node in nodes) else self._columns & named
 
     def _parsed(self, sql: str) -> Any:
         parsed = self._connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
@@ -149,9 +156,8 @@ class RecordDatabase:
         return tree
 
 
-def _require_allowed(tree: Any) -> None:
+def _require_allowed(nodes: Sequence[dict[str, Any]]) -> None:
     """The query reads only what it may, by functions that it may use. Every fault is named."""
-    nodes = list(_nodes(tree))
     named = {TABLE, *(node["key"].lower() for node in nodes if "key" in node and "value" in node)}
     faults = []
     for node in nodes:

@@ -7,9 +7,12 @@ machines, and a prompt that changes with them could not be replayed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from multi_agent.llm.fitting import estimate_tokens
 from vectorstore.models import Chunk
+
+T = TypeVar("T")
 
 
 def show_passages(chunks: Sequence[Chunk]) -> str:
@@ -67,7 +70,7 @@ def sample(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[
     there = {chunk.id for chunk in chunks}
     best = [chunk_id for chunk_id in ranking if chunk_id in there][:most]
     others = [chunk for chunk in chunks if chunk.id not in best]
-    chosen = {*best, *(chunk.id for chunk in _spread(others, most - len(best)))}
+    chosen = {*best, *(chunk.id for chunk in spread(others, most - len(best)))}
     return tuple(chunk for chunk in chunks if chunk.id in chosen)
 
 
@@ -77,6 +80,8 @@ def not_read(chunks: Sequence[Chunk], read: Collection[str]) -> tuple[Chunk, ...
     return tuple(chunk for chunk in chunks if chunk.id not in known) or tuple(chunks)
 
 
-def _spread(chunks: Sequence[Chunk], count: int) -> Iterator[Chunk]:
-    """``count`` of the chunks, from the first to the last at even distances."""
-    return (chunks[round(step * (len(chunks) - 1) / max(1, count - 1))] for step in range(count))
+def spread(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most ``most`` of the items, from the first to the last at even distances."""
+    if len(items) <= most:
+        return items
+    return [items[round(step * (len(items) - 1) / max(1, most - 1))] for step in range(most)]

@@ -20,6 +20,9 @@ from multi_agent.written import read_date, read_number
 from vectorstore.models import Scalar, Value
 
 T = TypeVar("T")
+ORIGIN = ("record", "document", "page")
+"""Columns that tell where a record comes from; the others are its fields."""
+
 _SHOWN = 80  # characters of a value in a flaw
 _EXACT_DIGITS = 30  # of a DECIMAL, which has 38: the others are room for sums
 _TRUTH = TypeAdapter(bool)

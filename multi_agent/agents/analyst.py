@@ -1,0 +1,251 @@
+"""Analyst: computes with the records. The model writes SQL; the engine runs it and keeps what is behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.computing import RecordDatabase, Result
+from multi_agent.context import Computation, ContextUpdate, ResearchContext
+from multi_agent.errors import QueryRefused
+from multi_agent.events import Computed
+from multi_agent.reading import bullets, spread
+from multi_agent.records import ORIGIN, Column, RecordTable, table_of
+from multi_agent.tasks import TaskData
+
+_RECORD = "record"
+_VALUES_LISTED = 12  # of a text column: with more, a list tells less than it costs
+_FLAWS_SHOWN = 10
+_DOUBLES_SHOWN = 5
+_LONGEST_CELL = 80
+
+
+class Calculation(BaseModel):
+    """One query of the model's response, and the records behind it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    purpose: str = Field(min_length=1, description="what is computed, in a few words, with its unit")
+    sql: str = Field(min_length=1, description="one SELECT over the table records that gives the result")
+    records_sql: str = Field(
+        min_length=1, description="one SELECT that gives the column `record` of all rows that the result is made from"
+    )
+
+
+class Analysis(BaseModel):
+    """The model's response."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reasoning: str = Field(description="which rows count for the question, which do not, and how the result follows")
+    calculations: list[Calculation] = Field(min_length=1, max_length=4)
+
+
+class AnalystOutput(StepOutput):
+    """What later steps can use of a computation."""
+
+    result: str = Field(description="the figure or value that was computed; of several, the rows in short")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        rows = update.computations[0].rows if update.computations else ()
+        return cls(result="; ".join(", ".join(map(str, row)) for row in rows))
+
+
+class Analyst:
+    """Ranks, counts, adds up and compares. Queries that cannot be run are given back to the model, all at once."""
+
+    card: ClassVar[AgentCard] = AgentCard(
+        name="Analyst",
+        description="Computes with the records that the Extractor read: ranks, counts, adds up, averages and compares "
+        "them by SQL. Use it wherever the answer has to be computed from several rows; the Synthesizer then cites "
+        "what it computed. It needs record fields, which the PatternGenerator names.",
+        capabilities=("ranking", "counting", "sums and averages", "comparing figures"),
+        requires=frozenset({"records", "record_fields"}),
+        reads=frozenset({"evidence", "chunks"}),
+        writes=frozenset({"computations"}),
+        outputs=AnalystOutput,
+    )
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        return len(table_of(context)) > 0
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        table = table_of(context)
+        database = await asyncio.to_thread(RecordDatabase, table)
+        prompt = self._kit.require_prompt()
+        messages = prompt.render(
+            question=context.question,
+            intent=context.understanding.intent,
+            requirements=bullets(context.understanding.requirements),
+            instruction=task.instruction,
+            table=_show_table(table, database.reserved, self._kit.settings.records_shown),
+        )
+        faults: list[str] = []
+        for attempt in range(self._kit.settings.sql_reasks + 1):
+            response = (await self._kit.llm.complete(messages, Analysis)).value
+            outcomes = [await self._calculate(each, table, database) for each in response.calculations]
+            faults = list(_faults(outcomes, first=attempt == 0))
+            if not faults:
+                self._reasoning = f"{response.reasoning} {_account(table)}"
+                return ContextUpdate(computations=tuple(each for each in outcomes if isinstance(each, Computation)))
+            messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
+        raise QueryRefused(
+            f"The model's queries over the records cannot be used, also after {self._kit.settings.sql_reasks} requests "
+            f"to mend them: {' '.join(faults)} Take a model that writes better SQL."
+        )
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning
+
+    async def _calculate(
+        self, calculation: Calculation, table: RecordTable, database: RecordDatabase
+    ) -> Computation | list[str]:
+        """The result with the evidence behind it, or every fault of the two queries."""
+        purpose, limit = calculation.purpose, self._kit.settings.sql_rows
+        result = await self._query(database, purpose, calculation.sql, limit)
+        behind = await self._query(database, f"records behind: {purpose}", calculation.records_sql, len(table))
+        if isinstance(result, Result) and isinstance(behind, Result):
+            return _computation(calculation, result, behind, table)
+        answers = {"sql": result, "records_sql": behind}
+        return [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, str)]
+
+    async def _query(self, database: RecordDatabase, purpose: str, sql: str, rows: int) -> Result | str:
+        """The result, or why there is none; published either way."""
+        started = time.monotonic()
+        answer = await self._run(database, sql, rows)
+        count, error = (len(answer.rows), "") if isinstance(answer, Result) else (0, answer)
+        seconds = time.monotonic() - started
+        await self._kit.publish(Computed(purpose=purpose, sql=sql, rows=count, seconds=seconds, error=error))
+        return answer
+
+    async def _run(self, database: RecordDatabase, sql: str, rows: int) -> Result | str:
+        try:
+            return await asyncio.to_thread(database.query, sql, rows=rows, seconds=self._kit.settings.sql_seconds)
+        except QueryRefused as refusal:
+            return str(refusal)
+        except asyncio.CancelledError:
+            database.interrupt()  # its thread would go on
+            raise
+
+
+def _computation(
+    calculation: Calculation, result: Result, behind: Result, table: RecordTable
+) -> Computation | list[str]:
+    """The result without its row numbers, and the evidence behind it: first that of the rows that it shows."""
+    named, own = _row_numbers(behind, len(table)), _row_numbers(result, len(table))
+    if not named:
+        return ["records_sql: it must give at least one row, in a column `record` that holds numbers of rows."]
+    if own and len(result.columns) == 1:
+        return ["sql: it gives nothing but the numbers of rows. Give the values that were asked for."]
+    shown = [at for at, name in enumerate(result.columns) if not (own and name == _RECORD)]
+    evidence = [table.evidence[number - 1] for number in (*own, *named)]
+    return Computation(
+        purpose=calculation.purpose,
+        sql=calculation.sql,
+        columns=tuple(result.columns[at] for at in shown),
+        rows=tuple(tuple(row[at] for at in shown) for row in result.rows),
+        truncated=result.truncated,
+        evidence=tuple({item.place: item for item in evidence}.values()),
+        flaws=tuple(str(flaw) for flaw in table.flaws if flaw.column in result.reads | behind.reads),
+    )
+
+
+def _row_numbers(result: Result, count: int) -> list[int]:
+    """The rows that a result names in its column ``record``; none if that is missing or holds anything else."""
+    if _RECORD not in result.columns:
+        return []
+    at = result.columns.index(_RECORD)
+    numbers = [value for row in result.rows if type(value := row[at]) is int and 1 <= value <= count]
+    return numbers if len(numbers) == len(result.rows) else []
+
+
+def _faults(outcomes: Sequence[Computation | list[str]], *, first: bool) -> Iterator[str]:
+    """What the model is to mend. A result without any value may be right: it is doubted once."""
+    for number, outcome in enumerate(outcomes, start=1):
+        if isinstance(outcome, list):
+            yield from (f"calculation {number}, {fault}" for fault in outcome)
+        elif first and not any(value is not None for row in outcome.rows for value in row):
+            yield (
+                f"calculation {number}, sql: it gives no value. Compare its conditions with the values that there "
+                "are. If this is the right result, answer the same again."
+            )
+
+
+def _account(table: RecordTable) -> str:
+    left_out = f", {table.left_out} others left out as they have other fields" if table.left_out else ""
+    flaws = f", {len(table.flaws)} values that do not fit their type" if table.flaws else ""
+    return f"Computed over {len(table)} records{left_out}{flaws}."
+
+
+def _show_table(table: RecordTable, reserved: frozenset[str], most: int) -> str:
+    """What a model has to know of the table in order to query it."""
+    columns = "\n".join(_show_column(column, reserved) for column in table.columns)
+    numbers = spread(range(len(table)), most)
+    head = " | ".join(column.name for column in table.columns)
+    rows = "\n".join(" | ".join(_cell(column.values[at]) for column in table.columns) for at in numbers)
+    shown = "All rows" if len(table) <= most else f"{most} of the {len(table)} rows"
+    return f"Columns:\n{columns}\n{_show_flaws(table)}{_show_doubles(table)}\n{shown}:\n{head}\n{rows}"
+
+
+def _show_column(column: Column, reserved: frozenset[str]) -> str:
+    name = f'"{column.name}"' if column.name in reserved else column.name
+    there = [value for value in column.values if value is not None]
+    nulls = f", {len(column.values) - len(there)} NULL" if len(there) < len(column.values) else ""
+    return f"- {name} {column.type}: {column.meaning} ({_range(column.type, there)}{nulls})"
+
+
+def _range(kind: str, values: Sequence[str]) -> str:
+    """What values there are, in as few words as help to write conditions."""
+    different = Counter(values)
+    if kind in ("VARCHAR", "BOOLEAN"):
+        if len(different) > _VALUES_LISTED:
+            return f"{len(different)} different texts"
+        return ", ".join(f"{_literal(value)} × {count}" for value, count in sorted(different.items())) or "no value"
+    if not different:
+        return "no value"
+    ordered = sorted(different, key=str if kind == "DATE" else Decimal)
+    return f"{ordered[0]} to {ordered[-1]}"
+
+
+def _show_flaws(table: RecordTable) -> str:
+    if not table.flaws:
+        return ""
+    more = f"\n- and {len(table.flaws) - _FLAWS_SHOWN} more" if len(table.flaws) > _FLAWS_SHOWN else ""
+    return f"\nValues that do not fit:\n{bullets([str(flaw) for flaw in table.flaws[:_FLAWS_SHOWN]])}{more}\n"
+
+
+def _show_doubles(table: RecordTable) -> str:
+    """Records that say the same, wherever they stand."""
+    alike: defaultdict[tuple[str | None, ...], list[int]] = defaultdict(list)
+    fields = [column.values for column in table.columns if column.name not in ORIGIN]
+    for number, values in enumerate(zip(*fields, strict=True), start=1):
+        alike[values].append(number)
+    groups = [numbers for numbers in alike.values() if len(numbers) > 1]
+    if not groups:
+        return ""
+    named = "; ".join(", ".join(map(str, numbers)) for numbers in groups[:_DOUBLES_SHOWN])
+    return f"\nRecords that hold the same values ({len(groups)} groups): {named}\n"
+
+
+def _literal(value: str) -> str:
+    return "'" + _shortened(value).replace("'", "''") + "'"
+
+
+def _cell(value: str | None) -> str:
+    return "NULL" if value is None else _shortened(" ".join(value.split()))
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONGEST_CELL else value[:_LONGEST_CELL] + "…"
