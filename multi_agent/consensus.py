@@ -21,12 +21,11 @@ from multi_agent.answer import Status, status_of
 from multi_agent.bus import Publish
 from multi_agent.context import Synthesis
 from multi_agent.equality import tell_apart, value_of
-from multi_agent.errors import AgentError, InvalidResponse
+from multi_agent.errors import InvalidResponse
 from multi_agent.events import Voted, VoteGroup
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.reading import bullets
-from multi_agent.registry import BUILT_IN
 from vectorstore.models import Value
 
 Groups = tuple[tuple[int, ...], ...]
@@ -126,9 +125,7 @@ async def _group_by_meaning(
 
     It is shown them in the order of their words: who answered first depends on the hour, and the prompt must not.
     """
-    prompt = Prompt.find(BUILT_IN, "consensus")
-    if prompt is None:
-        raise AgentError("The prompt multi_agent/prompts/consensus.md is missing; reinstall candor.")
+    prompt = Prompt.shipped("consensus")
     shown = sorted((min(_shown(candidates[position]) for position in group), group) for group in groups)
     answers = "\n".join(f"{number}. {words}" for number, (words, _) in enumerate(shown, 1))
     messages = prompt.render(question=question, answers=answers)
@@ -212,7 +209,7 @@ def _tie(support: Sequence[int]) -> str:
         return ""
     first, second = support[:2]
     if first > second:
-        return f"evidence: {first} quotes against {second}"
+        return f"evidence: {first} against {second} quotes"
     return "order: equal weight and evidence"
 
 

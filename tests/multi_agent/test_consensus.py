@@ -161,7 +161,7 @@ async def test_a_tie_goes_to_the_answer_with_more_quotes_behind_it() -> None:
             candidate("9412", quotes=(20,)),
         )
     assert taken.short == "9412"
-    assert vote.told[0].tie == "evidence: 3 quotes against 1"
+    assert vote.told[0].tie == "evidence: 3 against 1 quotes"
     assert taken.confidence == pytest.approx(0.45)
 
 

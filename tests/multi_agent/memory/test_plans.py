@@ -138,7 +138,7 @@ class TestRemembering:
         ]
 
     def test_does_not_double_what_runs_that_end_at_once_found(self, plans: PlanMemory) -> None:
-        runs = [threading.Thread(target=plans.remember, args=(TOP_3, COMPUTING)) for _ in range(8)]
+        runs = [threading.Thread(target=plans.remember, args=(TOP_3, COMPUTING)) for _ in range(4)]
         for run in runs:
             run.start()
         for run in runs:
