@@ -112,19 +112,40 @@ def search(
 def ask(
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     collection: CollectionOption = None,
+    mode: Annotated[
+        str, typer.Option("--mode", help="fast: one search, at most two model calls in a row; high: planned; or auto.")
+    ] = "auto",
+    agent: Annotated[str, typer.Option("--agent", help="Ask this agent directly, and no other.")] = "",
+    plan: Annotated[str, typer.Option("--plan", help="Follow the plan saved under this name.")] = "",
+    samples: Annotated[
+        int | None, typer.Option("--samples", min=1, max=32, help="Write the answer so often, and take a vote.")
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Model calls it may take.")] = None,
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Tokens it may take.")] = None,
+    max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time it may take.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", help="What it may cost.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Research a question over a collection, and answer it with evidence.
+
+    A budget that is reached ends the research with what is known so far.
 
     Exit code 0 if the research came to its end, be it an answer or the finding that the documents hold none
     (`status` tells which); 1 if it failed or was cancelled.
 
     Example: candor ask "Which of these pumps works below -20 °C, and where does it say so?" -c papers
     """
-    from api.asking import run_question
+    from api.asking import make_request, run_question
 
-    answer = run_question(_candor(home), _not_empty(question, "question"), collection, progress=not as_json)
+    candor = _candor(home)
+    request = make_request(
+        _not_empty(question, "question"),
+        {"mode": mode, "agent": agent, "template": plan, "samples": samples},
+        {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
+        candor.settings.research.budget,
+    )
+    answer = run_question(candor, request, collection, progress=not as_json)
     if as_json:
         _print_json(answer.model_dump(mode="json"))
     else:
@@ -181,6 +202,69 @@ def runs(
 
     rows = [(run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection, run.question) for run in found]
     show_table(_console(), ("run", "status", "started (UTC)", "collection", "question"), rows)
+
+
+plans_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app.add_typer(plans_app, name="plans")
+
+
+@plans_app.callback()
+def plans(context: typer.Context, as_json: Json = False, home: Home = None) -> None:
+    """List the plans that were saved under a name.
+
+    The planner is shown them as examples; `candor ask --plan NAME` follows one.
+
+    Example: candor plans save weekly run_3f2a
+    """
+    if context.invoked_subcommand:
+        return
+    found = _candor(home).plans.list()
+    if as_json:
+        _print_json([_plain(each) for each in found])
+        return
+    from api.rendering import show_table
+
+    rows = [
+        (each.name, " → ".join(", ".join(step.agents) for step in each.plan.steps), each.question) for each in found
+    ]
+    show_table(_console(), ("plan", "steps", "made for the question"), rows)
+
+
+@plans_app.command("save")
+def save_plan(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    run_id: Annotated[str, typer.Argument(help="The run whose last plan it is, or the beginning of its id.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Save the plan of a run under a name.
+
+    Example: candor plans save weekly run_3f2a
+    """
+    from api.plans import plan_of
+
+    candor = _candor(home)
+    question, plan = plan_of(candor, run_id)
+    candor.plans.save(name, plan, question)
+    if as_json:
+        _print_json({"saved": name, "plan": _plain(plan)})
+    else:
+        _say(f"Saved {name}: {len(plan.steps)} steps.")
+
+
+@plans_app.command("rm")
+def remove_plan(
+    name: Annotated[str, typer.Argument(help="The plan to forget.")], as_json: Json = False, home: Home = None
+) -> None:
+    """Forget a saved plan.
+
+    Example: candor plans rm weekly
+    """
+    _candor(home).plans.delete(name)
+    if as_json:
+        _print_json({"removed": name})
+    else:
+        _say(f"Forgot {name}.")
 
 
 documents_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)

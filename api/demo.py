@@ -20,6 +20,8 @@ from multi_agent.answer import Answer
 from multi_agent.llm.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.replaying import ReplayingLLM
+from multi_agent.request import Request
+from multi_agent.settings import ResearchSettings
 from vectorstore.models import Value
 
 COLLECTION = "sample_docs"
@@ -63,18 +65,27 @@ def demo_questions() -> list[str]:
 
 
 def _settings(home: Path | None) -> Any:
-    """The demo's own home and no rounding: a ranking must come out the same on every machine, or no prompt does."""
+    """The demo's own home, no rounding, and the panel as it comes: on every machine, every prompt is to be the same.
+
+    Plans that worked are not shown as examples: a second demo would not be asked what the first one was.
+    """
     base = load_settings(home)
     embedding = base.store.embedding.model_copy(update={"precision": "float32"})
     store = base.store.model_copy(update={"embedding": embedding})
-    return base.model_copy(update={"home": home.absolute() if home else base.home / "demo", "store": store})
+    return base.model_copy(
+        update={
+            "home": home.absolute() if home else base.home / "demo",
+            "store": store,
+            "research": ResearchSettings(plan_examples=0),
+        }
+    )
 
 
 def _answer(candor: Candor, question: str, recording: RecordedJournal | None, *, progress: bool) -> Answer:
     llm: LLM | None = ReplayingLLM(recording, recording.entries[0].model) if recording else None
     if progress:
         print(f"\n▸ {question}", flush=True)
-    answer = run_question(candor, question, COLLECTION, progress=progress, llm=llm)
+    answer = run_question(candor, Request(question=question), COLLECTION, progress=progress, llm=llm)
     if progress:
         from rich.console import Console
 

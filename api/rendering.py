@@ -16,7 +16,7 @@ from rich.text import Text
 from api.doctor import Diagnosis, flatten
 from ingest.ledger import DocumentRecord
 from multi_agent import events
-from multi_agent.answer import Answer, Quote
+from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.plan import Plan
@@ -25,6 +25,7 @@ from vectorstore.models import Hit
 
 INDENT = "    "
 HIT_LENGTH = 300
+ROWS = 20
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
@@ -35,6 +36,11 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     for quote in _cited(answer):
         console.print(Text(f"\n[{quote.number}] {_where(quote)}", style="bold"), soft_wrap=True)
         _paragraph(console, f"“{' '.join(quote.quote.split())}”")
+    for computed in answer.computations:
+        _show_computed(console, computed)
+    if answer.on_the_way:
+        lines = [f"{each.question} → {each.answer or 'not found'}" for each in answer.on_the_way]
+        _list(console, "On the way", lines)
     if answer.status.value == "insufficient":
         _list(console, "Looked for", answer.looked_for)
         _list(console, "Found", [answer.found])
@@ -50,6 +56,25 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
 def _cited(answer: Answer) -> list[Quote]:
     numbers = {number for claim in answer.claims for number in claim.evidence}
     return [quote for quote in answer.evidence if quote.number in numbers]
+
+
+def _show_computed(console: Console, computed: Computed) -> None:
+    """The query, its result as a table, and the quotes that went into it."""
+    console.print(Text(f"\n[C{computed.number}] {computed.purpose}", style="bold"), soft_wrap=True)
+    _paragraph(console, computed.sql)
+    show_table(console, [f"{INDENT}{computed.columns[0]}", *computed.columns[1:]], [
+        (f"{INDENT}{_cell(row[0])}", *map(_cell, row[1:])) for row in computed.rows[:ROWS]
+    ])  # fmt: skip
+    if (rest := len(computed.rows) - ROWS) > 0 or computed.truncated:
+        _paragraph(console, f"… and {max(rest, 0)} more rows" + (", cut off" if computed.truncated else ""))
+    made_from = ", ".join(sorted({_where(quote) for quote in computed.evidence}))
+    _paragraph(console, f"from {len(computed.evidence)} quotes of {made_from}")
+    for flaw in computed.flaws:
+        _paragraph(console, f"! {flaw}")
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def _where(quote: Quote) -> str:
@@ -247,5 +272,9 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
         f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
     ],
     events.Voted: _vote_lines,
+    events.Computed: lambda body: [
+        f"computed {body.purpose}: {body.error and 'refused' or f'{body.rows} rows'} in {body.seconds:.2f} s",
+        *filter(None, (body.sql, body.error)),
+    ],
     events.RunFinished: lambda body: [f"run ended: {body.status}", body.reason],
 }  # fmt: skip

@@ -131,7 +131,9 @@ async def test_several_samples_are_voted_on(panel: MakePanel, trace: Trace) -> N
     def write(_: Request) -> str:
         short = next(said)
         evidence = [1] if short == "-25 °C" else [2]
-        return json.dumps(synthesis([{"text": f"Down to {short}.", "evidence": evidence}], sufficient=True, short=short))
+        return json.dumps(
+            synthesis([{"text": f"Down to {short}.", "evidence": evidence}], sufficient=True, short=short)
+        )
 
     with ScriptedEndpoint(Panel("°C", roles={SYNTHESIS: write})) as server:
         answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, samples=3))
@@ -160,7 +162,8 @@ RIVAL = """
 
 
 @pytest.mark.parametrize(
-    ("weight", "short", "method"), [(3.0, "-22 °C", "weighted"), (0.5, "-25 °C", "weighted"), (None, "-25 °C", "majority")]
+    ("weight", "short", "method"),
+    [(3.0, "-22 °C", "weighted"), (0.5, "-25 °C", "weighted"), (None, "-25 °C", "majority")],
 )
 async def test_two_agents_that_disagree_are_weighed(
     package: Callable[..., str],
@@ -204,9 +207,7 @@ def open_prompt() -> str:
     return files("multi_agent").joinpath("prompts/synthesizer.md").read_text(encoding="utf-8")
 
 
-async def test_a_saved_plan_is_followed_when_it_is_named(
-    panel: MakePanel, trace: Trace, plans: PlanMemory
-) -> None:
+async def test_a_saved_plan_is_followed_when_it_is_named(panel: MakePanel, trace: Trace, plans: PlanMemory) -> None:
     saved = Plan(
         goal="answer",
         steps=(

@@ -79,7 +79,9 @@ def test_what_a_step_gave_is_not_read_as_a_reference(said: str) -> None:
     assert resolve("x @{outputs.a.answer}", outputs) == f"x {said}@{{outputs.hop.answer}}"
 
 
-@pytest.mark.parametrize("text", ["@{outputs.hop}", "@{hop.answer}", "@{outputs.Hop.answer}", "see @{outputs.hop.answer"])
+@pytest.mark.parametrize(
+    "text", ["@{outputs.hop}", "@{hop.answer}", "@{outputs.Hop.answer}", "see @{outputs.hop.answer"]
+)
 def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
     assert malformed(["fine", {"deep": text}]) == (text,)
 

@@ -126,7 +126,9 @@ async def test_after_the_last_revision_the_answer_says_what_is_missing(
     def revise(_: Request) -> str:
         inputs = {"method": "search", "documents": [], "queries": [next(ways)]}
         return json.dumps(
-            revised(step("f", "Retriever", inputs=inputs), step("x", "Extractor", ["f"]), step("s", "Synthesizer", ["x"]))
+            revised(
+                step("f", "Retriever", inputs=inputs), step("x", "Extractor", ["f"]), step("s", "Synthesizer", ["x"])
+            )
         )
 
     script = Panel("no passage has this", roles={REVISION: revise})
@@ -156,9 +158,7 @@ async def test_a_revision_that_tries_the_same_ends_the_run(panel: MakePanel, ser
     assert "tries nothing that was not tried" in declined.reason
 
 
-async def test_the_model_may_hold_nothing_else_to_be_worth_trying(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_the_model_may_hold_nothing_else_to_be_worth_trying(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     answer = await panel(serve(Panel("no passage has this"))).research(QUESTION)
     assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
     [declined] = bodies(trace, answer.run_id, "revision_declined")
@@ -229,7 +229,9 @@ async def test_a_transient_error_repeats_the_step_and_pays_nothing_twice(
 async def test_only_one_of_two_steps_side_by_side_waits_for_a_slow_one(panel: MakePanel) -> None:
     """Steps that do not need each other are asked at the same time."""
     parts = planned(
-        reading("one", "What about winter?"), reading("two", "What about eggs?"), step("s", "Synthesizer", ["one", "two"])
+        reading("one", "What about winter?"),
+        reading("two", "What about eggs?"),
+        step("s", "Synthesizer", ["one", "two"]),
     )
     script = Panel("°C", roles={PLANNER: lambda _: json.dumps(parts)})
     with ScriptedEndpoint(lambda request: endpoint.delayed(script(request), 0.3)) as server:

@@ -1,22 +1,31 @@
 """Every fault of a plan is named before anything runs."""
 
-import pytest
+from __future__ import annotations
 
-from multi_agent.orchestrator.validation import faults
-from multi_agent.plan import Plan, Step
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multi_agent.orchestrator.validation import answering_step, faults, ready
+from multi_agent.plan import Mode, Plan, Step
 from multi_agent.registry import AgentRegistry
 
 REGISTRY = AgentRegistry.discover()
-SEARCH = {"method": "search", "documents": []}
+SEARCH = {"method": "search", "documents": [], "queries": []}
 DOCUMENTS = ("a.csv", "b.pdf")
 
 
-def step(step_id: str, agent: str, *needs: str, **inputs: object) -> Step:
-    return Step(id=step_id, agent=agent, instruction="do it", needs=needs, inputs=inputs)
+def step(step_id: str, agent: str, *needs: str, final: bool = False, **inputs: object) -> Step:
+    agents = tuple(agent.split("+"))
+    return Step(id=step_id, agents=agents, instruction="do it", needs=needs, inputs=inputs, final=final)
 
 
-def plan(*steps: Step) -> Plan:
-    return Plan(goal="answer", steps=steps)
+def read(step_id: str, question: str, *needs: str, final: bool = False) -> Step:
+    return step(step_id, "Reader", *needs, final=final, question=question, queries=[])
+
+
+def plan(*steps: Step, mode: Mode = "high") -> Plan:
+    return Plan(goal="answer", mode=mode, steps=steps)
 
 
 GOOD = (
@@ -49,12 +58,15 @@ def test_a_short_plan_has_no_faults() -> None:
         ((step("e", "Extractor"), step("a", "Synthesizer", "e")), "Extractor reads 'chunks', which no step before it"),
         ((step("find", "Retriever", **SEARCH),), "No step writes the answer; end with a step of Synthesizer"),
         (
-            (step("find", "Retriever", method="guess", documents=[]), step("a", "Synthesizer", "find")),
+            (step("find", "Retriever", method="guess", documents=[], queries=[]), step("a", "Synthesizer", "find")),
             "Step 'find', input 'method'",
         ),
         ((step("find", "Retriever"), step("a", "Synthesizer", "find")), "Step 'find', input 'method'"),
         (
-            (step("find", "Retriever", method="scan", documents=["c.csv"]), step("a", "Synthesizer", "find")),
+            (
+                step("find", "Retriever", method="scan", documents=["c.csv"], queries=[]),
+                step("a", "Synthesizer", "find"),
+            ),
             "Step 'find', input 'documents': Value error, there is no document named 'c.csv'",
         ),
         (
@@ -62,6 +74,31 @@ def test_a_short_plan_has_no_faults() -> None:
             "Steps 'look' and 'look2' both write 'inspection'",
         ),
         ((*GOOD, step("idle", "QueryPlanner")), "The answering step 'answer' does not wait for idle"),
+        ((read("r", "x"), step("a", "Synthesizer+Synthesizer", "r")), "Step 'a' names an agent twice"),
+        (
+            (read("r", "@{outputs.gone.answer}"), step("a", "Synthesizer", "r")),
+            "Step 'r' needs 'gone', which is no step",
+        ),
+        (
+            (read("r", "x"), read("s", "@{outputs.r.colour}"), step("a", "Synthesizer", "s")),
+            "@{outputs.r.colour}: step 'r' gives no 'colour'; it gives answer, sufficient",
+        ),
+        (
+            (step("q", "DataInspector"), read("s", "@{outputs.q.nothing}"), step("a", "Synthesizer", "s")),
+            "@{outputs.q.nothing}: step 'q' gives no 'nothing'",
+        ),
+        ((read("r", "@{r.answer}"), step("a", "Synthesizer", "r")), "'@{r.answer}' holds no right reference"),
+        ((read("r", "@{outputs.r.answer}"), step("a", "Synthesizer", "r")), "wait for each other in a circle: r"),
+        (
+            (
+                read("r", "x"),
+                step("s", "Retriever", method="@{outputs.r.answer}", documents=[], queries=[]),
+                step("a", "Synthesizer", "s"),
+            ),
+            "Step 's', input 'method'",
+        ),
+        ((read("r", "x", final=True), read("s", "y", final=True)), "Only one step can be final, not r, s"),
+        ((step("q", "QueryPlanner", final=True),), "Step 'q' is final, but QueryPlanner writes no answer"),
     ],
 )
 def test_each_fault_is_named(steps: tuple[Step, ...], fault: str) -> None:
@@ -71,3 +108,67 @@ def test_each_fault_is_named(steps: tuple[Step, ...], fault: str) -> None:
 def test_all_faults_are_named_at_once() -> None:
     found = faults(plan(step("a", "Nobody", "gone"), step("a", "Nobody")), REGISTRY, DOCUMENTS)
     assert len(found) == 4, found
+
+
+def test_a_list_of_names_may_come_from_an_earlier_step() -> None:
+    steps = (
+        step("find", "Retriever", **SEARCH),
+        step("all", "Retriever", method="scan", documents=["@{outputs.find.documents}"], queries=[]),
+        step("e", "Extractor", "all"),
+        step("a", "Synthesizer", "e"),
+    )
+    assert faults(plan(*steps), REGISTRY, DOCUMENTS) == ()
+
+
+def test_a_fast_plan_is_one_final_step() -> None:
+    assert faults(plan(read("r", "x", final=True), mode="fast"), REGISTRY, DOCUMENTS) == ()
+    for steps in ((read("r", "x"),), (*GOOD,), (read("r", "x"), read("s", "y", "r", final=True))):
+        assert any("mode 'fast' is a single step" in each for each in faults(plan(*steps, mode="fast"), REGISTRY, ()))
+
+
+def test_what_an_earlier_attempt_found_need_not_be_found_again() -> None:
+    again = plan(step("e", "Extractor"), step("a", "Synthesizer", "e"))
+    assert faults(again, REGISTRY, DOCUMENTS) != ()
+    assert faults(again, REGISTRY, DOCUMENTS, known={"chunks"}) == ()
+
+
+def test_a_disabled_agent_is_said_to_be() -> None:
+    registry = AgentRegistry.discover(disabled=("Reader",))
+    assert "agent 'Reader' is disabled" in " ".join(faults(plan(read("r", "x", final=True)), registry, DOCUMENTS))
+
+
+IDS = st.sampled_from(["a", "b", "c", "d"])
+STEPS = st.builds(
+    lambda step_id, agent, needs, final: step(
+        step_id,
+        agent,
+        *needs,
+        final=final,
+        **(SEARCH if agent == "Retriever" else {"question": "x", "queries": []} if agent == "Reader" else {}),
+    ),
+    IDS,
+    st.sampled_from([*REGISTRY.names, "Nobody"]),
+    st.lists(IDS, max_size=2, unique=True),
+    st.booleans(),
+)
+
+
+@given(st.lists(STEPS, min_size=1, max_size=5))
+def test_a_plan_without_faults_runs_to_its_end_and_no_other_is_let_through(steps: list[Step]) -> None:
+    made = plan(*steps)
+    if found := faults(made, REGISTRY, DOCUMENTS):
+        assert all(found)
+        return
+    written: set[str] = set()
+    done: set[str] = set()
+    while len(done) < len(steps):
+        starting = ready(made, frozenset(done), frozenset(done))
+        assert starting, "a plan without faults never gets stuck"
+        for each in starting:
+            assert REGISTRY.get(each.agents[0]).card.requires <= written
+        written.update(*(REGISTRY.get(each.agents[0]).card.writes for each in starting))
+        done.update(each.id for each in starting)
+    answering = answering_step(made, REGISTRY)
+    assert answering
+    assert made.before(answering) == {each.id for each in steps} - {answering.id}
+    assert written & {"synthesis", "findings"}
