@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
-from multi_agent.reading import bullets, show_pages
+from multi_agent.basis import citable, show_computations, show_evidence, show_findings, show_records
+from multi_agent.context import Claim, ContextUpdate, Note, ResearchContext, Synthesis
+from multi_agent.reading import bullets
 from multi_agent.tasks import TaskData
-from vectorstore.models import Chunk, ChunkKind
 
 
 class SynthesisResponse(BaseModel):
@@ -25,6 +24,10 @@ class SynthesisResponse(BaseModel):
 
     reasoning: str = Field(description="how the answer follows from the evidence, or why it does not suffice")
     sufficient: bool = Field(description="whether the evidence answers the question as it was asked")
+    short: str = Field(
+        description="the bare answer in the fewest words, if it is one figure with its unit, one date, one name, or "
+        "yes or no: '9,412 units', '17 March 2025', 'Kuopio', 'yes'. Empty if it is anything else, or was not found"
+    )
     layout: Literal["prose", "list", "numbered_list"] = Field(description="how the claims are set")
     confidence: float = Field(ge=0, le=1)
     looked_for: list[str] = Field(description="what was searched and read for, one item each")
@@ -33,14 +36,14 @@ class SynthesisResponse(BaseModel):
 
 
 class Synthesizer:
-    """Answers from the evidence alone. A claim that names no evidence is marked as unsupported."""
+    """Answers from evidence and computations alone. A claim that names neither is marked as unsupported."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Synthesizer",
-        description="Writes the answer as claims on the extracted evidence, in the form the question asks for, and "
-        "says whether the evidence suffices and what is missing.",
+        description="Writes the answer as claims on the evidence and the computations, in the form the question asks "
+        "for, drawing together what was answered on the way, and says whether it suffices and what is missing.",
         capabilities=("writing", "comparison", "judging sufficiency"),
-        reads=frozenset({"queries", "chunks", "ranking", "evidence", "records", "notes"}),
+        reads=frozenset({"searched", "chunks", "ranking", "evidence", "records", "computations", "findings", "notes"}),
         writes=frozenset({"synthesis"}),
     )
 
@@ -52,25 +55,27 @@ class Synthesizer:
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        shown = citable(context, self._kit.settings.records_shown)
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             instruction=task.instruction,
             searched=_show_search(context),
-            evidence=_show_evidence(context),
-            records=_show_records(context) + _show_notes(context.notes),
+            evidence=show_evidence(context, shown),
+            computations=show_computations(context),
+            findings=show_findings(context),
+            records=show_records(context),
+            notes=_show_notes(context.notes),
         )
-        response: Any = (await self._kit.llm.complete(messages, response_model(len(context.evidence)))).value
+        shape = response_model([item.number for item in shown], len(context.computations))
+        response: Any = (await self._kit.llm.complete(messages, shape)).value
         self._reasoning = response.reasoning
-        claims = tuple(
-            Claim(text=claim.text, evidence=tuple(dict.fromkeys(claim.evidence)), supported=bool(claim.evidence))
-            for claim in response.claims
-        )
         return ContextUpdate(
             synthesis=Synthesis(
-                claims=claims,
+                claims=tuple(_claim(written) for written in response.claims),
                 evidence=context.evidence,
+                computations=context.computations,
                 **response.model_dump(include=set(SynthesisResponse.model_fields)),
             )
         )
@@ -79,18 +84,17 @@ class Synthesizer:
         return self._reasoning
 
 
-def response_model(evidence: int) -> type[BaseModel]:
-    """The Synthesizer's response where the evidence is numbered up to ``evidence``: claims can name no other."""
-    numbers: Any = list[Annotated[int, Field(ge=1, le=evidence)]]
-    number = (numbers, Field(description="numbers of the evidence that states it"))
-    if not evidence:
-        number = (list[int], Field(max_length=0, description="there is no evidence: []"))
-    claim: Any = create_model(
-        "WrittenClaim",
-        __config__=ConfigDict(extra="forbid"),
-        text=(str, Field(min_length=1, description="one sentence or list entry, without evidence numbers")),
-        evidence=number,
-    )
+def response_model(evidence: Sequence[int], computations: int = 0) -> type[BaseModel]:
+    """The response where this evidence is shown, and this many computations: claims can name no other."""
+    fields: dict[str, Any] = {
+        "text": (str, Field(min_length=1, description="one sentence or list entry, without numbers of evidence")),
+        "evidence": _numbers(evidence, "numbers of the evidence that states it"),
+    }
+    if computations:
+        fields["computations"] = _numbers(
+            range(1, computations + 1), "numbers of the computations that give it, without the C; [] if none does"
+        )
+    claim: Any = create_model("WrittenClaim", __config__=ConfigDict(extra="forbid"), **fields)
     return create_model(
         "WrittenAnswer",
         __base__=SynthesisResponse,
@@ -98,52 +102,30 @@ def response_model(evidence: int) -> type[BaseModel]:
     )
 
 
+def _numbers(allowed: Sequence[int], description: str) -> Any:
+    """A field for a list of these ascending numbers."""
+    if not allowed:
+        return list[int], Field(max_length=0, description="there is no evidence: []")
+    if allowed[-1] - allowed[0] + 1 == len(allowed):  # much shorter than to name each
+        return list[Annotated[int, Field(ge=allowed[0], le=allowed[-1])]], Field(description=description)
+    choice = list[Literal[tuple(allowed)]]  # type: ignore[misc,valid-type]  # known at run time
+    return choice, Field(description=description)
+
+
+def _claim(written: Any) -> Claim:
+    evidence = tuple(dict.fromkeys(written.evidence))
+    computations = tuple(dict.fromkeys(getattr(written, "computations", ())))
+    return Claim(
+        text=written.text, evidence=evidence, computations=computations, supported=bool(evidence or computations)
+    )
+
+
 def _show_search(context: ResearchContext) -> str:
     names = ", ".join(sorted({chunk.name for chunk in context.chunks})) or "no document"
     if context.ranking or not context.chunks:
-        wordings = "; ".join((context.question, *context.queries))
+        wordings = "; ".join(context.searched or (context.question,))
         return f"Searched for: {wordings}\nRead: the {len(context.chunks)} passages found, of {names}"
     return f"Read: all {len(context.chunks)} passages of {names}"
-
-
-def _show_evidence(context: ResearchContext) -> str:
-    if not context.evidence:
-        return "There is none: no quote that bears on the question was found in what was read."
-    chunks = {chunk.id: chunk for chunk in context.chunks}
-    lines: list[str] = []
-    table = ""
-    for item in context.evidence:
-        chunk = chunks[item.chunk_id]
-        if (columns := _columns(chunk)) and columns != table:
-            lines.append(f"(The next rows are of a table with the columns {columns})")
-        table = columns
-        lines.append(_show_one(item, chunk))
-    return "\n".join(lines)
-
-
-def _show_one(item: Evidence, chunk: Chunk) -> str:
-    where = ", ".join(part for part in (item.name, " › ".join(chunk.section), show_pages(item.pages)) if part)
-    return f"[{item.number}] {where}: {item.quote}\n    It shows: {item.why}"
-
-
-def _columns(chunk: Chunk) -> str:
-    """The first line of the table that the chunk is part of: where a table has headings, they stand there."""
-    if chunk.kind is not ChunkKind.TABLE:
-        return ""
-    return (chunk.header.text if chunk.header else chunk.text).partition("\n")[0]
-
-
-def _show_records(context: ResearchContext) -> str:
-    if not context.records:
-        return ""
-    numbers = {(item.chunk_id, item.start, item.end): item.number for item in context.evidence}
-    rows = sorted(
-        {
-            (numbers[record.chunk_id, record.start, record.end], json.dumps(record.values, ensure_ascii=False))
-            for record in context.records
-        }
-    )
-    return "\nThe same as records:\n" + "\n".join(f"[{number}] {values}" for number, values in rows) + "\n"
 
 
 def _show_notes(notes: Sequence[Note]) -> str:
