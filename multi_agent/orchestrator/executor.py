@@ -7,7 +7,6 @@ It alone changes the shared context, and it alone creates and deletes task data.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any
@@ -89,7 +88,8 @@ class Executor:
         answering = answering_step(plan, self._registry)
         steps = {step.id: step for step in plan.steps}
         waiting: dict[str, str] = {}  # step ids by task ids
-        results: defaultdict[str, list[TaskResult]] = defaultdict(list)
+        tasks: dict[str, list[str]] = {}  # task ids by step ids, in the order in which they were made
+        results: dict[str, TaskResult] = {}
         started: set[str] = set()
         failed: dict[str, FailedStep] = {}
         done: set[str] = set()
@@ -97,21 +97,22 @@ class Executor:
             for step in ready(plan, frozenset(done), frozenset(started)):
                 started.add(step.id)
                 try:
-                    tasks = await self._assign(step, failed, samples if step is answering else 1)
+                    tasks[step.id] = await self._assign(step, failed, samples if step is answering else 1)
                 except AgentError as error:
                     failed[step.id] = await self._never_started(step, error)
                     done.add(step.id)
                 else:
-                    waiting |= dict.fromkeys(tasks, step.id)
+                    waiting |= dict.fromkeys(tasks[step.id], step.id)
             if not waiting:
                 continue  # every step that was ready could not be started, which may have made others ready
             result = await self._queue.next_result(self._run_id)
             _end_run_if_it_must(result.error_details)
             step = steps[waiting.pop(result.sub_task_id)]
-            results[step.id].append(result)
+            results[result.sub_task_id] = result
             if step.id not in waiting.values():
                 done.add(step.id)
-                if lost := await self._settle(step, results[step.id], is_answer=step is answering):
+                reported = [results[task] for task in tasks[step.id]]
+                if lost := await self._settle(step, reported, is_answer=step is answering):
                     failed[step.id] = lost
         return tuple(failed.values())
 

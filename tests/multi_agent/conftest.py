@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from vectorstore.retrieval import Retriever
 
 MANUAL = "Chapter 3. Operation in winter.\nThe Borea 12 works down to -25 °C.\nBelow that it switches off."
 RECIPE = "Whisk the eggs.\nBake for 40 minutes at 180 °C."
+AGENT_PROMPT = "# System\nYou explain terms.\n# User\n$question ($passages passages)\n"
 NOTES = "The team met on Monday.\nThe Borea 12 was said to work down to -22 °C."
 
 
@@ -69,3 +71,22 @@ def panel(library: CollectionLibrary, trace: Trace, plans: PlanMemory) -> Callab
         return Orchestrator(build_llm(settings), library, registry, trace, plans, chosen)
 
     return make
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Writes a package with this agent and prompt, and gives its name."""
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+    def write(name: str, source: str, prompt: str | None = AGENT_PROMPT) -> str:
+        folder = tmp_path / "site" / name
+        (folder / "agents").mkdir(parents=True)
+        (folder / "prompts").mkdir()
+        for package in (folder, folder / "agents"):
+            (package / "__init__.py").touch()
+        (folder / "agents" / "extra.py").write_text(dedent(source))
+        if prompt:
+            (folder / "prompts" / "extra.md").write_text(prompt)
+        return f"{name}.agents"
+
+    return write

@@ -105,6 +105,25 @@ async def test_the_model_is_told_what_the_part_is_for_and_passages_come_last(
     assert told.endswith(RECIPE)
 
 
+async def test_it_reads_the_best_passages_that_one_call_can_read(
+    serve: Serve, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return response(MAKER)
+
+    long = [make_chunk(f"{SUPPLIER} " + "blue sky " * 70 * index, index=index) for index in range(3)]
+    with library_of(long, embedder, tmp_path_factory.mktemp("long")) as library:
+        bench = Bench(Reader, serve(answer), library, ResearchSettings(call_tokens=300))
+        update = await bench.turn(make_context(), INPUTS)
+    assert asked[0].prompt.count("=== Passage") == 2
+    assert SUPPLIER in asked[0].prompt
+    assert len(update.chunks) == 3, "the others are there for whoever reads more"
+    assert bench.reasoning.startswith("Read 2 passages for: Who makes")
+
+
 async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serve, books: CollectionLibrary) -> None:
     founder = "Kestrel Kompressoren was founded in 1961 by Marta Olin."
     reply = response(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -55,7 +53,6 @@ AGENT = """
         def explain_reasoning(self) -> str:
             return "Terms were explained."
 """
-PROMPT = "# System\nYou explain terms.\n# User\n$question ($passages passages)\n"
 
 LISTENER = """
     from typing import ClassVar
@@ -94,25 +91,6 @@ PLAN = plan(
     ("extract", "Extractor", ["find"]),
     ("answer", "Synthesizer", ["extract", "terms"]),
 )
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Writes a package with this agent and prompt, and gives its name."""
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-
-    def write(name: str, source: str, prompt: str | None = PROMPT) -> str:
-        folder = tmp_path / "site" / name
-        (folder / "agents").mkdir(parents=True)
-        (folder / "prompts").mkdir()
-        for package in (folder, folder / "agents"):
-            (package / "__init__.py").touch()
-        (folder / "agents" / "extra.py").write_text(dedent(source))
-        if prompt:
-            (folder / "prompts" / "extra.md").write_text(prompt)
-        return f"{name}.agents"
-
-    return write
 
 
 async def test_a_dropped_in_agent_is_planned_and_used(
@@ -197,7 +175,7 @@ def test_a_package_that_is_not_there_is_named() -> None:
 
 
 def test_an_unknown_agent_is_answered_with_those_there_are() -> None:
-    with pytest.raises(UnknownAgent, match="'Oracle'; there are DataInspector, Extractor"):
+    with pytest.raises(UnknownAgent, match="'Oracle' does not exist; there are Analyst, DataInspector, Extractor"):
         AgentRegistry.discover().get("Oracle")
 
 

@@ -23,6 +23,7 @@ from support.scripted_endpoint import Request, ScriptedEndpoint
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
 Serve = Callable[..., EndpointSettings]
+SEARCH = {"method": "search", "documents": [], "queries": []}
 FAST = planned(reading("answer", QUESTION, final=True), mode="fast")
 
 
@@ -180,7 +181,7 @@ async def test_two_agents_that_disagree_are_weighed(
     prompt = open_prompt().replace("You write the answer", "RIVAL You write the answer")
     module = package(f"rivals_{name.lower()}", source, prompt)
     both = planned(
-        step("f", "Retriever", inputs={"method": "search", "documents": [], "queries": []}),
+        step("f", "Retriever", inputs=SEARCH),
         step("x", "Extractor", ["f"]),
         {**step("s", "Synthesizer", ["x"]), "also": [f"Rival{name}"]},
     )
@@ -211,11 +212,11 @@ async def test_a_saved_plan_is_followed_when_it_is_named(panel: MakePanel, trace
     saved = Plan(
         goal="answer",
         steps=(
-            Step(id="f", agents=("Retriever",), instruction="Find.", inputs={"method": "search", "documents": [], "queries": []}),
+            Step(id="f", agents=("Retriever",), instruction="Find.", inputs=SEARCH),
             Step(id="x", agents=("Extractor",), instruction="Read.", needs=("f",)),
             Step(id="s", agents=("Synthesizer",), instruction="Write.", needs=("x",)),
         ),
-    )  # fmt: skip
+    )
     plans.save("short", saved, "a usual question")
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, template="short"))
