@@ -13,7 +13,7 @@ from multi_agent.agents.synthesizer import SynthesisResponse
 from multi_agent.citing import Quoted, quote_model, reject, verify
 from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
 from multi_agent.events import Searched
-from multi_agent.reading import bullets, in_order, show_passages
+from multi_agent.reading import bullets, in_order, packs, show_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Value
 
@@ -74,8 +74,12 @@ class Reader:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
         queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
         found = await self._search(queries)
-        synthesis = await self._answer(in_order(found), context, task, inputs, queries) if found else _nothing(queries)
-        self._reasoning = f"{inputs.question} {synthesis.short or synthesis.found} {synthesis.reasoning}"
+        shown = self._readable(found)
+        synthesis = await self._answer(shown, context, task, inputs, queries) if shown else _nothing(queries)
+        self._reasoning = (
+            f"Read {len(shown)} passages for: {inputs.question} {synthesis.short or synthesis.found} "
+            f"{synthesis.reasoning}"
+        )
         return ContextUpdate(
             chunks=tuple(found),
             ranking=tuple(chunk.id for chunk in found),
@@ -94,6 +98,12 @@ class Reader:
             Searched(method="search", queries=tuple(queries), chunks_found=len(found), documents_found=documents)
         )
         return found
+
+    def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        """The best passages that one call can read, in order."""
+        settings = self._kit.settings
+        best = next(packs(found, most=settings.reader_passages, tokens=settings.call_tokens), ())
+        return in_order(best)
 
     async def _answer(
         self,
@@ -136,7 +146,6 @@ def response_model(passages: int) -> type[BaseModel]:
     return create_model(
         "ReaderAnswer",
         __base__=SynthesisResponse,
-        short=(str, Field(description="the bare answer where it is a figure with its unit, a date, a name, yes or no")),
         claims=(list[claim], Field(description="the answer; [] if the passages say nothing about the question")),
     )
 
@@ -152,7 +161,7 @@ def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) 
         )
         for text, items in claims
     )
-    judged = response.model_dump(include=set(SynthesisResponse.model_fields) | {"short"})
+    judged = response.model_dump(include=set(SynthesisResponse.model_fields))
     # An answer none of whose quotes stands in the documents is no answer, whatever the model thinks of it.
     judged["sufficient"] = response.sufficient and any(claim.supported for claim in told)
     return Synthesis(claims=told, evidence=evidence, **judged)
