@@ -94,5 +94,5 @@ def _show_known(queries: Sequence[str], findings: Sequence[Finding]) -> str:
         told = [f"{each.question} {each.synthesis.short or each.synthesis.found}" for each in findings]
         parts.append(f"Found out so far:\n{bullets(told)}\n")
     if queries:
-        parts.append(f"Searched before without finding enough, so write others:\n{bullets(queries)}\n")
+        parts.append(f"Searched before, so write others:\n{bullets(queries)}\n")
     return "".join(f"\n{part}" for part in parts)

@@ -124,6 +124,21 @@ async def test_it_reads_the_best_passages_that_one_call_can_read(
     assert bench.reasoning.startswith("Read 2 passages for: Who makes")
 
 
+async def test_readers_of_one_question_share_the_head_of_their_prompts(serve: Serve, books: CollectionLibrary) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return response(MAKER)
+
+    settings = serve(answer)
+    for question in (QUESTION, "When was Kestrel Kompressoren founded?"):
+        await Bench(Reader, settings, books).turn(make_context(), {"question": question, "queries": []})
+    system, user = zip(*(tuple(message["content"] for message in request.messages) for request in asked), strict=True)
+    assert system[0] == system[1]
+    assert user[0].partition("Your question")[0] == user[1].partition("Your question")[0]
+
+
 async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serve, books: CollectionLibrary) -> None:
     founder = "Kestrel Kompressoren was founded in 1961 by Marta Olin."
     reply = response(
