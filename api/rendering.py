@@ -273,7 +273,7 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     ],
     events.Voted: _vote_lines,
     events.Computed: lambda body: [
-        f"computed {body.purpose}: {body.error and 'refused' or f'{body.rows} rows'} in {body.seconds:.2f} s",
+        f"computed {body.purpose}: {'refused' if body.error else f'{body.rows} rows'} in {body.seconds:.2f} s",
         *filter(None, (body.sql, body.error)),
     ],
     events.RunFinished: lambda body: [f"run ended: {body.status}", body.reason],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from multi_agent.answer import Answer
@@ -11,6 +12,7 @@ from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.run import Run
+from multi_agent.plan import PlanExample
 from multi_agent.registry import AgentRegistry
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
@@ -31,8 +33,17 @@ class Orchestrator:
     plans: PlanMemory
     settings: ResearchSettings
 
-    async def research(self, request: Request | str, *listeners: Subscriber, run_id: str | None = None) -> Answer:
+    async def research(
+        self,
+        request: Request | str,
+        *listeners: Subscriber,
+        run_id: str | None = None,
+        examples: Sequence[PlanExample] | None = None,
+    ) -> Answer:
         """The answer; ``listeners`` are told every event as it happens.
+
+        The planner is shown plans that worked on similar questions; to replay a run, hand in as ``examples`` those
+        that its first event holds, or its prompts are not what they were.
 
         Always ends in a terminal state, which is stored with the answer. Errors of the model, the plan and the store
         end the run as ``failed`` with their message. A cancelled run is stored as such, then the cancellation goes
@@ -40,7 +51,7 @@ class Orchestrator:
         followed: an empty question, an agent or a saved plan that there is not.
         """
         asked = (Request(question=request) if isinstance(request, str) else request).checked()
-        return await Run(self, asked, run_id or new_run_id(), listeners).to_the_end()
+        return await Run(self, asked, run_id or new_run_id(), listeners, examples).to_the_end()
 
     async def deep_research(self, question: str, *listeners: Subscriber, samples: int | None = None) -> Answer:
         """The whole workflow in one call, planned whatever the question looks like.

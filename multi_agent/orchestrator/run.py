@@ -71,7 +71,15 @@ class Explanation(BaseModel):
 class Run:
     """Holds what the parts of a run share: bus, journal, meter, the executor with the context so far."""
 
-    def __init__(self, panel: Orchestrator, request: Request, run_id: str, listeners: tuple[Subscriber, ...]) -> None:
+    def __init__(
+        self,
+        panel: Orchestrator,
+        request: Request,
+        run_id: str,
+        listeners: tuple[Subscriber, ...],
+        examples: Sequence[PlanExample] | None,
+    ) -> None:
+        self._examples = examples
         self._panel, self._request, self._id = panel, request, run_id
         self._began = time.perf_counter()
         self._meter, self._steps = Meter(), _StepCounter()
@@ -108,7 +116,7 @@ class Run:
 
     async def _research(self, chosen: Plan | None) -> Answer:
         panel, request = self._panel, self._request
-        examples = await self._examples() if chosen is None else ()
+        examples = await self._find_examples() if chosen is None else ()
         await self._bus.publish(
             RunStarted(
                 request=request, collection=panel.library.collection, model=panel.llm.model, examples=tuple(examples)
@@ -125,7 +133,9 @@ class Run:
         )  # fmt: skip
         return await self._attempted(self._executor, planner, plan)
 
-    async def _examples(self) -> Sequence[PlanExample]:
+    async def _find_examples(self) -> Sequence[PlanExample]:
+        if self._examples is not None:
+            return self._examples
         limit = self._panel.settings.plan_examples
         return await asyncio.to_thread(self._panel.plans.similar, self._request.question, limit) if limit else ()
 

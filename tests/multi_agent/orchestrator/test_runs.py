@@ -86,8 +86,8 @@ async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
     first = await live.research(QUESTION)
     journal = RecordedJournal(trace.journal_entries(first.run_id))
     again = await Orchestrator(
-        ReplayingLLM(journal, live.llm.model), live.library, live.registry, trace, live.settings
-    ).research(QUESTION)
+        ReplayingLLM(journal, live.llm.model), live.library, live.registry, trace, live.plans, live.settings
+    ).research(QUESTION, examples=trace.events(first.run_id)[0].body.examples)
 
     own = {"run_id", "usage"}
     assert again.model_dump(exclude=own) == first.model_dump(exclude=own)
@@ -248,7 +248,7 @@ async def test_a_cancelled_run_is_stored_and_drops_its_request(panel: MakePanel,
 
 async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel, serve: Serve) -> None:
     settings = serve(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())}))
-    answer = await panel(settings, step_timeout_s=3).research(QUESTION)
+    answer = await panel(settings, step_timeout_s=6).research(QUESTION)
     assert answer.status is Status.FAILED
     assert "'extract' (Extractor)" in answer.reasoning
     assert "step_timeout_s" in answer.reasoning
