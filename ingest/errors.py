@@ -15,6 +15,7 @@ IngestError
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file anew, or chooses another parser
+    ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       nothing to read in it; a scan needs text recognition
         ├── EncryptedDocument   the user removes the password
@@ -83,6 +84,10 @@ class ParserOutOfMemory(FileError):
 
 class ParserCrashed(FileError):
     """The parser died, or failed in a way that it does not foresee."""
+
+
+class InternalError(FileError):
+    """A defect of Candor, or of a library in its process, that this file brought to light."""
 
 
 class ParseError(FileError):

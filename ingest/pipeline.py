@@ -35,7 +35,7 @@ from ingest.ledger import (
 )
 from ingest.parser import OcrMode, ParsedDocument, Parser
 from ingest.planning import Making, Plan, PlannedFile, Verdict, is_gone, make_plan
-from ingest.reading import Reading, read
+from ingest.reading import Reading, defects_cost_one_file, read
 from ingest.settings import IngestSettings
 from ingest.unpacking import HIDDEN, Unpacking
 from ingest.writing import ChunkWriter
@@ -343,7 +343,7 @@ class IngestPipeline:
         """The next file of the container that can be read; None after the last, when the container may be done."""
         unpacking = container.unpacking
         try:
-            while unpacking and not unpacking.exhausted and (member := unpacking.next()):
+            while unpacking and self._is_open(container) and (member := self._taken_out(container, unpacking)):
                 file, reason = member
                 run.files += 1
                 if not reason:
@@ -352,13 +352,18 @@ class IngestPipeline:
                     return self._start(file, 0, Verdict.NEW, run)
                 state = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
                 self._note_member(file, state, f"{file.document} is not taken out: {reason}.", run)
-        except FileError as error:
-            self._close(run.containers.pop(container.found.document))
-            container.reading.stage = Stage.PARSING
-            self._note_failure(container, error, run)
-            return None
+        except FileError as error:  # what came out before is read all the same
+            container.reading.error = error
         self._close_if_done(container, run)
         return None
+
+    def _is_open(self, container: _Document) -> bool:
+        return bool(container.unpacking and not container.unpacking.exhausted and not container.reading.error)
+
+    def _taken_out(self, container: _Document, unpacking: Unpacking) -> tuple[FoundFile, str] | None:
+        container.reading.stage = Stage.PARSING
+        with defects_cost_one_file(container.found, container.reading):
+            return unpacking.next()
 
     def _note_member(self, file: FoundFile, state: DocumentState, reason: str, run: _Run) -> None:
         """Note that it was found, unless it is known, or why it was not taken out."""
@@ -389,9 +394,12 @@ class IngestPipeline:
     def _close_if_done(self, container: _Document, run: _Run) -> None:
         """When all that is in it is done: drop what is there no more, then go on with the container itself."""
         unpacking = container.unpacking
-        if unpacking is None or unpacking.open or not unpacking.exhausted:
+        if unpacking is None or unpacking.open or self._is_open(container):
             return
         self._close(run.containers.pop(container.found.document))
+        if container.reading.error:
+            self._note_failure(container, container.reading.error, run)
+            return
         for member in run.members.get(container.found.document, []) if unpacking.complete else []:
             if member.path not in unpacking.seen and member.state is not DocumentState.REMOVED:
                 remove_document(self._collection, self._ledger, member, "no longer in what held it")
@@ -444,8 +452,13 @@ class IngestPipeline:
         if reading.parsed:
             run.publish(document.found.name, Stage.PARSING)
             self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, run)
-            with run.timed(Stage.CHUNKING), reading.timed(Stage.CHUNKING):
-                self._chunk(document, reading.parsed, run)
+            try:
+                with run.timed(Stage.CHUNKING), reading.timed(Stage.CHUNKING):
+                    self._chunk(document, reading.parsed)
+            except FileError as error:
+                self._note_failure(document, error, run)
+                return
+            document.moved_from = self._moved_from(document, run)
         if reading.container and not document.found.container:
             self._unpack(document, run)
         elif document.chunks:
@@ -453,8 +466,8 @@ class IngestPipeline:
         else:
             self._finish(document, run)
 
-    def _chunk(self, document: _Document, parsed: ParsedDocument, run: _Run) -> None:
-        """The document's chunks, marked with their edition, and where their vectors may be had."""
+    def _chunk(self, document: _Document, parsed: ParsedDocument) -> None:
+        """The document's chunks, marked with their edition."""
         edition = self._edition(document)
         source = Source(
             document_id=document.id,
@@ -463,11 +476,11 @@ class IngestPipeline:
             version=document.reading.version,
         )
         marked = parsed.model_copy(update={"metadata": {**parsed.metadata, EDITION: edition}})
-        document.chunks = [
-            chunk.model_copy(update={"id": _chunk_id(edition, chunk.index)})
-            for chunk in self._chunker.chunk(marked, source)
-        ]
-        document.moved_from = self._moved_from(document, run)
+        with defects_cost_one_file(document.found, document.reading):
+            document.chunks = [
+                chunk.model_copy(update={"id": _chunk_id(edition, chunk.index)})
+                for chunk in self._chunker.chunk(marked, source)
+            ]
 
     def _edition(self, document: _Document) -> str:
         return edition_of(document.id, document.reading.version, self._making.parser, self._making.chunking)
