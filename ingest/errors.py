@@ -6,6 +6,7 @@ IngestError
 ├── UnknownParser           the user names a parser there is, or installs its extra
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it more exactly
+├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── LedgerUnavailable       the user frees the disk, mends or starts the database
 └── FileError               one file; the rest of the ingest goes on
@@ -48,6 +49,10 @@ class DocumentNotFound(IngestError):
 
 class AmbiguousDocument(IngestError):
     """Several ingested documents answer to that name."""
+
+
+class IngestUnderWay(IngestError):
+    """Another process changes the collection at this moment."""
 
 
 class ParserUnavailable(IngestError):

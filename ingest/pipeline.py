@@ -14,14 +14,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from uuid import UUID, uuid5
-
-from pydantic import Field
 
 from ingest.chunking import Chunker, Source
 from ingest.containers import ContainerLimits
 from ingest.discovery import FoundFile, LeftOut, discover, printable
-from ingest.editions import remove_document, sweep
+from ingest.editions import chunk_id, chunks_of, remove_document, sweep
 from ingest.errors import FileError, NothingToIngest
 from ingest.ledger import (
     EDITION,
@@ -36,54 +33,18 @@ from ingest.ledger import (
 from ingest.parser import OcrMode, ParsedDocument, Parser
 from ingest.planning import Making, Plan, PlannedFile, Verdict, is_gone, make_plan
 from ingest.reading import Reading, defects_cost_one_file, read
+from ingest.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from ingest.unpacking import HIDDEN, Unpacking
 from ingest.writing import ChunkWriter
 from vectorstore.embedding import Embedder
-from vectorstore.models import Chunk, ChunkFilter, Value
+from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.store import Collection
 
 _OPTIMIZE_FROM = 1000  # chunks written in one run, from which rebuilding the indexes pays
 _AHEAD = 2  # files read ahead per thread: bounds what parsed documents take of memory
 _SLOWEST = 5
-_CHUNK_IDS = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
 _UNFINISHED = {DocumentState.DISCOVERED, DocumentState.PARSING, DocumentState.CHUNKING, DocumentState.EMBEDDING}
-
-
-class Progress(Value):
-    """How far an ingest has come: published whenever a file changes its stage and when chunks were stored."""
-
-    name: str = Field(description="the file it is at")
-    stage: Stage
-    files_done: int
-    files_total: int
-    failed: int
-    chunks: int
-    tokens: int = Field(description="in the chunks stored so far")
-    seconds: float = Field(description="since the start")
-    bytes_done: int = Field(description="of the files that had to be read")
-    bytes_total: int
-
-
-class IngestReport(Value):
-    """What one call did. ``unchanged`` files were already indexed as they are."""
-
-    collection: str
-    files: int
-    indexed: int
-    unchanged: int
-    failed: tuple[DocumentRecord, ...] = Field(description="also those that failed before and have not changed since")
-    failed_before: int = Field(description="how many of the failed were not tried again")
-    left_out: tuple[LeftOut, ...]
-    removed: tuple[str, ...] = Field(description="names of documents that are no longer on disk, or lie elsewhere now")
-    chunks: int
-    embedded: int = Field(description="distinct texts that had to be embedded for them")
-    tokens: int
-    pages: int
-    stage_seconds: dict[str, float] = Field(description="time spent per stage, summed over the files")
-    seconds: float = Field(description="wall-clock time of the whole call")
-    slowest: tuple[DocumentRecord, ...] = Field(description="the files that took longest to read, parse and chunk")
-    notices: tuple[str, ...] = ()
 
 
 @dataclass
@@ -176,7 +137,8 @@ class IngestPipeline:
     """Ingests into one open collection. Everything it works with is handed in.
 
     ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``own`` is the
-    folder of Candor's own data, which is not ingested with the folder that it lies in.
+    folder of Candor's own data, which is not ingested with the folder that it lies in. ``check`` raises, before
+    anything is written to the store, if this process may not write to the collection any more.
     """
 
     def __init__(
@@ -190,18 +152,20 @@ class IngestPipeline:
         settings: IngestSettings,
         parse_threads: int = 1,
         own: Path | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self._parser = parser
+        self._check = check
         self._own = own
         self._chunker = chunker
         self._embedder = embedder
         self._collection = collection
-        self._name = collection.spec.name
+        self._name = collection.spec.collection
         self._ledger = ledger
         self._settings = settings
         self._threads = parse_threads
         self._making = making(parser, chunker, settings)
-        self._writer = ChunkWriter(embedder, collection, ledger)
+        self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
     def ingest(
         self,
@@ -468,19 +432,14 @@ class IngestPipeline:
 
     def _chunk(self, document: _Document, parsed: ParsedDocument) -> None:
         """The document's chunks, marked with their edition."""
-        edition = self._edition(document)
         source = Source(
             document_id=document.id,
             path=document.found.document,
             name=document.found.name,
             version=document.reading.version,
         )
-        marked = parsed.model_copy(update={"metadata": {**parsed.metadata, EDITION: edition}})
         with defects_cost_one_file(document.found, document.reading):
-            document.chunks = [
-                chunk.model_copy(update={"id": _chunk_id(edition, chunk.index)})
-                for chunk in self._chunker.chunk(marked, source)
-            ]
+            document.chunks = chunks_of(self._chunker, parsed, source, self._edition(document))
 
     def _edition(self, document: _Document) -> str:
         return edition_of(document.id, document.reading.version, self._making.parser, self._making.chunking)
@@ -519,6 +478,7 @@ class IngestPipeline:
 
     def _store_waiting(self, run: _Run) -> None:
         """Embed and store the chunks of all waiting documents together; each goes live when its last is stored."""
+        self._check()
         documents, run.waiting = run.waiting, []
         chunks: list[Chunk] = []
         moved: dict[str, str] = {}
@@ -547,7 +507,7 @@ class IngestPipeline:
         if document.moved_from is None:
             return {}
         former = document.moved_from.edition
-        return {chunk.id: _chunk_id(former, chunk.index) for chunk in document.chunks}
+        return {chunk.id: chunk_id(former, chunk.index) for chunk in document.chunks}
 
     def _store(self, chunks: Sequence[Chunk], moved: dict[str, str], owners: dict[str, _Document], run: _Run) -> None:
         run.publish(chunks[0].name, Stage.EMBEDDING)
@@ -615,12 +575,13 @@ class IngestPipeline:
 
     def _clean_up(self, run: _Run) -> None:
         """Remove what is gone from disk, and what an ingest that was killed has left in the store."""
+        self._check()
         with run.timed(Stage.STORING):
             for known in run.plan.gone:
                 if known.id not in run.removed:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
                     run.removed[known.id] = known.name
-            sweep(self._collection, self._ledger)
+            sweep(self._collection, self._ledger, self._name)
             if run.chunks >= _OPTIMIZE_FROM:
                 self._collection.optimize()
 
@@ -707,11 +668,6 @@ def _done(pending: dict[Future[Reading], _Document]) -> Iterator[_Document]:
         document = pending.pop(future)
         document.reading = future.result()
         yield document
-
-
-def _chunk_id(edition: str, index: int) -> str:
-    """Of the point in the store: the same for the same place in the same edition, in whichever run."""
-    return str(uuid5(_CHUNK_IDS, f"{edition}/{index}"))
 
 
 def _effort(record: DocumentRecord) -> float:

@@ -20,8 +20,9 @@ from ingest.editions import LiveCollection, remove_document
 from ingest.errors import LedgerUnavailable, NothingToIngest, ParserUnavailable, PathNotFound
 from ingest.ledger import DocumentState, Ledger, Stage, document_id
 from ingest.parser import ParsedDocument, Parser, load_parser
-from ingest.pipeline import IngestPipeline, IngestReport, Progress
+from ingest.pipeline import IngestPipeline
 from ingest.planning import Plan, Verdict
+from ingest.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from ingest.unpacking import Unpacking
 from support.files import write_docx, write_encrypted_pdf, write_pdf
