@@ -26,6 +26,7 @@ _LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
+_PERCENT = re.compile(r"^\)?%\)?$")
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
@@ -348,12 +349,18 @@ def cells_of(
         begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
         ruled = _ruled(last, word, rules)
         gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
-        apart = gap > wide_gap or (ruled and gap > _RULED_GAP)
-        if apart and not _CURRENCY.match(last.text) and (ruled or not begins_item):
+        apart = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
+        is_amount = _CURRENCY.match(last.text) or _PERCENT.match(word.text)
+        if apart and not is_amount and (ruled or not begins_item):
             cells.append([word])
         else:
             cells[-1].append(word)
     return tuple(tuple(cell) for cell in cells)
+
+
+def _begins_amount(last: Word, word: Word) -> bool:
+    """Whether a currency's sign follows a figure: the next amount, however narrow the gap."""
+    return bool(_CURRENCY.match(word.text)) and last.text[-1] in "0123456789)%—–-"
 
 
 def is_bullet(word: Word) -> bool:

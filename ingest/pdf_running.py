@@ -7,11 +7,11 @@ same on page after page, but for the number that counts the pages. Of each one o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ingest.pdf_lines import Line
+from ingest.pdf_lines import Line, joined
 
 _EDGE_ROWS = 4  # at the top and at the bottom of a page
 _APART = 0.75  # in line heights: the space to the body
@@ -48,6 +48,7 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
     left_out: set[_Place] = set()
     said: dict[_Key, list[_Place]] = {}
     counted: dict[_Key, list[tuple[int, _Place]]] = {}
+    numbered: dict[tuple[bool, int], list[_Place]] = {}
     for page, lines in enumerate(pages):
         for at_top in (True, False):
             for index in _edge(lines, at_top=at_top):
@@ -55,6 +56,8 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
                 said.setdefault(_Key(at_top, (text,)), []).append(place)
                 for number, around in _numbers(text):
                     counted.setdefault(_Key(at_top, around), []).append((number, place))
+                    if not all(around):
+                        numbered.setdefault((at_top, number - page), []).append(place)
     fewest = min(_FEWEST_PAGES, max(2, len(pages)))
     enough = max(fewest, min(round(_SHARE * len(pages)), _ENOUGH_PAGES))
     for key, places in said.items():
@@ -63,6 +66,9 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
     for key, numbers in counted.items():
         for places in _counting_runs(numbers, fewest):
             left_out.update(_but_one(key, places))
+    for places in numbered.values():
+        if _repeat(places, enough):
+            left_out.update(_said_elsewhere(places, pages, left_out))
     return [
         line
         for page, lines in enumerate(pages)
@@ -114,6 +120,25 @@ def _counting_runs(numbers: Sequence[tuple[int, _Place]], fewest: int) -> Iterat
         run.append((number, place))
     if len(run) >= fewest:
         yield [place for _, place in run]
+
+
+def _said_elsewhere(
+    places: Sequence[_Place], pages: Sequence[Sequence[Line]], left_out: Collection[_Place]
+) -> Iterator[_Place]:
+    """Those lines with a page's number of which all names, of a chapter or of what is on the page, stand elsewhere."""
+    numbered = {*places, *left_out}
+    said = {
+        joined(cell)
+        for page, lines in enumerate(pages)
+        for index, line in enumerate(lines)
+        if _Place(page, index) not in numbered
+        for cell in (*line.cells, line.words)
+    }
+    for place in places:
+        names = {_NUMBER.sub("", joined(cell)).strip() for cell in pages[place.page][place.line].cells} - {""}
+        if names <= said:
+            yield place
+        said |= names
 
 
 def _but_one(key: _Key, places: Sequence[_Place]) -> Sequence[_Place]:
