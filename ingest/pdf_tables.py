@@ -6,16 +6,13 @@ tightly, and the second lines of cells that were wrapped.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 
-from ingest.pdf_headers import Cells, Columns, Row, header_height, is_header, merged, spread
+from ingest.pdf_headers import Cells, Columns, header_height, is_header, merged, spread
 from ingest.pdf_lines import Line, Word, cells_of, joined
-
-_Band = tuple[float, float]
+from ingest.pdf_rows import gap, whole_rows
 
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2
@@ -27,9 +24,6 @@ _OVERHANG = 2.5  # in line heights: by which a header may be wider than its colu
 _TIGHT_GAPS = (0.5, 0.35)  # in line heights: between cells that the columns of the other rows tell apart
 _ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
 _SAME_ROW = 0.6  # of their height in which lines beside each other overlap
-_WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
-_SAME_PITCH = 1.3  # times the gap between rows: a label reads on in lines no further apart
-_LEAST_PITCH = 0.1
 _BORDER = 2  # points by which the borders of neighbouring cells may differ
 
 
@@ -92,7 +86,7 @@ def _is_unit(lines: Sequence[Line], index: int, start: int) -> bool:
     if len(header) < _ROWS_OF_MANY_CELLS or any(len(line.cells) < 2 or _has_figures(line) for line in header):
         return False
     in_columns = lines[index].words[0].x0 >= max(line.cells[0][-1].x1 for line in header)
-    return in_columns and _gap(header[-1], lines[index]) < _HEADER_GAP
+    return in_columns and gap(header[-1], lines[index]) < _HEADER_GAP
 
 
 def _has_figures(line: Line) -> bool:
@@ -106,7 +100,7 @@ def _is_as_large(one: Line, other: Line) -> bool:
 
 def _goes_on(lines: Sequence[Line]) -> bool:
     """Whether a table of figures goes on after several lines of labels; a row without figures begins another."""
-    closely = len(lines) <= _LABELS + 2 and all(_gap(*pair) < _LABEL_GAP for pair in pairwise(lines))
+    closely = len(lines) <= _LABELS + 2 and all(gap(*pair) < _LABEL_GAP for pair in pairwise(lines))
     return closely and _has_figures(lines[-1])
 
 
@@ -114,7 +108,7 @@ def _extended(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[
     """The table with the lines above and below that fit its columns, not reaching above line ``first``."""
     page = lines[start].page
     columns = _columns(lines[start:end])
-    reach = _ROW_GAP * max([_gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
+    reach = _ROW_GAP * max([gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
     top = start
     while top > first and lines[top - 1].page == page and _joins_above(lines, top, end, columns, reach):
         top -= 1
@@ -140,7 +134,8 @@ def _stands_over(line: Line, columns: Columns) -> bool:
     """Whether the line stands over columns other than the first, as a header does."""
     left, right = line.words[0].x0, line.words[-1].x1
     overhang = _OVERHANG * line.height
-    reaches_over = columns[1][0] - overhang <= left and right <= columns[-1][1] + overhang
+    leftmost = max(columns[0][0] + line.height, columns[1][0] - overhang)
+    reaches_over = leftmost <= left and right <= columns[-1][1] + overhang
     return reaches_over and columns[1][0] <= (left + right) / 2 <= columns[-1][1]
 
 
@@ -153,16 +148,10 @@ def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns
 
 def _near(line: Line, table: Sequence[Line], reach: float) -> bool:
     """Whether the line is close to one of the table's, or in the ruled row above or below one."""
-    if min(_gap(line, other) for other in table) <= reach:
+    if min(gap(line, other) for other in table) <= reach:
         return True
     edges = [edge for other in table if other.band for edge in other.band]
     return line.band is not None and any(abs(edge - own) <= _BORDER for edge in edges for own in line.band)
-
-
-def _gap(one: Line, other: Line) -> float:
-    """The space between two lines in line heights; 0 where they stand beside each other."""
-    space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
-    return space / max(one.height, other.height, 1.0)
 
 
 def _column_of(line: Line, columns: Columns) -> int:
@@ -208,8 +197,8 @@ def _divided(line: Line, columns: Columns, wanted: Columns) -> Cells | None:
     """The line in just one cell for each wanted column, where narrower gaps divide it so."""
     if len(line.cells) >= len(wanted):
         return None
-    for gap in _TIGHT_GAPS:
-        cells = cells_of(line.words, gap)
+    for wide in _TIGHT_GAPS:
+        cells = cells_of(line.words, wide)
         if len(cells) == len(wanted) and all(
             columns.index(column) in _touched(cell, columns) for column, cell in zip(wanted, cells, strict=True)
         ):
@@ -223,11 +212,12 @@ def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
     cells = [_cells(line, columns) for line in table]
     plain = [_row(line_cells, columns) for line_cells in cells]
     height = header_height(plain)
+    limit = columns[0][1]
     if height > 1:
         header = [_header_row(_header_cells(line, columns), columns) for line in table[:height]]
-        body = _rows(table[height:], plain[height:])
+        body = whole_rows(table[height:], plain[height:], limit)
         return PageTable(start, end, (tuple(merged(header)), *body), has_header=True)
-    return PageTable(start, end, _rows(table, plain), has_header=height == 1)
+    return PageTable(start, end, whole_rows(table, plain, limit), has_header=height == 1)
 
 
 def _header_row(cells: Cells, columns: Columns) -> list[str]:
@@ -277,60 +267,3 @@ def _most_touched(cell: Sequence[Word], columns: Columns) -> int:
 def _nearest(cell: Sequence[Word], columns: Columns) -> int:
     middle = (cell[0].x0 + cell[-1].x1) / 2
     return min(range(len(columns)), key=lambda index: abs(sum(columns[index]) / 2 - middle))
-
-
-def _rows(lines: Sequence[Line], rows: Sequence[list[str]]) -> tuple[tuple[str, ...], ...]:
-    """The rows, with the lines of wrapped cells in the row that they belong to."""
-    starts = [line for line, row in zip(lines, rows, strict=True) if row[0]]
-    pitch = median([_gap(above, below) for above, below in pairwise(starts)] or [0.0])
-    bands = _bands(lines, rows)
-    merged: list[list[str]] = []
-    members: list[Line] = []
-    for line, row in zip(lines, rows, strict=True):
-        near = min((_gap(member, line) for member in members), default=pitch)
-        if merged and _is_same_row(members[-1], line, merged[-1], row, bands, near / max(pitch, _LEAST_PITCH)):
-            merged[-1] = [_unwrapped(above, below) for above, below in zip(merged[-1], row, strict=True)]
-            members.append(line)
-        else:
-            merged.append(row)
-            members = [line]
-    return tuple(tuple(row) for row in merged)
-
-
-def _bands(lines: Sequence[Line], rows: Sequence[Row]) -> dict[_Band, bool]:
-    """The spaces between drawn lines that hold one row each, and whether all of it may be one: it has one label line.
-
-    In the others the label is wrapped: they count if most spaces of the table hold one row, with a label and values.
-    """
-    labelled: Counter[_Band] = Counter()
-    full: Counter[_Band] = Counter()
-    for line, row in zip(lines, rows, strict=True):
-        if line.band:
-            labelled[line.band] += bool(row[0])
-            full[line.band] += bool(row[0] and any(row[1:]))
-    wrapped = {band for band, count in full.items() if count <= 1 and labelled[band] > 1}
-    single = {band for band, count in labelled.items() if count == 1}
-    if 2 * len(wrapped | single) <= len(labelled):
-        wrapped = set()
-    return dict.fromkeys(wrapped, False) | dict.fromkeys(single, True)
-
-
-def _is_same_row(above: Line, line: Line, upper: Row, lower: Row, bands: Mapping[_Band, bool], gap: float) -> bool:
-    """Whether a line goes on with the row above it; ``gap`` is the space between them, of that between rows."""
-    single = line.band is not None and bands.get(line.band, False)
-    if single and line.band == above.band:
-        return True
-    if not lower[0]:
-        return not single and gap < _WRAPPED_GAP
-    if upper[0].endswith(":") or (any(upper[1:]) and any(lower[1:])):
-        return False
-    if line.band in bands and line.band == above.band and not any(upper[1:]):
-        return True
-    return gap < _SAME_PITCH and lower[0][0].islower()
-
-
-def _unwrapped(above: str, below: str) -> str:
-    """Two lines of a cell as one; a word broken between them is whole again, since a cell has no line ends."""
-    if above.endswith("-") and below[:1].islower():
-        return above[:-1] + below
-    return f"{above} {below}".strip()

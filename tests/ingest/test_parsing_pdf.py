@@ -128,3 +128,102 @@ def test_a_sentence_reads_on_over_a_page_break(parser: Parser, tmp_path: Path) -
 def test_what_ends_with_its_page_stays_apart(parser: Parser, tmp_path: Path, last: str, first: str) -> None:
     pages = [body(0, last=last), body(1, first=first)]
     assert f"{last}\n\n{first}" in parser.parse(write_pages(tmp_path / "a.pdf", pages)).text
+
+
+# Tables of reports
+
+
+def report(tmp_path: Path, parser: Parser, rows: Sequence[tuple[float, Sequence[Placed]]]) -> list[list[str]]:
+    """The tables read from a page of rows: (height of the row, its texts with where they begin in it)."""
+    texts, y = [], float(TOP)
+    for height, row in rows:
+        texts += [(x, y + dy, text) for x, dy, text in row]
+        y += height
+    return list(tables_of(parser.parse(write_pages(tmp_path / "a.pdf", [texts]))))
+
+
+def figures(label: str, *values: str, columns: Sequence[float] = (110, 135, 160, 185)) -> tuple[float, list[Placed]]:
+    """A row with a label at the left, and figures that end where their columns do."""
+    return 6, [(LEFT, 0, label), *((x - 1.9 * len(value), 0, value) for x, value in zip(columns, values, strict=False))]
+
+
+PERIODS: list[tuple[float, list[Placed]]] = [
+    (5, [(101, 0, "Three Months"), (150, 0, "Nine Months")]),
+    (6, [(107, 0, "Ended"), (156, 0, "Ended")]),
+]
+YEARS = (6, [(102, 0, "2024"), (127, 0, "2023"), (152, 0, "2024"), (177, 0, "2023")])
+SALES = figures("Sales", "1,204", "1,120", "3,512", "3,298")
+COSTS = figures("Costs", "(804)", "(799)", "(2,401)", "(2,377)")
+
+
+def test_a_header_over_several_columns_is_said_in_each(parser: Parser, tmp_path: Path) -> None:
+    (table,) = report(tmp_path, parser, [*PERIODS, YEARS, SALES, COSTS])
+    assert table == [
+        "|  | Three Months Ended 2024 | Three Months Ended 2023 | Nine Months Ended 2024 | Nine Months Ended 2023 |",
+        "| --- | --- | --- | --- | --- |",
+        "| Sales | 1,204 | 1,120 | 3,512 | 3,298 |",
+        "| Costs | (804) | (799) | (2,401) | (2,377) |",
+    ]
+
+
+def test_a_header_that_is_written_cell_by_cell_is_read_by_where_it_stands(parser: Parser, tmp_path: Path) -> None:
+    cell_by_cell = (11, [(100, 0, "June 29,"), (103, 5, "2024"), (125, 0, "June 30,"), (128, 5, "2023")])
+    rows = [cell_by_cell, *(figures(label, "1,204", "1,120") for label in ("Cash", "Debt", "Rent"))]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[0] == "|  | June 29, 2024 | June 30, 2023 |"
+
+
+def test_a_row_of_years_is_a_header(parser: Parser, tmp_path: Path) -> None:
+    rows = [figures("Year ended June", "2024", "2023"), *(figures(name, "12", "(13)") for name in ("Cash", "Debt"))]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[:2] == ["| Year ended June | 2024 | 2023 |", "| --- | --- | --- |"]
+
+
+def test_a_table_goes_on_after_lines_of_labels(parser: Parser, tmp_path: Path) -> None:
+    labels = [figures("LIABILITIES"), figures("Current liabilities:")]
+    cash, debt = (figures(label, "19,204", "17,003") for label in ("Cash", "Debt"))
+    rows = [figures("(in millions)", "2024", "2023"), cash, figures("Total", "7", "8"), *labels, debt]
+    (table,) = report(tmp_path, parser, rows)
+    assert [line.split(" | ")[0].strip("| ") for line in table] == [
+        "(in millions)",
+        "---",
+        "Cash",
+        "Total",
+        "LIABILITIES",
+        "Current liabilities:",
+        "Debt",
+    ]
+
+
+def test_another_table_below_has_its_own_header(parser: Parser, tmp_path: Path) -> None:
+    one = [figures("Year ended June", "2024", "2023"), SALES, COSTS]
+    between = [figures("Gains were as follows:"), figures("(in millions)")]
+    first, second = report(tmp_path, parser, [*one, *between, *one])
+    assert first == second
+
+
+def test_a_wrapped_label_stands_in_the_row_of_its_values(parser: Parser, tmp_path: Path) -> None:
+    wrapped = (
+        11,
+        [(LEFT, 0, "Gains from securities that are"), (LEFT, 5, "available for sale"), (102, 5, "93"), (127, 5, "87")],
+    )
+    section = figures("Costs of sales:")
+    rows = [figures("Year", "2024", "2023"), wrapped, section, figures("goods", "12", "11"), figures("rent", "2", "3")]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[2:] == [
+        "| Gains from securities that are available for sale | 93 | 87 |",
+        "| Costs of sales: |  |  |",
+        "| goods | 12 | 11 |",
+        "| rent | 2 | 3 |",
+    ]
+
+
+def test_signs_of_currencies_and_percent_belong_to_their_figures(parser: Parser, tmp_path: Path) -> None:
+    rows = [
+        figures("Year", "2024", "2023"),
+        (6, [(LEFT, 0, "Net income"), (95, 0, "$"), (104, 0, "(12)"), (113, 0, "$"), (130, 0, "9")]),
+        (6, [(LEFT, 0, "Margin"), (106, 0, "5"), (113, 0, "%"), (130, 0, "4"), (137, 0, "%")]),
+        figures("Units", "731", "702"),
+    ]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[2:] == ["| Net income | $ (12) | $ 9 |", "| Margin | 5 % | 4 % |", "| Units | 731 | 702 |"]
