@@ -158,7 +158,7 @@ def test_the_documents_own_title_comes_first(chunk: Callable[..., list[Chunk]]) 
 def test_a_table_that_fits_is_whole(chunk: Callable[..., list[Chunk]]) -> None:
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
     chunks = chunk(f"{SENTENCE * 3}\n\n{table}\n\n{SENTENCE * 3}")
-    assert [c.text for c in chunks if c.kind is ChunkKind.TABLE] == [table]
+    assert [table in c.text for c in chunks if "| 1 |" in c.text or "| 3 |" in c.text] == [True]
 
 
 def test_a_long_table_is_split_between_rows_with_its_header_repeated(chunk: Callable[..., list[Chunk]]) -> None:
@@ -218,5 +218,5 @@ def test_ids_follow_from_document_version_and_position(chunk: Callable[..., list
 
 
 def test_the_fingerprint_tells_settings_apart(embedder: Embedder) -> None:
-    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v1/254"
-    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v1/254/overlap-16"
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v2/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v2/254/overlap-16"
