@@ -181,7 +181,7 @@ class Candor:
     def plan_ingest(self, name: str, paths: Sequence[Path], *, retry_failed: bool, sync: bool) -> Plan:
         """What an ingest would do; opens no file and makes no collection. Raises IngestError."""
         from ingest.parser import load_parser
-        from ingest.pipeline import making, plan_ingest
+        from ingest.planning import making, plan_ingest
 
         settings, chunker = self.settings.ingest, self._chunker()
         self._spec(name, chunker)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ingest.containers import ContainerKind, container_kind
+from ingest.container_entries import ContainerKind, container_kind
 from ingest.discovery import FoundFile
 from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
 from ingest.ledger import Stage
