@@ -37,6 +37,8 @@ def run_ingest(
         change = candor.model_change(collection)
         if change:
             _say(change.notice)
+        elif candor.places.building(collection):
+            _say("What an unfinished ingest embedded with another model is dropped: the model is the former one again.")
         rebuilt = candor.change_model(collection, show)
         with candor.open_pipeline(collection) as pipeline:
             report = pipeline.ingest(paths, show, retry_failed=retry_failed, sync=sync, on_plan=_say_notices)

@@ -175,13 +175,14 @@ def test_what_was_removed_or_changed_meanwhile_is_not_taken_from_what_was_done_b
 
 
 def test_whoever_goes_back_to_the_old_model_has_the_collection_as_it_was(
-    old: Candor, new: Candor, folder: Path
+    old: Candor, new: Candor, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new.embedder.stop_at = 1
     with pytest.raises(Interrupted):
         ingest(new, folder)
     assert len(places(old)) == 2
     assert ingest(old, folder).unchanged == 3
+    assert "embedded with another model is dropped" in capsys.readouterr().err
     assert places(old) == ["papers"]
     assert found(old) == NAMES
 
