@@ -36,7 +36,7 @@ _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 _CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget, a table's header at most a half
 _HEADER_SHARE = 2
 _PIECE_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget go together
-_CAPTION_SHARE = 5  # a paragraph beside a table is its caption if it takes at most a fifth of the budget
+_SHORT_SHARE = 5  # a list is short, and a paragraph a caption, if it takes at most a fifth of the budget
 _TITLE_LENGTH = 120
 _TITLE_BEGINS = 500  # characters: a heading further down names its section, not the document
 
@@ -211,7 +211,7 @@ class _Chunking:
         return (
             0 <= beside < len(blocks)
             and (blocks[index].kind, blocks[beside].kind) == (BlockKind.PROSE, BlockKind.TABLE)
-            and sizes[index] <= self._budget // _CAPTION_SHARE
+            and sizes[index] <= self._budget // _SHORT_SHARE
         )
 
     def _is_sentences(self, block: Block) -> bool:
@@ -221,13 +221,15 @@ class _Chunking:
     def _ends_sentence(self, start: int, end: int) -> bool:
         return bool(_SENTENCE_END.search(self._text[max(end - 8, start) : end]))
 
-    def _cost_inside(self, block: Block, start: int, *, fits: bool) -> float:
+    def _cost_inside(self, whole: _Piece, start: int, room: int) -> float:
         """Of beginning a chunk inside of a block, at one of its pieces."""
-        if block.kind is BlockKind.TABLE and fits:
+        if whole.kind is BlockKind.TABLE and whole.tokens <= room:
             return _NEVER
-        if block.kind in (BlockKind.LIST, BlockKind.CODE) and self._text[start - 1] == "\n":  # it is not indented
-            return _BETWEEN_SENTENCES
-        if block.kind is BlockKind.PROSE and self._ends_sentence(block.start, start):
+        if whole.kind in (BlockKind.LIST, BlockKind.CODE):
+            is_indented = self._text[start - 1] != "\n"
+            is_short = whole.tokens <= self._budget // _SHORT_SHARE
+            return _BETWEEN_LINES if is_indented or is_short else _BETWEEN_SENTENCES
+        if whole.kind is BlockKind.PROSE and self._ends_sentence(whole.start, start):
             return _BETWEEN_SENTENCES
         return _BETWEEN_LINES
 
@@ -252,7 +254,7 @@ class _Chunking:
             if last:
                 yield last
             after_header = header is not None and last is not None and last.end <= header.end
-            cost = self._cost_inside(block, start, fits=whole.tokens <= room) if last else whole.cost
+            cost = self._cost_inside(whole, start, room) if last else whole.cost
             piece = replace(inner if last else whole, start=start, end=end, tokens=tokens, cost=cost)
             last = replace(piece, cost=_NEVER) if after_header else piece
             if tokens > room - header_tokens:
