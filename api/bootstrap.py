@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from api.errors import SettingsError, UsageError
 from api.settings import Settings
-from vectorstore.errors import CollectionMismatch
+from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound
+from vectorstore.layout import find_spec
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from ingest.chunking import Chunker
     from ingest.ledger import Ledger
     from ingest.pipeline import IngestPipeline
+    from ingest.places import Places
     from ingest.planning import Plan
+    from ingest.rebuilding import ModelChange, RebuildReport
+    from ingest.reports import Progress
     from multi_agent.llm.llm import LLM
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -50,6 +54,13 @@ class Candor:
         from ingest.ledger import Ledger
 
         return Ledger(self.engine)
+
+    @cached_property
+    def places(self) -> Places:
+        """Where in the store each collection lies."""
+        from ingest.places import Places
+
+        return Places(self.engine)
 
     @cached_property
     def trace(self) -> Trace:
@@ -85,11 +96,15 @@ class Candor:
 
         return make_embedder(self.settings.store.embedding)
 
+    def collections(self) -> list[CollectionSpec]:
+        """The collections there are, each as searches see it."""
+        return [spec for spec in self.store.list() if spec.name == self.places.of(spec.collection)]
+
     def collection_name(self, name: str | None) -> str:
         """The collection that is meant: the one named, or the only one there is. Raises UsageError."""
         if name:
             return name
-        names = [spec.name for spec in self.store.list()]
+        names = [spec.collection for spec in self.collections()]
         if len(names) == 1:
             return names[0]
         known = f"There are {', '.join(names)}: name one with --collection." if names else (
@@ -101,14 +116,29 @@ class Candor:
         """What is live of an existing collection, embedded with the model in force. Raises StoreError."""
         from ingest.editions import LiveCollection
 
-        with self.store.open(name) as collection:
-            made_with, in_force = collection.spec.embedding_model, self.settings.store.embedding.model
-            if made_with != in_force:
-                raise CollectionMismatch(
-                    f"Collection {name!r} was embedded with {made_with!r}, and the model in force is {in_force!r}. Set "
-                    f"CANDOR_STORE__EMBEDDING__MODEL={made_with}, or rebuild it: `candor drop {name}`, then ingest."
-                )
+        made_with, in_force = self._existing(name).embedding_model, self.settings.store.embedding.model
+        if made_with != in_force:
+            raise CollectionMismatch(
+                f"Collection {name!r} was embedded with {made_with!r}, and the model in force is {in_force!r}. Set "
+                f"CANDOR_STORE__EMBEDDING__MODEL={made_with} to search it as it is, or embed it anew with the model in "
+                f"force: `candor ingest FOLDER --collection {name}`."
+            )
+        with self.store.open(self.places.of(name)) as collection:
             yield LiveCollection(collection, self.ledger)
+
+    @contextmanager
+    def change_collection(self, name: str) -> Iterator[Collection]:
+        """All that is stored of an existing collection, for nobody else to change. Raises StoreError, IngestError."""
+        from ingest.guard import holding
+
+        self._existing(name)
+        with holding(self.engine, name), self.store.open(self.places.of(name)) as collection:
+            yield collection
+
+    def _existing(self, name: str) -> CollectionSpec:
+        """The collection as it lies in the store. Raises CollectionNotFound."""
+        known = [spec.model_copy(update={"name": spec.collection}) for spec in self.collections()]
+        return find_spec(name, known)
 
     @contextmanager
     def open_library(self, name: str) -> Iterator[CollectionLibrary]:
@@ -129,7 +159,8 @@ class Candor:
 
     @contextmanager
     def open_pipeline(self, name: str) -> Iterator[IngestPipeline]:
-        """What ingests into the collection, which is made if it is not there. Raises StoreError."""
+        """What ingests into the collection, which is made if it is not there. Raises StoreError, IngestUnderWay."""
+        from ingest.guard import holding
         from ingest.isolation import IsolatedParser
         from ingest.parser import ParserOptions
         from ingest.pipeline import IngestPipeline
@@ -143,7 +174,7 @@ class Candor:
             memory_mb=settings.parse_memory_mb,
             options=ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages),
         )
-        with parser, self.store.create(spec) as collection:
+        with holding(self.engine, name) as hold, parser, self.store.create(spec) as collection:
             yield IngestPipeline(
                 parser=parser,
                 chunker=chunker,
@@ -153,18 +184,80 @@ class Candor:
                 settings=settings,
                 parse_threads=settings.parse_workers,
                 own=self.settings.home,
+                check=hold.check,
             )
 
     def plan_ingest(self, name: str, paths: Sequence[Path], *, retry_failed: bool, sync: bool) -> Plan:
         """What an ingest would do; opens no file and makes no collection. Raises IngestError."""
         from ingest.parser import load_parser
-        from ingest.pipeline import making, plan_ingest
+        from ingest.planning import making, plan_ingest
 
         settings, chunker = self.settings.ingest, self._chunker()
         self._spec(name, chunker)
         made_with = making(load_parser(settings.parser), chunker, settings)
         known = self.ledger.snapshot(name)
-        return plan_ingest(name, paths, known, made_with, own=self.settings.home, retry_failed=retry_failed, sync=sync)
+        if change := self.model_change(name):
+            known = change.applied(known, chunker.fingerprint)
+        plan = plan_ingest(name, paths, known, made_with, own=self.settings.home, retry_failed=retry_failed, sync=sync)
+        return plan.model_copy(update={"notices": (change.notice, *plan.notices)}) if change else plan
+
+    def model_change(self, name: str) -> ModelChange | None:
+        """Whether the collection was embedded with another model than the one in force."""
+        from ingest.rebuilding import ModelChange
+
+        made_with = next((spec.embedding_model for spec in self.collections() if spec.collection == name), None)
+        if made_with in (None, self.embedder.model):
+            return None
+        documents = sum(known.chunks > 0 for known in self.ledger.snapshot(name).values())
+        return ModelChange(collection=name, before=made_with, now=self.embedder.model, documents=documents)
+
+    def change_model(self, name: str, progress: Callable[[Progress], None]) -> RebuildReport | None:
+        """Embed the collection anew with the model in force, if that is another. Raises StoreError, IngestError."""
+        from ingest.guard import holding
+        from ingest.rebuilding import Rebuild
+
+        with holding(self.engine, name) as hold:
+            report = None
+            if change := self.model_change(name):
+                chunker = self._chunker()
+                with self._successor(name, chunker) as successor:
+                    rebuild = Rebuild(
+                        change, successor=successor, ledger=self.ledger, chunker=chunker, embedder=self.embedder,
+                        batch=self.settings.ingest.embed_batch, check=hold.check,
+                    )  # fmt: skip
+                    report = rebuild.run(progress)
+                self.places.promote(name)
+            with suppress(CollectionLocked):  # somebody still searches what was replaced: the next ingest drops it
+                self._drop_unused(name)
+            return report
+
+    def _successor(self, name: str, chunker: Chunker) -> Collection:
+        """Where the collection is built anew: what an earlier ingest began for the same model, or a new place."""
+        from vectorstore.models import CollectionSpec
+
+        stored = {spec.name: spec for spec in self.store.list()}
+        wanted = CollectionSpec(
+            name=self.places.building(name) or name,
+            embedding_model=self.embedder.model,
+            dimension=self.embedder.dimension,
+            chunking=chunker.fingerprint,
+        )
+        if wanted.name == name or stored.get(wanted.name, wanted) != wanted:
+            self.places.give_up(name)
+            place = self.places.begin(name, taken={*stored, *self.places.retired(name)})
+            wanted = wanted.model_copy(update={"name": place})
+        return self.store.create(wanted)
+
+    def _drop_unused(self, name: str) -> None:
+        """Delete what was replaced, and what was begun for a model that is not in force any more."""
+        from ingest.places import staging
+
+        self.places.give_up(name)
+        for place in self.places.retired(name):
+            with suppress(CollectionNotFound):  # a process that was killed may have come as far as this
+                self.store.drop(place)
+            self.ledger.forget(staging(place))
+            self.places.forget(place)
 
     def _chunker(self) -> Chunker:
         from ingest.chunking import Chunker
@@ -176,18 +269,20 @@ class Candor:
         the chunking of each document, and the pipeline brings those it is given up to date."""
         from vectorstore.models import CollectionSpec
 
-        existing = next((spec for spec in self.store.list() if spec.name == name), None)
+        existing = next((spec for spec in self.collections() if spec.collection == name), None)
+        wanted = {
+            "name": existing.name if existing else name,
+            "embedding_model": self.embedder.model,
+            "dimension": self.embedder.dimension,
+            "chunking": existing.chunking if existing else chunker.fingerprint,
+        }
         try:
-            return CollectionSpec(
-                name=name,
-                embedding_model=self.embedder.model,
-                dimension=self.embedder.dimension,
-                chunking=existing.chunking if existing else chunker.fingerprint,
-            )
+            spec = CollectionSpec.model_validate(wanted)
         except ValidationError as error:
-            raise UsageError(
-                f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most."
-            ) from error
+            raise _no_name(name) from error
+        if spec.collection != name:
+            raise _no_name(name)
+        return spec
 
     def _chunk_tokens(self) -> int:
         most = self.embedder.max_tokens
@@ -201,8 +296,14 @@ class Candor:
 
     def drop(self, name: str) -> None:
         """Delete a collection and what is known of its documents; runs over it are kept."""
-        self.store.drop(name)
-        self.ledger.forget(name)
+        from ingest.guard import holding
+
+        self._existing(name)
+        with holding(self.engine, name):
+            self._drop_unused(name)
+            self.store.drop(self.places.of(name))
+            self.ledger.forget(name)
+            self.places.forget(self.places.of(name))
 
     def orchestrator(self, library: CollectionLibrary, llm: LLM | None = None) -> Orchestrator:
         """The panel over a library, asking ``llm``, or the model of the settings."""
@@ -214,3 +315,7 @@ class Candor:
         registry = AgentRegistry.discover((BUILT_IN, *research.agent_packages), research.disabled_agents)
         model = llm or build_llm(self.settings.llm)
         return Orchestrator(model, library, registry, self.trace, self.plans, research)
+
+
+def _no_name(name: str) -> UsageError:
+    return UsageError(f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most.")

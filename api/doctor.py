@@ -48,7 +48,7 @@ def _database(candor: Candor) -> Check:
 
 def _store(candor: Candor) -> Check:
     try:
-        names = [spec.name for spec in candor.store.list()]
+        names = sorted({spec.collection for spec in candor.store.list()})
     except StoreError as error:
         return Check(name="store", ok=False, detail="not to be opened", remedy=str(error))
     where = candor.settings.store.url or f"embedded in {candor.settings.home / 'collections'}"

@@ -26,7 +26,7 @@ def remove_document(candor: Candor, reference: str, collection: str | None) -> D
     from ingest.editions import remove_document as remove
 
     found = find_document(candor, reference, collection)
-    with candor.store.open(found.collection) as opened:
+    with candor.change_collection(found.collection) as opened:
         for member in candor.ledger.list(found.collection):
             if member.container == found.path and member.state is not DocumentState.REMOVED:
                 remove(opened, candor.ledger, member, "removed by hand, with what held it")
@@ -36,7 +36,7 @@ def remove_document(candor: Candor, reference: str, collection: str | None) -> D
 
 def _existing(candor: Candor, collection: str | None) -> str:
     name = candor.collection_name(collection)
-    known = [spec.name for spec in candor.store.list()]
+    known = [spec.collection for spec in candor.collections()]
     if name not in known:
         raise CollectionNotFound(f"There is no collection {name!r}; there are: {', '.join(known) or 'none yet'}.")
     return name

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from api.bootstrap import Candor
 
 if TYPE_CHECKING:
-    from ingest.pipeline import IngestReport, Progress
     from ingest.planning import Plan
+    from ingest.reports import IngestReport, Progress
 
 _SHOWN = 20  # files named per verdict of a dry run
 _POLL_MS = 500  # how soon watching begins
@@ -33,8 +33,21 @@ def run_ingest(
     """Ingest, showing how it goes on standard error. Raises IngestError, StoreError."""
     if paths:  # a path that is not there, or holds nothing, is told before a collection is made for it
         candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)
-    with candor.open_pipeline(collection) as pipeline, _bar(shown=progress) as show:
-        report = pipeline.ingest(paths, show, retry_failed=retry_failed, sync=sync, on_plan=_say_notices)
+    with _bar(shown=progress) as show:
+        change = candor.model_change(collection)
+        if change:
+            _say(change.notice)
+        elif candor.places.building(collection):
+            _say("What an unfinished ingest embedded with another model is dropped: the model is the former one again.")
+        rebuilt = candor.change_model(collection, show)
+        with candor.open_pipeline(collection) as pipeline:
+            report = pipeline.ingest(paths, show, retry_failed=retry_failed, sync=sync, on_plan=_say_notices)
+    if change and rebuilt:
+        report = report.model_copy(update={"notices": (change.notice, *report.notices)})
+        _say(
+            f"{collection}: {rebuilt.rebuilt} documents embedded anew with {change.now!r}: {rebuilt.chunks} passages "
+            f"({rebuilt.embedded} embedded) in {rebuilt.seconds:.1f} s"
+        )
     if progress:
         for line in summary(report):
             _say(line)

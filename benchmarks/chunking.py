@@ -8,7 +8,7 @@ both sets of chunks lie in one hybrid index each, over all corpora; each questio
 characters: recall is the share of the answering passages retrieved, precision the share of the retrieved text that is
 such, IoU their intersection over their union (Smith and Troynikov, "Evaluating chunking strategies for retrieval",
 2024). References are looked for in the parsed text without regard to white space and Markdown marks; those that are not
-found so are counted and left out, for both alike.
+found so are counted and left out, for both alike. Printed for all corpora together and for each.
 """
 
 from __future__ import annotations
@@ -66,13 +66,19 @@ def main() -> None:
     questions, lost = _questions(chosen.data / "questions_df.csv", documents)
     print(f"{len(names)} corpora, {len(questions)} questions; {lost} references not found in the parsed text")
     embedder = make_embedder(EmbeddingSettings())
-    table = Table("chunker", "chunks", "recall", "precision", "IoU")
+    table = Table("corpus", "questions", "chunker", "chunks", "recall", "precision", "IoU")
+    measured = {}
     for label, chunks in (
-        ("Candor, sections", list(_by_candor(documents, embedder))),
+        ("Candor", list(_by_candor(documents, embedder))),
         ("SentenceSplitter", list(_by_sentences(documents, embedder))),
     ):
-        scores = _measure(chunks, questions, embedder)
-        table.add_row(label, str(len(chunks)), *(f"{value:.3f}" for value in scores))
+        measured[label] = (chunks, _measure(chunks, questions, embedder))
+    for title, corpora in (("all", names), *((name, [name]) for name in names)):
+        for label, (chunks, each) in measured.items():
+            count = sum(chunk.document_id in corpora for chunk in chunks)
+            scores = [score for question, score in zip(questions, each, strict=True) if question.corpus in corpora]
+            values = (f"{value:.3f}" for value in _mean(scores))
+            table.add_row(title, str(len(scores)), label, str(count), *values)
     Console().print(table)
 
 
@@ -126,15 +132,19 @@ def _by_sentences(documents: dict[str, ParsedDocument], embedder: Embedder) -> I
             )  # fmt: skip
 
 
-def _measure(chunks: Sequence[Chunk], questions: Sequence[Question], embedder: Embedder) -> Scores:
+def _measure(chunks: Sequence[Chunk], questions: Sequence[Question], embedder: Embedder) -> list[Scores]:
+    """The scores of each question."""
     spec = CollectionSpec(
         name="chunking", embedding_model=embedder.model, dimension=embedder.dimension, chunking="benchmark"
     )
     with tempfile.TemporaryDirectory() as folder, EdgeStore(Path(folder)).create(spec) as collection:
         collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))
         retriever = Retriever(collection, embedder)
-        each = [_score(question, retriever.search([question.text], RETRIEVED)) for question in questions]
-    return Scores(*(fmean(values) for values in zip(*each, strict=True)))
+        return [_score(question, retriever.search([question.text], RETRIEVED)) for question in questions]
+
+
+def _mean(scores: Sequence[Scores]) -> Scores:
+    return Scores(*(fmean(values) for values in zip(*scores, strict=True)))
 
 
 def _score(question: Question, hits: Iterable[Hit]) -> Scores:

@@ -95,7 +95,7 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
         name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )
     with EdgeStore(home / "store").create(spec) as collection:
-        report = _ingest(documents, home, collection, chunker, embedder)
+        report = ingest(documents, home, collection, chunker, embedder)
         print(
             f"{data.name}: {report.indexed} documents, {report.chunks} chunks, {report.tokens} tokens "
             f"ingested in {report.seconds:.0f} s ({report.unchanged} were there)"
@@ -132,7 +132,7 @@ def _escaped(text: str) -> str:
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def _ingest(
+def ingest(
     documents: Path, home: Path, collection: Collection, chunker: Chunker, embedder: SentenceTransformerEmbedder
 ) -> IngestReport:
     pipeline = IngestPipeline(

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from ingest.parser import Block, BlockKind, ParsedDocument
 from vectorstore.models import PageSpan, Scalar
 
+PageBreaks = Sequence[tuple[int, int]]
+"""Where pages begin in a block: the line or row that is the first of a page, and the page's number."""
+
 BETWEEN_BLOCKS = "\n\n"
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 _LINE_ENDS = re.compile(r"\r\n?")
@@ -45,22 +48,24 @@ class DocumentBuilder:
         """A heading on one line; ``level`` 1 is the outermost."""
         self._add(BlockKind.HEADING, " ".join(clean(text).split()), level=max(level, 1))
 
-    def prose(self, text: str) -> None:
-        """A paragraph; its line breaks are kept."""
-        self._add(BlockKind.PROSE, clean(text).strip())
+    def prose(self, text: str, pages: PageBreaks = ()) -> None:
+        """A paragraph; its line breaks are kept. ``pages`` says where pages begin in it."""
+        text = clean(text).strip()
+        self._mark_pages(text.split("\n"), pages)
+        self._add(BlockKind.PROSE, text)
 
     def code(self, text: str) -> None:
         """Code or preformatted text, indentation kept."""
         self._add(BlockKind.CODE, clean(text).strip("\n"))
 
-    def list_items(self, lines: Sequence[str]) -> None:
-        """A list whose items already carry their marks and indentation."""
-        self._add(BlockKind.LIST, "\n".join(clean(line).rstrip() for line in lines if line.strip()).strip("\n"))
+    def list_items(self, lines: Sequence[str], pages: PageBreaks = ()) -> None:
+        """A list whose items already carry their marks and indentation. ``pages`` says where pages begin in it."""
+        kept = [clean(line).rstrip() for line in lines if line.strip()]
+        self._mark_pages(kept, pages)
+        self._add(BlockKind.LIST, "\n".join(kept).strip("\n"))
 
-    def table(
-        self, rows: Sequence[Sequence[str]], *, has_header: bool = True, pages: Sequence[tuple[int, int]] = ()
-    ) -> None:
-        """A table, its header in the first row if it has one; ``pages`` says where pages begin in it: (row, page)."""
+    def table(self, rows: Sequence[Sequence[str]], *, has_header: bool = True, pages: PageBreaks = ()) -> None:
+        """A table, its header in the first row if it has one; ``pages`` says where pages begin in it."""
         kept = [row for row in rows if any(cell.strip() for cell in row)]
         if not kept:
             return
@@ -68,15 +73,15 @@ class DocumentBuilder:
         lines = [_pipe_row(row, width) for row in kept]
         if has_header:
             lines.insert(1, "|" + " --- |" * width)
-        self._mark_table_pages(lines, [(row + has_header, page) for row, page in pages])
+        self._mark_pages(lines, [(row + has_header, page) for row, page in pages])
         self._add(
             BlockKind.TABLE, "\n".join(lines), header_end=len(lines[0]) + 1 + len(lines[1]) if has_header else None
         )
 
-    def _mark_table_pages(self, lines: Sequence[str], pages: Sequence[tuple[int, int]]) -> None:
+    def _mark_pages(self, lines: Sequence[str], pages: PageBreaks) -> None:
         start = self._next_start()
-        for row, number in pages:
-            self._page_starts.append((number, start + sum(len(line) + 1 for line in lines[:row])))
+        for line, number in pages:
+            self._page_starts.append((number, start + sum(len(above) + 1 for above in lines[:line])))
 
     def _next_start(self) -> int:
         return self._length + (len(BETWEEN_BLOCKS) if self._parts else 0)

@@ -1,4 +1,8 @@
-"""Cuts a parsed document into chunks: whole sections where they fit, else blocks, sentences, rows and lines.
+"""Cuts a parsed document into chunks: of all ways to cut it, the one with the fewest chunks and the best boundaries.
+
+A document is first divided into pieces: sentences of prose, lines of lists and code, rows of tables. What it costs to
+begin a chunk with a piece says how much that boundary takes apart: nothing before a heading, much between a caption and
+its table. The chunks are then the partition of the pieces with the least cost, found by dynamic programming.
 
 What is embedded for a chunk (its context line, its table's header, its text) never exceeds what the model reads; every
 word of the document is in a chunk; ``parsed.text[chunk.start:chunk.end] == chunk.text`` holds by construction, since
@@ -9,10 +13,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from math import inf
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
@@ -25,15 +29,31 @@ if TYPE_CHECKING:
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
-ALGORITHM = "sections-v1"
+ALGORITHM = "sections-v2"
 """Changes when other chunks come out for the same settings, so that collections do not mix them."""
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
-_CONTEXT_SHARE = 3  # the context line takes at most a third of the budget, a table's header at most a half
+_CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget, a table's header at most a half
 _HEADER_SHARE = 2
-_SMALL_SHARE = 4  # a section below a quarter of the budget shares its chunk with the next one
+_PIECE_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget go together
+_SHORT_SHARE = 5  # a list is short, and a paragraph a caption, if it takes at most a fifth of the budget
 _TITLE_LENGTH = 120
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])(?=\s)|(?<=[。！？])|(?<=\n)")
+_TITLE_BEGINS = 500  # characters: a heading further down names its section, not the document
+
+# What a partition costs: every chunk, the room that it leaves unused (as a share of the budget, squared), and the
+# boundary that it begins at. The order of these is the principle; their values were found by trying.
+_EACH_CHUNK = 0.5
+_UNUSED = 1.0
+_BEFORE_HEADING = 0.0
+_BETWEEN_BLOCKS = 0.1
+_BETWEEN_SENTENCES = 0.4
+_BESIDE = 0.8  # between sentences and what they introduce or explain: a table, a list, a formula, a line of its own
+_BETWEEN_LINES = 1.0  # of a table, an item, a verse
+_INSIDE_SENTENCE = 1.5
+_NEVER = 4.0  # after a heading or a table's header, in a table that fits a chunk: only where nothing else fits
+
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?…؟।])(?=\s)|(?<=[.!?…][\"'”’»)\]])(?=\s)|(?<=[。！？])|(?<=\n)")
+_SENTENCE_END = re.compile(r"[.!?…؟।。！？][\"'”’»)\]]?\s*$")
 _LINE_STARTS = re.compile(r"(?<=\n)")
 
 
@@ -48,13 +68,17 @@ class Source(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A span that is not divided any more, with the header it needs when it does not begin its table."""
+    """A span that is not divided any more, and what it means to begin a chunk with it."""
 
     start: int
     end: int
     tokens: int
     kind: BlockKind
     section: tuple[str, ...]
+    cost: float
+    """Of the boundary before it."""
+    continues: bool = False
+    """Whether the boundary before it is inside of a block that can be read on from its last sentences."""
     header: TableHeader | None = None
     header_tokens: int = 0
 
@@ -85,15 +109,17 @@ class _Chunking:
     ) -> None:
         self._count = count_tokens
         self._budget = budget
-        self._overlap = overlap
+        self._overlap = min(overlap, budget // 4)
         self._parsed = parsed
         self._text = parsed.text
         self._source = source
         self._page_starts = [page.start for page in parsed.pages]
+        self._contexts: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {}
 
     def chunks(self) -> list[Chunk]:
-        """Divide into pieces, pack them, and divide again what turns out too long."""
-        chunks = [self._chunk(group) for group in self._groups()]
+        """Divide into pieces, put them together at least cost, and divide again what turns out too long."""
+        groups = self._partition(list(self._pieces()))
+        chunks = [self._chunk(group, start) for group, start in zip(groups, self._starts(groups), strict=True)]
         within = list(self._within_budget(chunks))
         return [
             chunk.model_copy(update={"index": index, "id": _chunk_id(self._source, index)})
@@ -104,12 +130,21 @@ class _Chunking:
 
     @cached_property
     def _title(self) -> str:
-        """The document's own title, its first heading, or its file's name; a number alone is no title."""
-        headings = (self._of(block) for block in self._parsed.blocks if block.kind is BlockKind.HEADING)
+        """The document's own title, the heading that it begins with, or its file's name; a number alone is no title."""
         stem = PurePosixPath(self._source.name).stem.replace("_", " ")
-        candidates = [self._parsed.title, next(headings, ""), stem]
+        candidates = [self._parsed.title, self._first_heading(), stem]
         named = next((title for title in candidates if any(character.isalpha() for character in title)), stem)
-        return _shortened(named, self._budget // _CONTEXT_SHARE * 4)
+        length = _TITLE_LENGTH
+        while self._count([_shortened(named, length)])[0] > self._budget // _CONTEXT_SHARE and length > 1:
+            length //= 2
+        return _shortened(named, length)
+
+    def _first_heading(self) -> str:
+        """The first heading, if it stands where a title would, and is not a paragraph that was taken for a heading."""
+        first = next((block for block in self._parsed.blocks if block.kind is BlockKind.HEADING), None)
+        if first is None or first.start > _TITLE_BEGINS or first.end - first.start > 2 * _TITLE_LENGTH:
+            return ""
+        return self._of(first)
 
     def _sections(self) -> Iterator[tuple[Block, tuple[str, ...]]]:
         """Every block with the headings above it, its own included; the document's title is not repeated."""
@@ -121,25 +156,18 @@ class _Chunking:
             names = [_shortened(text, _TITLE_LENGTH) for _, text in path]
             yield block, tuple(names[1:] if names and names[0] == self._title else names)
 
-    def _context(self, section: tuple[str, ...]) -> tuple[str, ...]:
-        """The section path, without its outermost headings where they would crowd out the passage."""
-        while section and self._context_tokens(section) > self._budget // _CONTEXT_SHARE:
-            section = section[1:]
-        return section
-
-    def _context_tokens(self, section: tuple[str, ...]) -> int:
-        if section not in self._context_costs:
+    def _context(self, section: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+        """The section without its outermost headings where they would crowd out the passage; the line's tokens."""
+        if section not in self._contexts:
             path = " › ".join(part for part in (self._title, *section) if part)
-            self._context_costs[section] = self._count([path])[0] if path else 0
-        return self._context_costs[section]
-
-    @cached_property
-    def _context_costs(self) -> dict[tuple[str, ...], int]:
-        return {}
+            tokens = self._count([path])[0] if path else 0
+            fits = not section or tokens <= self._budget // _CONTEXT_SHARE
+            self._contexts[section] = (section, tokens) if fits else self._context(section[1:])
+        return self._contexts[section]
 
     def _room(self, section: tuple[str, ...]) -> int:
         """Tokens left for a passage under its context line."""
-        return self._budget - self._context_tokens(section)
+        return self._budget - self._context(section)[1]
 
     def _of(self, block: Block) -> str:
         return self._text[block.start : block.end]
@@ -147,50 +175,104 @@ class _Chunking:
     # Division into pieces
 
     def _pieces(self) -> Iterator[_Piece]:
-        """The blocks in order, those that do not fit a chunk divided."""
+        """The blocks in order, divided."""
         blocks = list(self._sections())
-        counts = self._count([self._of(block) for block, _ in blocks])
-        headings = 0
-        for (block, path), tokens in zip(blocks, counts, strict=True):
-            section = self._context(path)
-            piece = _Piece(block.start, block.end, tokens, block.kind, section)
-            yield from self._fitting(piece, block, self._room(section), headings)
-            headings = headings + tokens if block.kind is BlockKind.HEADING else 0
+        spans = [_spans(self._text, block.start, block.end, _ends(block.kind)) for block, _ in blocks]
+        counts = iter(self._count([self._text[start:end] for block_spans in spans for start, end in block_spans]))
+        counted = [[(start, end, next(counts)) for start, end in block_spans] for block_spans in spans]
+        sizes = [sum(tokens for _, _, tokens in block_spans) for block_spans in counted]
+        headings = 0  # tokens of the headings directly above
+        for index, ((block, section), block_spans) in enumerate(zip(blocks, counted, strict=True)):
+            cost = self._cost_before(index, sizes)
+            room = self._room(section)
+            beside = headings if headings <= room // 2 else 0
+            first = _Piece(block.start, block.end, sizes[index], block.kind, section, cost)
+            yield from self._divided(first, block, block_spans, room - beside)
+            headings = headings + sizes[index] if block.kind is BlockKind.HEADING else 0
 
-    def _fitting(self, piece: _Piece, block: Block, room: int, headings: int) -> Iterator[_Piece]:
-        """The piece, or its parts if it exceeds its room; prose leaves room for the headings that it stands under."""
-        beside = headings if headings <= room // 2 else 0
-        if piece.tokens <= room - beside or (piece.tokens <= room and piece.kind is not BlockKind.PROSE):
-            yield piece
-        elif piece.kind is BlockKind.TABLE:
-            yield from self._table_pieces(piece, block, room, beside)
-        else:
-            yield from self._divided(piece, room - beside)
+    def _cost_before(self, index: int, sizes: Sequence[int]) -> float:
+        """Of beginning a chunk with the block of this index."""
+        if index == 0:
+            return 0.0
+        above, block = self._parsed.blocks[index - 1 : index + 1]
+        if above.kind is BlockKind.HEADING:
+            return _NEVER
+        if block.kind is BlockKind.HEADING:
+            return _BEFORE_HEADING
+        if BlockKind.TABLE not in (above.kind, block.kind) and (
+            self._is_caption(index, index + 1, sizes) or self._is_caption(index - 1, index - 2, sizes)
+        ):
+            return _BETWEEN_BLOCKS  # it belongs to the table on its other side
+        return _BETWEEN_BLOCKS if self._is_sentences(above) and self._is_sentences(block) else _BESIDE
 
-    def _table_pieces(self, table: _Piece, block: Block, room: int, beside: int) -> Iterator[_Piece]:
-        """The table in parts of about equal size; those after the first carry the header."""
+    def _is_caption(self, index: int, beside: int, sizes: Sequence[int]) -> bool:
+        """Whether a block is a short paragraph and the one beside it a table."""
+        blocks = self._parsed.blocks
+        return (
+            0 <= beside < len(blocks)
+            and (blocks[index].kind, blocks[beside].kind) == (BlockKind.PROSE, BlockKind.TABLE)
+            and sizes[index] <= self._budget // _SHORT_SHARE
+        )
+
+    def _is_sentences(self, block: Block) -> bool:
+        """Whether a block ends as a sentence does; a formula, a line of a form, "as follows:" do not."""
+        return block.kind is BlockKind.PROSE and self._ends_sentence(block.start, block.end)
+
+    def _ends_sentence(self, start: int, end: int) -> bool:
+        return bool(_SENTENCE_END.search(self._text[max(end - 8, start) : end]))
+
+    def _cost_inside(self, whole: _Piece, start: int, room: int) -> float:
+        """Of beginning a chunk inside of a block, at one of its pieces."""
+        if whole.kind is BlockKind.TABLE and whole.tokens <= room:
+            return _NEVER
+        if whole.kind in (BlockKind.LIST, BlockKind.CODE):
+            is_indented = self._text[start - 1] != "\n"
+            is_short = whole.tokens <= self._budget // _SHORT_SHARE
+            return _BETWEEN_LINES if is_indented or is_short else _BETWEEN_SENTENCES
+        if whole.kind is BlockKind.PROSE and self._ends_sentence(whole.start, start):
+            return _BETWEEN_SENTENCES
+        return _BETWEEN_LINES
+
+    def _divided(
+        self, whole: _Piece, block: Block, spans: Sequence[tuple[int, int, int]], room: int
+    ) -> Iterator[_Piece]:
+        """The pieces of a block; the first has the block's own boundary before it."""
         header, header_tokens = self._header(block, room)
-        rows = self._rows(table, header.end if header else block.start, room - header_tokens)
-        limit = _balanced(sum(row.tokens for row in rows), room - header_tokens - beside)
-        part: list[_Piece] = []
-        is_first = True
-        for row in rows:
-            if part and sum(member.tokens for member in part) + row.tokens > limit:
-                yield _table_part(part, block, header, header_tokens, is_first=is_first)
-                part, is_first = [], False
-            part.append(row)
-        if part:
-            yield _table_part(part, block, header, header_tokens, is_first=is_first)
+        least = self._budget // _PIECE_SHARE
+        inner = replace(
+            whole,
+            continues=whole.kind in (BlockKind.PROSE, BlockKind.LIST, BlockKind.CODE),
+            header=header,
+            header_tokens=header_tokens,
+        )
+        last: _Piece | None = None
+        for start, end, tokens in spans:
+            in_header = header is not None and start < header.end
+            if last and (in_header or (last.tokens + tokens <= least and last.cost != _NEVER)):
+                last = replace(last, end=end, tokens=last.tokens + tokens)
+                continue
+            if last:
+                yield last
+            after_header = header is not None and last is not None and last.end <= header.end
+            cost = self._cost_inside(whole, start, room) if last else whole.cost
+            piece = replace(inner if last else whole, start=start, end=end, tokens=tokens, cost=cost)
+            last = replace(piece, cost=_NEVER) if after_header else piece
+            if tokens > room - header_tokens:
+                *parts, last = self._parts(last, inner, room - header_tokens)
+                yield from parts
+        if last:
+            yield last
 
-    def _rows(self, table: _Piece, start: int, room: int) -> list[_Piece]:
-        """The lines of the table from ``start``; a line longer than a chunk in parts."""
-        spans = _spans(self._text, start, table.end, _LINE_STARTS)
-        counts = self._count([self._text[begin:end] for begin, end in spans])
-        rows: list[_Piece] = []
-        for (begin, end), tokens in zip(spans, counts, strict=True):
-            row = replace(table, start=begin, end=end, tokens=tokens)
-            rows.extend([row] if tokens <= room else self._divided(row, room))
-        return rows
+    def _parts(self, piece: _Piece, inner: _Piece, room: int) -> list[_Piece]:
+        """Parts of about equal size, of at most ``room`` tokens, of a sentence, line or row that exceeds it."""
+        limit = -(-piece.tokens // -(-piece.tokens // room))
+        spans = self._split(piece.start, piece.end, min(limit + limit // 8, room))
+        counts = self._count([self._text[start:end] for start, end in spans])
+        begins = [piece, *[replace(inner, cost=_INSIDE_SENTENCE)] * (len(spans) - 1)]
+        return [
+            replace(begin, start=start, end=end, tokens=tokens)
+            for begin, (start, end), tokens in zip(begins, spans, counts, strict=True)
+        ]
 
     def _header(self, block: Block, room: int) -> tuple[TableHeader | None, int]:
         """The table's header and its tokens; none where it would crowd out the rows."""
@@ -202,82 +284,69 @@ class _Chunking:
             return None, 0
         return TableHeader(text=text, start=block.start, end=block.header_end), tokens
 
-    def _divided(self, piece: _Piece, room: int) -> Iterator[_Piece]:
-        """Parts of at most ``room`` tokens: lines of lists and code, sentences of everything else."""
-        ends = _LINE_STARTS if piece.kind in (BlockKind.LIST, BlockKind.CODE) else _SENTENCE_ENDS
-        overlap = min(self._overlap, room // 2)
-        splitter = _sentence_splitter(self._count, room - overlap, ends)
+    def _split(self, start: int, end: int, room: int) -> list[tuple[int, int]]:
+        """Spans of at most ``room`` tokens, cut between phrases or words where that is possible."""
+        splitter = _sentence_splitter(self._count, room)
         spans: list[tuple[int, int]] = []
-        position = piece.start
-        for part in splitter.split_text(self._text[piece.start : piece.end]):
-            start = self._text.index(part, position)
-            position = start + len(part)
-            spans.append((start, position))
-        spans = list(self._overlapping(spans, overlap, ends))
-        counts = self._count([self._text[start:end] for start, end in spans])
-        for (start, end), tokens in zip(spans, counts, strict=True):
-            yield replace(piece, start=start, end=end, tokens=tokens)
-
-    def _overlapping(
-        self, spans: Sequence[tuple[int, int]], overlap: int, ends: re.Pattern[str]
-    ) -> Iterator[tuple[int, int]]:
-        """The spans, each but the first begun with whole sentences of the one before, of ``overlap`` tokens at most.
-
-        llama-index overlaps by itself, but gives texts, and a text that repeats cannot be located for certain.
-        """
-        yield from spans[:1]
-        for (earlier, _), (start, end) in pairwise(spans):
-            begins = [begin for begin, _ in _spans(self._text, earlier, start, ends)] if overlap else []
-            repeated = [begin for begin in begins[1:] if self._count([self._text[begin:start]])[0] <= overlap]
-            yield min(repeated, default=start), end
+        for part in splitter.split_text(self._text[start:end]):
+            start = self._text.index(part, start)
+            spans.append((start, start + len(part)))
+            start += len(part)
+        return spans
 
     # Packing
 
-    def _groups(self) -> Iterator[list[_Piece]]:
-        """The pieces of each chunk: those of a section together; a small section shares a chunk with the next."""
-        last: list[_Piece] = []
-        for unit in _units(self._pieces()):
-            parts = self._packed(unit)
-            if last and len(parts) == 1 and self._shares(last, parts[0]):
-                last = [*last, *parts[0]]
-                continue
-            if last:
-                yield last
-            yield from parts[:-1]
-            last = parts[-1]
-        if last:
-            yield last
+    def _partition(self, pieces: Sequence[_Piece]) -> list[Sequence[_Piece]]:
+        """The pieces of each chunk: of all partitions that fit the budget, the one of least cost."""
+        costs = [0.0, *[inf] * len(pieces)]  # of the best partition of the first so many pieces
+        begins = [0] * (len(pieces) + 1)  # where its last chunk begins
+        for first in range(len(pieces)):
+            for end, cost in self._candidates(pieces, first):
+                if costs[first] + cost < costs[end]:
+                    costs[end], begins[end] = costs[first] + cost, first
+        groups: list[Sequence[_Piece]] = []
+        end = len(pieces)
+        while end:
+            groups.append(pieces[begins[end] : end])
+            end = begins[end]
+        return groups[::-1]
 
-    def _packed(self, unit: Sequence[_Piece]) -> list[list[_Piece]]:
-        """The pieces of one section in as few chunks as their order allows."""
-        groups: list[list[_Piece]] = []
-        for piece in unit:
-            if groups and self._fits([*groups[-1], piece]):
-                groups[-1].append(piece)
-            else:
-                groups.append([piece])
-        return groups
+    def _candidates(self, pieces: Sequence[_Piece], first: int) -> Iterator[tuple[int, float]]:
+        """The chunks that can begin with a piece: where each ends, and what it costs."""
+        begin = pieces[first]
+        budget = self._budget - (self._overlap if begin.continues else 0)
+        tokens = begin.header_tokens
+        section = _Section(begin)
+        for end in range(first + 1, len(pieces) + 1):
+            piece = pieces[end - 1]
+            section.add(piece)
+            tokens += piece.tokens
+            needed = tokens + self._context(section.path)[1]
+            if needed <= budget or end == first + 1:
+                yield end, begin.cost + _EACH_CHUNK + _UNUSED * (1 - needed / budget) ** 2
+            elif tokens > budget:
+                return
 
-    def _shares(self, group: Sequence[_Piece], more: Sequence[_Piece]) -> bool:
-        """Whether two sections belong in one chunk: side by side, one of them small, both fitting."""
-        small = self._budget // _SMALL_SHARE
-        sizes = [sum(piece.tokens for piece in part) for part in (group, more)]
-        siblings = group[0].section[:-1] == more[0].section[: max(len(group[0].section) - 1, 0)]
-        return min(sizes) < small and siblings and self._fits([*group, *more])
-
-    def _fits(self, group: Sequence[_Piece]) -> bool:
-        """Whether the pieces can be one span in one chunk."""
-        if any(second.start < first.end for first, second in pairwise(group)):
-            return False  # the second repeats words of the first
-        if any(piece.header != group[0].header for piece in group):
-            return False
-        tokens = sum(piece.tokens for piece in group) + group[0].header_tokens
-        return tokens <= min(self._room(piece.section) for piece in group)
+    def _starts(self, groups: Sequence[Sequence[_Piece]]) -> Iterator[int]:
+        """Where each chunk begins: one that reads on in a paragraph repeats whole sentences, if overlap was chosen."""
+        earlier = 0
+        for group in groups:
+            start = group[0].start
+            if self._overlap and group[0].continues:
+                begins = [begin for begin, _ in _spans(self._text, earlier, start, _ends(group[0].kind))]
+                texts = [self._text[begin:start] for begin in begins[1:]]
+                counts = zip(begins[1:], self._count(texts), strict=True)
+                start = min((begin for begin, tokens in counts if tokens <= self._overlap), default=start)
+            yield start
+            earlier = group[0].start
 
     # Chunks
 
-    def _chunk(self, group: Sequence[_Piece]) -> Chunk:
-        start, end = group[0].start, group[-1].end
+    def _chunk(self, group: Sequence[_Piece], start: int) -> Chunk:
+        end = group[-1].end
+        section = _Section(group[0])
+        for piece in group:
+            section.add(piece)
         return Chunk(
             id="",
             document_id=self._source.document_id,
@@ -290,7 +359,7 @@ class _Chunking:
             end=end,
             kind=_kind(group),
             title=self._title,
-            section=_section(group),
+            section=self._context(section.path)[0],
             page_spans=self._pages(start, end),
             header=group[0].header,
             metadata=self._parsed.metadata,
@@ -312,12 +381,49 @@ class _Chunking:
             if tokens <= self._budget or len(chunk.text) == 1:
                 yield chunk
             else:
-                excess = tokens - self._budget
-                own = self._count([chunk.text])[0]
-                kind = BlockKind(chunk.kind.value)
-                piece = _Piece(chunk.start, chunk.end, own, kind, chunk.section, chunk.header)
-                parts = self._divided(piece, max(own - excess, 1))
-                yield from self._within_budget([self._chunk([part]) for part in parts])
+                room = max(self._count([chunk.text])[0] - (tokens - self._budget), 1)
+                spans = self._split(chunk.start, chunk.end, room)
+                parts = [
+                    chunk.model_copy(
+                        update={
+                            "text": self._text[start:end],
+                            "start": start,
+                            "end": end,
+                            "page_spans": self._pages(start, end),
+                        }
+                    )
+                    for start, end in spans
+                ]
+                yield from self._within_budget(parts)
+
+
+class _Section:
+    """The path of a chunk that grows: what names its passage and does not stand in its text."""
+
+    def __init__(self, first: _Piece) -> None:
+        self._begins_with_heading = first.kind is BlockKind.HEADING
+        self._above = first.section[:-1] if self._begins_with_heading else first.section
+        self._has_text = False
+        self.path = first.section
+
+    def add(self, piece: _Piece) -> None:
+        """Take the next piece in. A chunk that begins with a heading is under what all of its sections share."""
+        is_heading = piece.kind is BlockKind.HEADING
+        if self._begins_with_heading and piece.section != self.path and not (is_heading and self._has_text):
+            shared = _common(self.path, piece.section) if self._has_text else piece.section
+            self.path = max(shared, self._above, key=len)
+        self._has_text = self._has_text or not is_heading
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """What two paths begin with."""
+    same = [first == second for first, second in zip(one, other, strict=False)]
+    return one[: same.index(False) if False in same else len(same)]
+
+
+def _ends(kind: BlockKind) -> re.Pattern[str]:
+    """Where a block of this kind may be divided."""
+    return _LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else _SENTENCE_ENDS
 
 
 def _chunk_id(source: Source, index: int) -> str:
@@ -336,7 +442,7 @@ def _spans(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[t
     return spans
 
 
-def _sentence_splitter(count_tokens: TokenCounter, room: int, ends: re.Pattern[str]) -> SentenceSplitter:
+def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitter:
     """llama-index's splitter with our tokenizer and sentence ends: its own would look for data on the network."""
     from llama_index.core.node_parser import SentenceSplitter
 
@@ -345,46 +451,8 @@ def _sentence_splitter(count_tokens: TokenCounter, room: int, ends: re.Pattern[s
         chunk_overlap=0,
         paragraph_separator="\n\n",
         tokenizer=lambda text: range(count_tokens([text])[0]),
-        chunking_tokenizer_fn=lambda text: [part for part in ends.split(text) if part],
+        chunking_tokenizer_fn=lambda text: [part for part in _SENTENCE_ENDS.split(text) if part],
     )
-
-
-def _units(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
-    """The pieces by section; headings without text of their own go with the section that follows."""
-    unit: list[_Piece] = []
-    for piece in pieces:
-        has_text = any(member.kind is not BlockKind.HEADING for member in unit)
-        if has_text and (piece.kind is BlockKind.HEADING or piece.section != unit[-1].section):
-            yield unit
-            unit = []
-        unit.append(piece)
-    if unit:
-        yield unit
-
-
-def _section(group: Sequence[_Piece]) -> tuple[str, ...]:
-    """What the paths of the pieces have in common, headings at the beginning aside."""
-    text = [piece for piece in group if piece.kind is not BlockKind.HEADING] or group[-1:]
-    common = text[0].section
-    for piece in text:
-        same = [first == second for first, second in zip(common, piece.section, strict=False)]
-        common = common[: same.index(False) if False in same else len(same)]
-    return common
-
-
-def _balanced(tokens: int, room: int) -> int:
-    """How much goes into each of the fewest parts of equal size."""
-    parts = -(-tokens // max(room, 1))
-    return min(-(-tokens // max(parts, 1)) + room // 8, room)
-
-
-def _table_part(
-    rows: Sequence[_Piece], block: Block, header: TableHeader | None, header_tokens: int, *, is_first: bool
-) -> _Piece:
-    tokens = sum(row.tokens for row in rows)
-    if header is None or not is_first:
-        return replace(rows[0], end=rows[-1].end, tokens=tokens, header=header, header_tokens=header_tokens)
-    return replace(rows[0], start=block.start, end=rows[-1].end, tokens=tokens + header_tokens)
 
 
 def _kind(group: Sequence[_Piece]) -> ChunkKind:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Self, TypeVar
+from uuid import UUID, uuid5
 
+from ingest.chunking import Chunker, Source
 from ingest.ledger import EDITION, DocumentRecord, Known, Ledger
+from ingest.parser import ParsedDocument
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, Vectors
 
 T = TypeVar("T")
+_CHUNK_IDS = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
 
 
 class LiveCollection:
@@ -84,20 +88,31 @@ class LiveCollection:
             hidden = now
 
     def _hidden(self) -> tuple[str, ...]:
-        return tuple(sorted(self._ledger.hidden(self.spec.name)))
+        return tuple(sorted(self._ledger.hidden(self.spec.collection)))
+
+
+def chunks_of(chunker: Chunker, parsed: ParsedDocument, source: Source, edition: str) -> list[Chunk]:
+    """The document's chunks, marked with their edition."""
+    marked = parsed.model_copy(update={"metadata": {**parsed.metadata, EDITION: edition}})
+    return [chunk.model_copy(update={"id": chunk_id(edition, chunk.index)}) for chunk in chunker.chunk(marked, source)]
+
+
+def chunk_id(edition: str, index: int) -> str:
+    """Of the point in the store: the same for the same place in the same edition, in whichever run."""
+    return str(uuid5(_CHUNK_IDS, f"{edition}/{index}"))
 
 
 def remove_document(collection: Collection, ledger: Ledger, document: DocumentRecord | Known, reason: str) -> None:
     """Take a document out of the collection. The ledger keeps that it was there, and why it went."""
-    name = collection.spec.name
+    name = collection.spec.collection
     ledger.remove(name, document.id, document.edition, reason)
     collection.delete(ChunkFilter(documents=(document.id,)))
     ledger.unhide(name, [edition for edition, owner in ledger.hidden(name).items() if owner == document.id])
 
 
-def sweep(collection: Collection, ledger: Ledger) -> None:
-    """Delete what is hidden: chunks that were replaced, or written by an ingest that did not come to its end."""
-    name = collection.spec.name
+def sweep(collection: Collection, ledger: Ledger, name: str) -> None:
+    """Delete what the ledger hides under this name: chunks that were replaced, or written by an ingest that did not
+    come to its end."""
     hidden = ledger.hidden(name)
     for edition, document in hidden.items():
         collection.delete(ChunkFilter(documents=(document,), metadata={EDITION: edition}))

@@ -6,6 +6,7 @@ IngestError
 ├── UnknownParser           the user names a parser there is, or installs its extra
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it more exactly
+├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── LedgerUnavailable       the user frees the disk, mends or starts the database
 └── FileError               one file; the rest of the ingest goes on
@@ -15,6 +16,7 @@ IngestError
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file anew, or chooses another parser
+    ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       nothing to read in it; a scan needs text recognition
         ├── EncryptedDocument   the user removes the password
@@ -47,6 +49,10 @@ class DocumentNotFound(IngestError):
 
 class AmbiguousDocument(IngestError):
     """Several ingested documents answer to that name."""
+
+
+class IngestUnderWay(IngestError):
+    """Another process changes the collection at this moment."""
 
 
 class ParserUnavailable(IngestError):
@@ -83,6 +89,10 @@ class ParserOutOfMemory(FileError):
 
 class ParserCrashed(FileError):
     """The parser died, or failed in a way that it does not foresee."""
+
+
+class InternalError(FileError):
+    """A defect of Candor, or of a library in its process, that this file brought to light."""
 
 
 class ParseError(FileError):

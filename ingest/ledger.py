@@ -1,4 +1,4 @@
-"""The ledger: what became of every file, with the parsed text that spans point into. Tables in the SQL database.
+"""The ledger: what became of every file, with the parsed text that spans point into.
 
 It decides what searches see. The chunks of a document's new *edition* (its content, parser and chunking) are written
 to the store while the ledger lists that edition as hidden; one transaction makes it the live one and hides the old;
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -19,34 +18,23 @@ from uuid import UUID, uuid5
 
 from pydantic import Field, TypeAdapter
 from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Column,
     ColumnElement,
     Connection,
-    DateTime,
     Engine,
-    Float,
-    Integer,
-    MetaData,
     Row,
     RowMapping,
     Select,
-    String,
     Table,
-    Text,
     bindparam,
     delete,
     insert,
-    inspect,
     or_,
     select,
     update,
 )
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateColumn
 
-from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
+from ingest.errors import AmbiguousDocument, DocumentNotFound
+from ingest.ledger_schema import DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database, make_tables
 from ingest.parser import Block, ParsedDocument
 from vectorstore.models import PageSpan, Scalar, Value
 
@@ -54,63 +42,6 @@ _DOCUMENT_IDS = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 _BLOCKS = TypeAdapter(tuple[Block, ...])
 _PAGES = TypeAdapter(tuple[PageSpan, ...])
 _SHOWN = 5
-
-TABLES = MetaData()
-
-DOCUMENTS = Table(
-    "documents",
-    TABLES,
-    Column("collection", String(64), primary_key=True),
-    Column("id", String(36), primary_key=True),
-    Column("path", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("state", String(16), nullable=False),
-    Column("stage", String(16), nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("version", String(64), nullable=False),
-    Column("size", BigInteger, nullable=False),
-    Column("modified", Float, nullable=False),
-    Column("mime_type", String(255), nullable=False),
-    Column("title", Text, nullable=False),
-    Column("pages", Integer, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    Column("tokens", Integer, nullable=False),
-    Column("parser", String(255), nullable=False),
-    Column("chunking", String(255), nullable=False),
-    Column("seconds", JSON, nullable=False),
-    Column("warnings", JSON, nullable=False),
-    Column("metadata", JSON, nullable=False),
-    Column("updated_at", DateTime(timezone=True), nullable=False),
-    Column("attempts", Integer, nullable=False, server_default="0"),
-    Column("container", Text, nullable=False, server_default=""),
-    Column("read_at", Float, nullable=False, server_default="0"),
-)
-
-TEXTS = Table(
-    "document_texts",
-    TABLES,
-    Column("collection", String(64), primary_key=True),
-    Column("id", String(36), primary_key=True),
-    Column("text", Text, nullable=False),
-    Column("blocks", JSON, nullable=False),
-    Column("pages", JSON, nullable=False),
-)
-
-HIDDEN = Table(
-    "hidden_editions",
-    TABLES,
-    Column("collection", String(64), primary_key=True),
-    Column("edition", String(16), primary_key=True),
-    Column("document", String(36), nullable=False),
-)
-
-PASSAGES = Table(
-    "embedded_passages",
-    TABLES,
-    Column("collection", String(64), primary_key=True),
-    Column("digest", String(64), primary_key=True),
-    Column("chunk", String(36), nullable=False),
-)
 
 EDITION = "edition"
 """Metadata key of every chunk: the edition of its document that it belongs to."""
@@ -220,13 +151,11 @@ class Ledger:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        with _database():
-            TABLES.create_all(engine)
-            _add_columns(engine)
+        make_tables(engine)
 
     def record(self, record: DocumentRecord, parsed: ParsedDocument | None = None) -> None:
         """Write what became of a file, replacing what was known; without ``parsed``, an earlier text stays."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             connection.execute(delete(DOCUMENTS).where(*_is(DOCUMENTS, record.collection, record.id)))
             connection.execute(insert(DOCUMENTS).values(record.model_dump()))
             if parsed:
@@ -235,7 +164,7 @@ class Ledger:
 
     def discover(self, records: Sequence[DocumentRecord]) -> None:
         """Write many records at once, replacing what was known; texts stay."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             if records:
                 keys = [{"its_collection": record.collection, "its_id": record.id} for record in records]
                 one = (DOCUMENTS.c.collection == bindparam("its_collection"), DOCUMENTS.c.id == bindparam("its_id"))
@@ -247,7 +176,7 @@ class Ledger:
         values: dict[str, Any] = {
             "state": state, "stage": stage, "attempts": attempts, "updated_at": datetime.now(UTC)
         }  # fmt: skip
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
 
     def touch(self, collection: str, document: str, *, name: str, modified: float, read_at: float) -> None:
@@ -256,7 +185,7 @@ class Ledger:
             "state": DocumentState.INDEXED, "stage": Stage.STORING, "reason": "", "name": name,
             "modified": modified, "read_at": read_at, "updated_at": datetime.now(UTC),
         }  # fmt: skip
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
 
     def publish(
@@ -268,7 +197,7 @@ class Ledger:
         moved_from: Known | None = None,
     ) -> None:
         """Make an edition the live one and hide the one before it, and what lay under an earlier path, at once."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             for table in (DOCUMENTS, TEXTS):
                 connection.execute(delete(table).where(*_is(table, record.collection, record.id)))
             connection.execute(insert(DOCUMENTS).values(record.model_dump()))
@@ -281,24 +210,24 @@ class Ledger:
 
     def remove(self, collection: str, document: str, edition: str, reason: str) -> None:
         """Note that a document is gone, and hide its chunks from that moment on."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             _remove(connection, collection, document, edition, reason)
 
     def hide(self, collection: str, document: str, edition: str) -> None:
         """Let searches pass over an edition; before its first chunk is written."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             _hide(connection, collection, document, edition)
 
     def unhide(self, collection: str, editions: Sequence[str]) -> None:
         """Forget hidden editions that have no chunks any more."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             for edition in editions:
                 connection.execute(delete(HIDDEN).where(*_is_edition(collection, edition)))
 
     def hidden(self, collection: str) -> dict[str, str]:
         """The editions that searches pass over, each with its document. Few: those being written or deleted."""
         query = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == collection)
-        with _database(), self._engine.connect() as connection:
+        with database(), self._engine.connect() as connection:
             return {row.edition: row.document for row in connection.execute(query)}
 
     def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
@@ -307,14 +236,14 @@ class Ledger:
         query = select(columns.digest, columns.chunk).where(
             columns.collection == collection, columns.digest.in_(digests)
         )
-        with _database(), self._engine.connect() as connection:
+        with database(), self._engine.connect() as connection:
             return {row.digest: row.chunk for row in connection.execute(query)}
 
     def note_embedded(self, collection: str, chunks: Mapping[str, str]) -> None:
         """Note which chunk, already stored, has the vector of the text of each digest."""
         columns = PASSAGES.c
         rows = [{"collection": collection, "digest": digest, "chunk": chunk} for digest, chunk in chunks.items()]
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             connection.execute(
                 delete(PASSAGES).where(columns.collection == collection, columns.digest.in_(list(chunks)))
             )
@@ -324,7 +253,7 @@ class Ledger:
     def snapshot(self, collection: str) -> dict[str, Known]:
         """What is known of every document of the collection, by id."""
         query = select(*(DOCUMENTS.c[name] for name in Known._fields)).where(DOCUMENTS.c.collection == collection)
-        with _database(), self._engine.connect() as connection:
+        with database(), self._engine.connect() as connection:
             return {row.id: _known(row) for row in connection.execute(query)}
 
     def get(self, collection: str, document: str) -> DocumentRecord | None:
@@ -365,7 +294,7 @@ class Ledger:
 
     def text(self, collection: str, document: str) -> DocumentText:
         """The parsed text of a document by its full id. Raises DocumentNotFound if none was ever parsed."""
-        with _database(), self._engine.connect() as connection:
+        with database(), self._engine.connect() as connection:
             row = connection.execute(select(TEXTS).where(*_is(TEXTS, collection, document))).mappings().first()
         if row is None:
             raise DocumentNotFound(f"Document {document!r} in collection {collection!r} has no parsed text.")
@@ -377,12 +306,12 @@ class Ledger:
 
     def forget(self, collection: str) -> None:
         """Delete all that is known of a collection, for when the collection itself was dropped."""
-        with _database(), self._engine.begin() as connection:
+        with database(), self._engine.begin() as connection:
             for table in (DOCUMENTS, TEXTS, HIDDEN, PASSAGES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
-        with _database(), self._engine.connect() as connection:
+        with database(), self._engine.connect() as connection:
             return [_record(row) for row in connection.execute(query).mappings()]
 
 
@@ -423,16 +352,6 @@ def _utc(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _add_columns(engine: Engine) -> None:
-    """Give the table of an earlier release the columns that it lacks."""
-    present = {column["name"] for column in inspect(engine).get_columns(DOCUMENTS.name)}
-    for column in DOCUMENTS.columns:
-        if column.name not in present:
-            definition = CreateColumn(column).compile(dialect=engine.dialect)
-            with engine.begin() as connection:
-                connection.exec_driver_sql(f"ALTER TABLE {DOCUMENTS.name} ADD COLUMN {definition}")
-
-
 def _text_row(record: DocumentRecord, parsed: ParsedDocument) -> dict[str, object]:
     return {
         "collection": record.collection,
@@ -441,15 +360,3 @@ def _text_row(record: DocumentRecord, parsed: ParsedDocument) -> dict[str, objec
         "blocks": _BLOCKS.dump_python(parsed.blocks, mode="json"),
         "pages": _PAGES.dump_python(parsed.pages, mode="json"),
     }
-
-
-@contextmanager
-def _database() -> Iterator[None]:
-    """Translate what the database reports."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        raise LedgerUnavailable(
-            f"The database of documents cannot be used: {getattr(error, 'orig', None) or error}. Check that its disk "
-            "has room and that it can be written, or that its server runs."
-        ) from error

@@ -11,33 +11,25 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
-from ingest.building import DocumentBuilder
+from ingest.building import DocumentBuilder, PageBreaks
 from ingest.ocr import ScanReader
 from ingest.pdf_lines import Line, is_bullet, read_lines
+from ingest.pdf_running import without_running_lines
 from ingest.pdf_tables import find_tables
 from vectorstore.models import Scalar
 
-_DIGITS = re.compile(r"\d+")
-_EDGE_LINES = 2  # at the top and at the bottom of a page, where running headers and footers stand
 _PARAGRAPH_GAP = 0.75  # in line heights: lines further apart belong to different paragraphs
 _HEADING_SIZE = 1.12  # times the body's type size
 _HEADING_LENGTH = 160
 _HEADING_LINES = 3
 _DEEPEST = 6
+_SAME_SIZE = 0.5
+_SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*$")
 
 _Levels = dict[tuple[float, bool], int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """What makes lines on different pages the same running line."""
-
-    edge: str
-    height: int
-    text: str
-    counts_pages: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +41,14 @@ class _Heading:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    text: str
+    lines: tuple[str, ...]
     page: int
     is_list: bool
+    pages: PageBreaks = ()
+
+    @property
+    def last_page(self) -> int:
+        return self.pages[-1][1] if self.pages else self.page
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class _Table:
     rows: tuple[tuple[str, ...], ...]
     page: int
     has_header: bool
-    pages: tuple[tuple[int, int], ...] = ()
+    pages: PageBreaks = ()
 
     @property
     def last_page(self) -> int:
@@ -72,53 +69,13 @@ _Element = _Heading | _Paragraph | _Table
 def read_pdf(data: bytes, path: Path, into: DocumentBuilder, scans: ScanReader) -> dict[str, Scalar]:
     """Add the PDF's blocks and pages to the builder; return its title, authors and the like. ``path`` is for errors."""
     pages, metadata = read_lines(data, path, scans.page)
-    _write(_joined_tables(_elements(_without_running_lines(pages))), into)
+    _write(_joined_tables(_elements(without_running_lines(pages))), into)
     return metadata
 
 
 def read_image(data: bytes, into: DocumentBuilder, scans: ScanReader) -> None:
     """Add what is recognised on an image, or on the pages of one, in the same way."""
-    _write(_joined_tables(_elements(_without_running_lines(scans.image(data)))), into)
-
-
-def _without_running_lines(pages: Sequence[list[Line]]) -> list[Line]:
-    """All lines without running headers and footers: page numbers go, of repeated words one occurrence stays.
-
-    Of a top line the first stays, of a bottom line the last, so that none stands in a table over a page break.
-    """
-    occurrences: dict[_Key, list[int]] = {}
-    for index, lines in enumerate(pages):
-        for position in range(len(lines)):
-            for key in _edge_keys(lines, position):
-                occurrences.setdefault(key, []).append(index)
-    running = {key: where for key, where in occurrences.items() if len(set(where)) >= max(2, len(pages) / 2)}
-    return [
-        line
-        for index, lines in enumerate(pages)
-        for position, line in enumerate(lines)
-        if all(index == _stays_on(key, running[key]) for key in _edge_keys(lines, position) if key in running)
-    ]
-
-
-def _stays_on(key: _Key, where: Sequence[int]) -> int | None:
-    if key.counts_pages:
-        return None
-    return where[0] if key.edge == "top" else where[-1]
-
-
-def _edge_keys(lines: Sequence[Line], position: int) -> Iterator[_Key]:
-    """How to recognise a line at the edge of its page on other pages: by its words, or with a number that counts."""
-    edge = "top" if position < _EDGE_LINES else "bottom"
-    if _EDGE_LINES <= position < len(lines) - _EDGE_LINES:
-        return
-    line = lines[position]
-    height = round(line.bottom / 4)
-    yield _Key(edge, height, line.text, counts_pages=False)
-    for number in _DIGITS.finditer(line.text):
-        if len(number[0]) <= 5:
-            offset = int(number[0]) - line.page
-            text = f"{line.text[: number.start()]}\0{offset}\0{line.text[number.end() :]}"
-            yield _Key(edge, height, text, counts_pages=True)
+    _write(_joined_tables(_elements(without_running_lines(scans.image(data)))), into)
 
 
 def _elements(lines: Sequence[Line]) -> Iterator[_Element]:
@@ -141,8 +98,15 @@ def _text_elements(lines: Sequence[Line], levels: _Levels) -> Iterator[_Heading 
             yield _Heading(_text_of(lines[position:end]).replace("\n", " "), levels[_style(first)], first.page)
         else:
             end = _paragraph_end(lines, position, levels)
-            yield _Paragraph(_text_of(lines[position:end]), first.page, _is_item(first))
+            paragraph = lines[position:end]
+            yield _Paragraph(
+                tuple(line.text for line in paragraph), first.page, _is_item(first), tuple(_page_breaks(paragraph))
+            )
         position = end
+
+
+def _page_breaks(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    return ((index, line.page) for index, (last, line) in enumerate(pairwise(lines), start=1) if line.page != last.page)
 
 
 def _text_of(lines: Sequence[Line]) -> str:
@@ -208,18 +172,25 @@ def _is_item(line: Line) -> bool:
 
 
 def _paragraph_end(lines: Sequence[Line], start: int, levels: _Levels) -> int:
-    """Where the paragraph that begins at ``start`` ends: at a gap, a heading, a table, a page or another list item."""
+    """Where the paragraph that begins at ``start`` ends: at a gap, a heading, another list item, or with its page."""
     end = start + 1
     is_item = _is_item(lines[start])
     while (
         end < len(lines)
-        and lines[end].page == lines[start].page
-        and _gap(lines[end - 1], lines[end]) < _PARAGRAPH_GAP
+        and _reads_on(lines[end - 1], lines[end])
         and (is_item or not _is_item(lines[end]))
         and _heading_end(lines, end, levels) == end
     ):
         end += 1
     return end
+
+
+def _reads_on(last: Line, line: Line) -> bool:
+    """Whether a line belongs to the paragraph of the one before: near it, or in its sentence over a page break."""
+    if line.page == last.page:
+        return _gap(last, line) < _PARAGRAPH_GAP
+    is_sentence = not _SENTENCE_END.search(last.text) and line.text[0].islower()
+    return is_sentence and line.page == last.page + 1 and abs(line.size - last.size) < _SAME_SIZE
 
 
 def _joined_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
@@ -255,9 +226,11 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
             case _Heading():
                 into.heading(element.text, element.level)
             case _Paragraph(is_list=True):
-                into.list_items(element.text.splitlines())
+                into.list_items(element.lines, pages=element.pages)
+                page = element.last_page
             case _Paragraph():
-                into.prose(element.text)
+                into.prose("\n".join(element.lines), pages=element.pages)
+                page = element.last_page
             case _Table():
                 into.table(element.rows, has_header=element.has_header, pages=element.pages)
                 page = element.last_page

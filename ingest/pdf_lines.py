@@ -26,10 +26,12 @@ _LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
+_PERCENT = re.compile(r"^\)?%\)?$")
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
 _RULED_GAP = 0.2  # the same where a ruled line stands between them
+_ON_ONE_LINE = 0.8  # of their height in which words overlap that stand on one line
 _SHORTEST_RULE = 4
 _RULES_READ = 4000  # drawings with more shapes than this are no tables
 
@@ -201,24 +203,31 @@ def _turned(left: float, bottom: float, right: float, top: float, turn: int) -> 
 
 
 def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[int, Word]]]:
-    """Lines of words with the index of each word's first character. A word beside the line begins a new one."""
+    """Lines of words with the index of each word's first character. A word beside the line begins a new one.
+
+    The cells of a row can be lines to PDFium: those that follow one another to the right are one here.
+    """
     line: list[tuple[int, Word]] = []
+    ended = False
     for index, word, ends_line in _words(text_page, turn):
-        if line and not _beside(line[-1][1], word):
+        if line and not (_continues(line[-1][1], word) if ended else _beside(line[-1][1], word)):
             yield line
             line = []
         line.append((index, word))
-        if ends_line:
-            yield line
-            line = []
+        ended = ends_line
     if line:
         yield line
 
 
-def _beside(last: Word, word: Word) -> bool:
+def _beside(last: Word, word: Word, share: float = 0.3) -> bool:
     """Whether two words share a line: they overlap in height."""
     overlap = min(last.top, word.top) - max(last.bottom, word.bottom)
-    return overlap > 0.3 * min(last.top - last.bottom, word.top - word.bottom)
+    return overlap > share * min(last.top - last.bottom, word.top - word.bottom)
+
+
+def _continues(last: Word, word: Word) -> bool:
+    """Whether a word is on the same line, to the right."""
+    return word.x0 >= last.x1 and _beside(last, word, _ON_ONE_LINE)
 
 
 def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, bool]]:
@@ -348,12 +357,18 @@ def cells_of(
         begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
         ruled = _ruled(last, word, rules)
         gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
-        apart = gap > wide_gap or (ruled and gap > _RULED_GAP)
-        if apart and not _CURRENCY.match(last.text) and (ruled or not begins_item):
+        apart = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
+        is_amount = _CURRENCY.match(last.text) or _PERCENT.match(word.text)
+        if apart and not is_amount and (ruled or not begins_item):
             cells.append([word])
         else:
             cells[-1].append(word)
     return tuple(tuple(cell) for cell in cells)
+
+
+def _begins_amount(last: Word, word: Word) -> bool:
+    """Whether a currency's sign follows a figure: the next amount, however narrow the gap."""
+    return bool(_CURRENCY.match(word.text)) and last.text[-1] in "0123456789)%—–-"
 
 
 def is_bullet(word: Word) -> bool:

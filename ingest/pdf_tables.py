@@ -6,25 +6,25 @@ tightly, and the second lines of cells that were wrapped.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
 
+from ingest.pdf_headers import Cells, Columns, header_height, is_header, merged, spread
 from ingest.pdf_lines import Line, Word, cells_of, joined
-
-Cells = Sequence[Sequence[Word]]
-Columns = list[tuple[float, float]]
+from ingest.pdf_rows import gap, whole_rows
 
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2
+_LABELS = 4  # lines in the first column alone, such as "Assets" and "Current assets:", that a table goes on after
+_LABEL_GAP = 2.0  # in line heights: between several of them
+_HEADER_GAP = 1.0  # in line heights: within which lines above the columns are their headers
+_LARGER = 1.3  # times the type size of a table's lines: a heading
+_OVERHANG = 2.5  # in line heights: by which a header may be wider than its columns
 _TIGHT_GAPS = (0.5, 0.35)  # in line heights: between cells that the columns of the other rows tell apart
 _ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
-_WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
+_SAME_ROW = 0.6  # of their height in which lines beside each other overlap
 _BORDER = 2  # points by which the borders of neighbouring cells may differ
-_FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +64,55 @@ def _core_end(lines: Sequence[Line], start: int) -> int:
 
 
 def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
-    """Whether a line is a row: it has cells, or it stands between such rows and fits into their first column."""
-    line = lines[index]
-    if len(line.cells) > 1:
+    """Whether a line is a row: it has cells, or it stands in the first column, between rows that do."""
+    if not _is_as_large(lines[index], lines[start]):
+        return False
+    if len(lines[index].cells) > 1:
         return True
-    if index == start or index + 1 == len(lines) or len(lines[index - 1].cells) < 2:
+    if index > start and _is_unit(lines, index, start):
+        return True
+    before = next((at for at in range(index, start - 1, -1) if len(lines[at].cells) > 1), None)
+    after = next((at for at in range(index, len(lines)) if len(lines[at].cells) > 1), None)
+    if before is None or after is None or lines[after].page != lines[index].page:
         return False
-    before, after = lines[index - 1], lines[index + 1]
-    if len(after.cells) < 2 or after.page != line.page:
+    if lines[index].words[-1].x1 >= min(lines[at].cells[1][0].x0 for at in (before, after)):
         return False
-    return line.words[-1].x1 < min(before.cells[1][0].x0, after.cells[1][0].x0)
+    return after - before == 2 or _goes_on(lines[before : after + 1])
+
+
+def _is_unit(lines: Sequence[Line], index: int, start: int) -> bool:
+    """Whether a line stands below the rows of a header, such as a unit that holds for all columns."""
+    header = lines[start:index]
+    if len(header) < _ROWS_OF_MANY_CELLS or any(len(line.cells) < 2 or _has_figures(line) for line in header):
+        return False
+    in_columns = lines[index].words[0].x0 >= max(line.cells[0][-1].x1 for line in header)
+    return in_columns and gap(header[-1], lines[index]) < _HEADER_GAP
+
+
+def _has_figures(line: Line) -> bool:
+    return not is_header([joined(cell) for cell in line.cells])
+
+
+def _is_as_large(one: Line, other: Line) -> bool:
+    """Whether two lines may be of one table by their type: a heading above one is larger."""
+    return max(one.size, other.size) < _LARGER * min(one.size, other.size)
+
+
+def _goes_on(lines: Sequence[Line]) -> bool:
+    """Whether a table of figures goes on after several lines of labels; a row without figures begins another."""
+    closely = len(lines) <= _LABELS + 2 and all(gap(*pair) < _LABEL_GAP for pair in pairwise(lines))
+    return closely and _has_figures(lines[-1])
 
 
 def _extended(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int]:
     """The table with the lines above and below that fit its columns, not reaching above line ``first``."""
     page = lines[start].page
     columns = _columns(lines[start:end])
-    reach = _ROW_GAP * max([_gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
+    reach = _ROW_GAP * max([gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
     top = start
     while top > first and lines[top - 1].page == page and _joins_above(lines, top, end, columns, reach):
         top -= 1
-        if len(_cells(lines[top], columns)) > 1:
+        if len(_cells(lines[top], columns)) > 1 or _stands_over(lines[top], columns):
             start = top
     while end < len(lines) and lines[end].page == page and _joins_below(lines, start, end, columns, reach):
         end += 1
@@ -94,9 +122,21 @@ def _extended(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[
 def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, reach: float) -> bool:
     """Whether the line above fits; parts of wrapped rows count only if a row with cells stands above them."""
     line = lines[top - 1]
-    if not _near(line, lines[top:end], reach):
+    if not _is_as_large(line, lines[top]):
         return False
-    return len(_cells(line, columns)) > 1 or _column_of(line, columns) >= 0
+    if _stands_over(line, columns):
+        return _near(line, lines[top:end], max(reach, _HEADER_GAP))
+    fits = len(_cells(line, columns)) > 1 or _column_of(line, columns) >= 0
+    return fits and _near(line, lines[top:end], reach)
+
+
+def _stands_over(line: Line, columns: Columns) -> bool:
+    """Whether the line stands over columns other than the first, as a header does."""
+    left, right = line.words[0].x0, line.words[-1].x1
+    overhang = _OVERHANG * line.height
+    leftmost = max(columns[0][0] + line.height, columns[1][0] - overhang)
+    reaches_over = leftmost <= left and right <= columns[-1][1] + overhang
+    return reaches_over and columns[1][0] <= (left + right) / 2 <= columns[-1][1]
 
 
 def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns, reach: float) -> bool:
@@ -108,16 +148,10 @@ def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns
 
 def _near(line: Line, table: Sequence[Line], reach: float) -> bool:
     """Whether the line is close to one of the table's, or in the ruled row above or below one."""
-    if min(_gap(line, other) for other in table) <= reach:
+    if min(gap(line, other) for other in table) <= reach:
         return True
     edges = [edge for other in table if other.band for edge in other.band]
     return line.band is not None and any(abs(edge - own) <= _BORDER for edge in edges for own in line.band)
-
-
-def _gap(one: Line, other: Line) -> float:
-    """The space between two lines in line heights; 0 where they stand beside each other."""
-    space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
-    return space / max(one.height, other.height, 1.0)
 
 
 def _column_of(line: Line, columns: Columns) -> int:
@@ -131,11 +165,11 @@ def _column_of(line: Line, columns: Columns) -> int:
     return -1
 
 
-def _columns(lines: Sequence[Line]) -> Columns:
-    """The columns' extents, from the line with most cells, widened by the cells that fit one column alone."""
-    widest = max(lines, key=lambda line: len(line.cells))
-    columns = [(cell[0].x0, cell[-1].x1) for cell in widest.cells]
-    for line in lines:
+def _columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """The columns' extents, from the lowest line with most cells, widened by the cells that fit one column alone."""
+    by_cells = sorted(lines, key=lambda line: (-len(line.cells), line.bottom))
+    columns = [(cell[0].x0, cell[-1].x1) for cell in by_cells[0].cells]
+    for line in by_cells:
         for cell in line.cells:
             touched = _touched(cell, columns)
             if len(touched) == 1:
@@ -151,21 +185,65 @@ def _touched(cell: Sequence[Word], columns: Columns) -> list[int]:
 
 def _cells(line: Line, columns: Columns) -> Cells:
     """The line's cells; divided at narrower gaps if that gives just one cell for every column."""
-    if len(line.cells) >= len(columns):
-        return line.cells
-    for gap in _TIGHT_GAPS:
-        cells = cells_of(line.words, gap)
-        if len(cells) == len(columns) and all(index in _touched(cell, columns) for index, cell in enumerate(cells)):
+    return _divided(line, columns, columns) or line.cells
+
+
+def _header_cells(line: Line, columns: Columns) -> Cells:
+    """The cells of a line of headers; divided at narrower gaps if each then has a column of its own."""
+    return _divided(line, columns, columns[1:]) or _cells(line, columns)
+
+
+def _divided(line: Line, columns: Columns, wanted: Columns) -> Cells | None:
+    """The line in just one cell for each wanted column, where narrower gaps divide it so."""
+    if len(line.cells) >= len(wanted):
+        return None
+    for wide in _TIGHT_GAPS:
+        cells = cells_of(line.words, wide)
+        if len(cells) == len(wanted) and all(
+            columns.index(column) in _touched(cell, columns) for column, cell in zip(wanted, cells, strict=True)
+        ):
             return cells
-    return line.cells
+    return None
 
 
 def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
-    table = lines[start:end]
+    table = _side_by_side(lines[start:end])
     columns = _columns(table)
     cells = [_cells(line, columns) for line in table]
-    rows = _rows(table, [_row(line_cells, columns) for line_cells in cells])
-    return PageTable(start, end, rows, has_header=not any(_FIGURE.match(cell) for cell in rows[0][1:]))
+    plain = [_row(line_cells, columns) for line_cells in cells]
+    height = header_height(plain)
+    limit = columns[0][1]
+    if height > 1:
+        header = [_header_row(_header_cells(line, columns), columns) for line in table[:height]]
+        body = whole_rows(table[height:], plain[height:], limit)
+        return PageTable(start, end, (tuple(merged(header)), *body), has_header=True)
+    return PageTable(start, end, whole_rows(table, plain, limit), has_header=height == 1)
+
+
+def _header_row(cells: Cells, columns: Columns) -> list[str]:
+    return spread(cells, columns) or _row(cells, columns)
+
+
+def _side_by_side(lines: Sequence[Line]) -> list[Line]:
+    """The lines from top to bottom, those beside each other as one: headers may be written cell by cell."""
+    beside: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: -line.bottom):
+        if beside and _overlap(beside[-1][0], line) > _SAME_ROW * min(beside[-1][0].height, line.height):
+            beside[-1].append(line)
+        else:
+            beside.append([line])
+    return [_one_line(row) for row in beside]
+
+
+def _overlap(one: Line, other: Line) -> float:
+    return min(one.top, other.top) - max(one.bottom, other.bottom)
+
+
+def _one_line(row: Sequence[Line]) -> Line:
+    if len(row) == 1:
+        return row[0]
+    cells = sorted((cell for line in row for cell in line.cells), key=lambda cell: cell[0].x0)
+    return replace(row[0], words=tuple(word for cell in cells for word in cell), cells=tuple(cells))
 
 
 def _row(cells: Cells, columns: Columns) -> list[str]:
@@ -174,37 +252,18 @@ def _row(cells: Cells, columns: Columns) -> list[str]:
         return [joined(cell) for cell in cells]
     row = [""] * len(columns)
     for cell in cells:
-        column = (_touched(cell, columns) or [_nearest(cell, columns)])[0]
+        column = _most_touched(cell, columns)
         row[column] = f"{row[column]} {joined(cell)}".strip()
     return row
+
+
+def _most_touched(cell: Sequence[Word], columns: Columns) -> int:
+    """The column that most of a cell stands in, or the nearest."""
+    left, right = cell[0].x0, cell[-1].x1
+    touched = _touched(cell, columns) or [_nearest(cell, columns)]
+    return max(touched, key=lambda index: min(right, columns[index][1]) - max(left, columns[index][0]))
 
 
 def _nearest(cell: Sequence[Word], columns: Columns) -> int:
     middle = (cell[0].x0 + cell[-1].x1) / 2
     return min(range(len(columns)), key=lambda index: abs(sum(columns[index]) / 2 - middle))
-
-
-def _rows(lines: Sequence[Line], rows: Sequence[list[str]]) -> tuple[tuple[str, ...], ...]:
-    """The rows, with the lines of wrapped cells in the row that they belong to."""
-    starts = [line for line, row in zip(lines, rows, strict=True) if row[0]]
-    pitch = median([_gap(above, below) for above, below in pairwise(starts)] or [0.0])
-    ruled = {band for band, count in Counter(line.band for line in starts).items() if band and count == 1}
-    merged: list[list[str]] = []
-    members: list[Line] = []
-    for line, row in zip(lines, rows, strict=True):
-        near = min((_gap(member, line) for member in members), default=pitch)
-        same_band = bool(members) and line.band in ruled and line.band == members[-1].band
-        if same_band or (not row[0] and members and line.band not in ruled and near < _WRAPPED_GAP * pitch):
-            merged[-1] = [_unwrapped(above, below) for above, below in zip(merged[-1], row, strict=True)]
-            members.append(line)
-        else:
-            merged.append(row)
-            members = [line]
-    return tuple(tuple(row) for row in merged)
-
-
-def _unwrapped(above: str, below: str) -> str:
-    """Two lines of a cell as one; a word broken between them is whole again, since a cell has no line ends."""
-    if above.endswith("-") and below[:1].islower():
-        return above[:-1] + below
-    return f"{above} {below}".strip()

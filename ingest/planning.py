@@ -8,14 +8,18 @@ file was written within two seconds of being read (file systems keep times as co
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
 from pydantic import Field
 
-from ingest.discovery import FoundFile, LeftOut
+from ingest.chunking import Chunker
+from ingest.discovery import FoundFile, LeftOut, discover
+from ingest.errors import NothingToIngest
 from ingest.ledger import DocumentState, Known, Stage, document_id
+from ingest.parser import OcrMode, Parser
+from ingest.settings import IngestSettings
 from vectorstore.models import Value
 
 _RACY_SECONDS = 2.0
@@ -65,6 +69,42 @@ class Plan(Value):
     def count(self, *verdicts: Verdict) -> int:
         """How many files have one of these verdicts."""
         return sum(planned.verdict in verdicts for planned in self.files)
+
+
+def making(parser: Parser, chunker: Chunker, settings: IngestSettings) -> Making:
+    """What chunks are made with; files that were indexed with something else are read again."""
+    ocr = "" if settings.ocr is OcrMode.AUTO else f", ocr {settings.ocr.value}"
+    return Making(parser=parser.version + ocr, chunking=chunker.fingerprint)
+
+
+def plan_ingest(
+    collection: str,
+    paths: Sequence[Path],
+    known: dict[str, Known],
+    made_with: Making,
+    *,
+    own: Path | None = None,
+    retry_failed: bool = False,
+    sync: bool = False,
+) -> Plan:
+    """What an ingest of the paths would do; ``own`` is the folder of Candor's own data.
+
+    Raises PathNotFound, NothingToIngest.
+    """
+    found: list[FoundFile | LeftOut] = list(discover(paths, own)) if paths else list(_failed(known))
+    if not any(isinstance(entry, FoundFile) for entry in found):
+        where = ", ".join(str(path) for path in paths)
+        raise NothingToIngest(f"There is no file to ingest in {where}." if paths else "No file has failed.")
+    roots = paths if sync else ()
+    return make_plan(collection, found, known, made_with, retry_failed=retry_failed, sync=roots)
+
+
+def _failed(known: dict[str, Known]) -> Iterator[FoundFile]:
+    """The files that failed, or in which one did."""
+    paths = {entry.container or entry.path for entry in known.values() if entry.state is DocumentState.FAILED}
+    for entry in known.values():
+        if entry.path in paths:
+            yield FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
 
 
 def make_plan(

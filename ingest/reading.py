@@ -6,6 +6,7 @@ Runs in the threads that read ahead; touches neither ledger nor store.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import stat
 import time
@@ -13,12 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ingest.containers import ContainerKind, container_kind
+from ingest.container_entries import ContainerKind, container_kind
 from ingest.discovery import FoundFile
-from ingest.errors import FileChanging, FileError, FileTooLarge, UnreadableFile
+from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
 from ingest.ledger import Stage
 from ingest.parser import BlockKind, ParsedDocument, Parser
+from vectorstore.errors import StoreError
 from vectorstore.languages import LANGUAGE, detect
+
+log = logging.getLogger(__name__)
 
 _TRIES = 3  # for a file that changes while it is read
 _LAST_LATIN = "\u024f"  # of the blocks up to Latin Extended-B
@@ -54,17 +58,42 @@ def read(file: FoundFile, parser: Parser, *, max_file_mb: int, known_version: st
     """Read and parse the file, unless its content is ``known_version``. What is wrong with it is in the reading."""
     reading = Reading()
     try:
-        for _ in range(_TRIES):
-            before = _look(file, reading, max_file_mb)
-            reading.unchanged = reading.version == known_version
-            if reading.unchanged or _parsed_unchanged(file, reading, parser, before):
-                return reading
-        raise FileChanging(
-            f"{file.document} changed while it was read, {_TRIES} times. Ingest it again when nothing writes to it."
-        )
+        with defects_cost_one_file(file, reading):
+            _read(file, reading, parser, max_file_mb, known_version)
     except FileError as error:
         reading.error = error
     return reading
+
+
+@contextmanager
+def defects_cost_one_file(file: FoundFile, reading: Reading) -> Iterator[None]:
+    """The boundary of the work on one file: what nobody foresaw there becomes an InternalError of this file.
+
+    Only for work that touches neither ledger nor store, so that their errors cannot be taken for the file's. Those
+    that say whose fault they are pass as they are.
+    """
+    try:
+        yield
+    except (IngestError, StoreError):
+        raise
+    except Exception as error:
+        log.exception("Internal error while %s %s", reading.stage, file.document)
+        raise InternalError(
+            f"{file.document} brought an internal error to light while {reading.stage}: "
+            f"{type(error).__name__}: {error}. The file need not be at fault. Please report it with the traceback in "
+            "the log; --retry-failed tries the file again."
+        ) from error
+
+
+def _read(file: FoundFile, reading: Reading, parser: Parser, max_file_mb: int, known_version: str) -> None:
+    for _ in range(_TRIES):
+        before = _look(file, reading, max_file_mb)
+        reading.unchanged = reading.version == known_version
+        if reading.unchanged or _parsed_unchanged(file, reading, parser, before):
+            return
+    raise FileChanging(
+        f"{file.document} changed while it was read, {_TRIES} times. Ingest it again when nothing writes to it."
+    )
 
 
 def _parsed_unchanged(file: FoundFile, reading: Reading, parser: Parser, before: tuple[int, ...]) -> bool:

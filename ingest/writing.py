@@ -30,12 +30,13 @@ class Written:
 
 
 class ChunkWriter:
-    """Writes into one collection."""
+    """Writes into one collection, of which the ledger keeps under ``name`` what was embedded."""
 
-    def __init__(self, embedder: Embedder, collection: Collection, ledger: Ledger) -> None:
+    def __init__(self, embedder: Embedder, collection: Collection, ledger: Ledger, name: str) -> None:
         self._embedder = embedder
         self._collection = collection
         self._ledger = ledger
+        self._name = name
 
     def write(self, chunks: Sequence[Chunk], moved: Mapping[str, str], timed: Timer) -> Written:
         """Store the chunks with their vectors; ``moved`` names, by chunk id, the chunk that had its vector before."""
@@ -49,14 +50,14 @@ class ChunkWriter:
             self._collection.upsert(chunks, self._rows(texts, vectors, computed))
             # A moved chunk's vector may have been computed under its document's former title: not for others to use.
             self._ledger.note_embedded(
-                self._collection.spec.name,
+                self._name,
                 {digest: identity for identity, digest in digests.items() if identity not in moved},
             )
         return Written(chunks=len(chunks), embedded=len(missing))
 
     def _kept(self, digests: Mapping[str, str], moved: Mapping[str, str]) -> MutableMapping[str, Vectors]:
         """The vectors that the store has for these chunks, by chunk id."""
-        same_text = self._ledger.embedded(self._collection.spec.name, sorted(set(digests.values())))
+        same_text = self._ledger.embedded(self._name, sorted(set(digests.values())))
         holders = {
             identity: [holder for holder in (identity, moved.get(identity), same_text.get(digest)) if holder]
             for identity, digest in digests.items()

@@ -22,6 +22,7 @@ import numpy as np
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.languages import ENGLISH
 from vectorstore.minilm import MiniLM
+from vectorstore.minilm_torch import PackedMiniLM
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
 
@@ -71,7 +72,7 @@ class BundledEmbedder:
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
         self._queries = MiniLM(bundled_model())
-        self._passages: SentenceTransformerEmbedder | None = None
+        self._passages: PackedMiniLM | None = None
         self._loading = threading.Lock()
         self.model = settings.model
         self.dimension = self._queries.dimension
@@ -79,11 +80,11 @@ class BundledEmbedder:
         self.languages: frozenset[str] | None = BUNDLE_LANGUAGES
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, by sentence-transformers."""
+        """One row per text; in bfloat16 where that was chosen, else as sentence-transformers computes them."""
         with self._loading:
             if self._passages is None:
-                self._passages = SentenceTransformerEmbedder(self._settings)
-        return self._passages.embed_passages(texts)
+                self._passages = _packed(self._queries, self._settings)
+        return self._passages.embed(texts)
 
     def embed_query(self, text: str) -> Vectors:
         """The vector that sentence-transformers computes in float32, to the sixth digit."""
@@ -131,6 +132,14 @@ class SentenceTransformerEmbedder:
                 list(texts), add_special_tokens=False, return_attention_mask=False, truncation=False, verbose=False
             )
         return [len(ids) for ids in encoded["input_ids"]]
+
+
+def _packed(model: MiniLM, settings: EmbeddingSettings) -> PackedMiniLM:
+    bfloat16 = _computes_bfloat16(settings)
+    try:
+        return PackedMiniLM(model, device=settings.device, bfloat16=bfloat16, batch_size=settings.batch_size)
+    except (RuntimeError, AssertionError) as error:
+        raise _not_loaded(settings, model.weights.parent, error) from error
 
 
 def bundled_model() -> Path:
@@ -201,10 +210,14 @@ def _load_from(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer
     try:
         return SentenceTransformer(str(folder), device=settings.device, local_files_only=True)
     except (OSError, ValueError, KeyError, RuntimeError, AssertionError) as error:
-        raise EmbeddingModelError(
-            f"The embedding model {settings.model!r} in {str(folder)!r} cannot be loaded on device "
-            f"{settings.device!r}: {error}"
-        ) from error
+        raise _not_loaded(settings, folder, error) from error
+
+
+def _not_loaded(settings: EmbeddingSettings, folder: Path, error: Exception) -> EmbeddingModelError:
+    return EmbeddingModelError(
+        f"The embedding model {settings.model!r} in {str(folder)!r} cannot be loaded on device {settings.device!r}: "
+        f"{error}"
+    )
 
 
 def _max_tokens(model: SentenceTransformer, name: str) -> int:

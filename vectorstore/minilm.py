@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +23,16 @@ class MiniLM:
     """The encoder, from the model's folder. Holds no state between texts: safe to use from several threads."""
 
     def __init__(self, folder: Path) -> None:
-        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         config = json.loads((folder / "config.json").read_bytes())
-        window: int = json.loads((folder / "sentence_bert_config.json").read_bytes())["max_seq_length"]
+        self.weights = folder / "model.safetensors"
+        self.window: int = json.loads((folder / "sentence_bert_config.json").read_bytes())["max_seq_length"]
         self.dimension: int = config["hidden_size"]
-        self.max_tokens = window - SPECIAL_TOKENS
-        self._heads: int = config["num_attention_heads"]
-        self._layers: int = config["num_hidden_layers"]
-        self._epsilon: float = config["layer_norm_eps"]
-        self._weights: dict[str, Vectors] = load_file(folder / "model.safetensors")
+        self.max_tokens = self.window - SPECIAL_TOKENS
+        self.heads: int = config["num_attention_heads"]
+        self.layers: int = config["num_hidden_layers"]
+        self.epsilon: float = config["layer_norm_eps"]
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -41,16 +41,26 @@ class MiniLM:
         """Tokens of each text, without those that the model adds itself."""
         return [len(encoded) for encoded in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """What the model reads of each text: its tokens between the special ones, as far as the window goes."""
+        encoded = [text.ids for text in self._tokenizer.encode_batch_fast(list(texts))]
+        return [ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]] for ids in encoded]
+
     def embed(self, text: str) -> Vectors:
         """The vector of one text, of length 1; what goes beyond the model's window is not seen."""
-        ids = self._tokenizer.encode(text).ids
-        if len(ids) > self.max_tokens + SPECIAL_TOKENS:
-            ids = [*ids[: self.max_tokens + 1], ids[-1]]
+        ids = self.token_ids([text])[0]
         states = self._embeddings(ids)
-        for layer in range(self._layers):
+        for layer in range(self.layers):
             states = self._layer(f"encoder.layer.{layer}", states)
         mean: Vectors = states.mean(axis=0)
         return mean / np.linalg.norm(mean)
+
+    @cached_property
+    def _weights(self) -> dict[str, Vectors]:
+        """90 MB, read when first needed: who only counts tokens, or computes passages in PyTorch, needs none of it."""
+        from safetensors.numpy import load_file
+
+        return load_file(self.weights)
 
     def _embeddings(self, ids: Sequence[int]) -> Vectors:
         words = self._weights["embeddings.word_embeddings.weight"][ids]
@@ -72,7 +82,7 @@ class MiniLM:
         return (weights @ value).transpose(1, 0, 2).reshape(states.shape)
 
     def _per_head(self, states: Vectors) -> Vectors:
-        return states.reshape(len(states), self._heads, -1).transpose(1, 0, 2)
+        return states.reshape(len(states), self.heads, -1).transpose(1, 0, 2)
 
     def _linear(self, name: str, states: Vectors) -> Vectors:
         product: Vectors = states @ self._weights[f"{name}.weight"].T
@@ -81,7 +91,7 @@ class MiniLM:
     def _normalized(self, name: str, states: Vectors) -> Vectors:
         centred: Vectors = states - states.mean(axis=-1, keepdims=True)
         variance: Vectors = np.square(centred).mean(axis=-1, keepdims=True)
-        scaled: Vectors = centred / np.sqrt(variance + np.float32(self._epsilon))
+        scaled: Vectors = centred / np.sqrt(variance + np.float32(self.epsilon))
         return scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 

@@ -121,10 +121,15 @@ class Hit(Value):
 class CollectionSpec(Value):
     """What a collection is made with; chunks made otherwise are refused."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\.[0-9]{1,9})?$")
     embedding_model: str
     dimension: int = Field(gt=0)
     chunking: str = Field(description="fingerprint of the chunking settings, such as 'sections-v1/256'")
+
+    @property
+    def collection(self) -> str:
+        """The name that people know it by: without the number that tells what is built anew from what it replaces."""
+        return self.name.partition(".")[0]
 
 
 class Counts(Value):

@@ -52,11 +52,19 @@ class Retriever:
 
     def _search(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         if mode is SearchMode.HYBRID and not self._embeds(query):
-            # A model that does not know the language ranks by chance, and would pull down what the words have found.
-            by_words = self._ranked(query, limit, where, SearchMode.SPARSE)
-            if by_words:
-                return by_words
+            return self._words_first(query, limit, where)
         return self._ranked(query, limit, where, mode)
+
+    def _words_first(self, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
+        """What the words find, and below all of that, as far as there is room, what lies nearest in meaning.
+
+        A model that does not know the language ranks little better than by chance. Fused with equal weight it would
+        pull down what the words have found; left out, a query without a word in common would find nothing at all.
+        """
+        by_words = self._ranked(query, limit, where, SearchMode.SPARSE)
+        found = {hit.chunk.id for hit in by_words}
+        by_meaning = self._ranked(query, limit, where, SearchMode.DENSE) if len(found) < limit else []
+        return fuse([[*by_words, *(hit for hit in by_meaning if hit.chunk.id not in found)]], limit)
 
     def _ranked(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)

@@ -23,7 +23,7 @@ class EmbeddingSettings(BaseModel):
         description="of the passages' computation: auto is bfloat16 where the CPU computes it, float32 elsewhere",
     )
     device: str = Field(default="cpu", description="PyTorch device, such as cpu, cuda or mps")
-    batch_size: int = Field(default=32, gt=0, description="passages computed at once")
+    batch_size: int = Field(default=8, gt=0, description="passages computed at once; more pay on a GPU only")
 
 
 class VectorStoreSettings(BaseModel):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _Node = Mapping[str, Any]  # kreuzberg's typed dictionaries are not part of what it exports
 
-READERS = 3
+READERS = 4
 """Raised when the readers of this package write other text than before, so that files are read again."""
 
 PDF = "application/pdf"

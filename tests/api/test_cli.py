@@ -10,12 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from qdrant_client import QdrantClient
 
-from api.ingesting import describe
+from api.bootstrap import Candor
+from api.ingesting import describe, run_ingest
+from ingest.errors import IngestUnderWay
 from ingest.ledger import Stage
-from ingest.pipeline import Progress
+from ingest.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
+from vectorstore.server import ServerStore
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 
@@ -205,7 +209,7 @@ def test_a_collection_of_another_embedding_model_is_refused(
     result = run("ask", QUESTION)
     assert result.code == 1
     assert "another/model" in result.err
-    assert "candor drop documents" in result.err
+    assert "candor ingest FOLDER --collection documents" in result.err
 
 
 def test_a_second_process_on_a_collection_is_told_who_has_it(run: Callable, folder: Path, tmp_path: Path) -> None:
@@ -319,3 +323,20 @@ def test_the_live_display_tells_time_left_speed_and_failures() -> None:
     )  # fmt: skip
     assert describe(progress) == "1:30 left, 40 passages, 200 tokens/s, 1 failed · embedding pumps.pdf"
     assert "left" not in describe(progress.model_copy(update={"bytes_done": 0}))
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+def test_two_ingests_at_once_into_one_collection_are_refused_wherever_it_lies(
+    make_candor: Callable[..., Candor], folder: Path
+) -> None:
+    candor = make_candor()
+    candor.store = ServerStore(QdrantClient(":memory:"))  # which locks nothing
+    with candor.open_pipeline("papers") as pipeline:
+        for second in (
+            lambda: run_ingest(make_candor(), [folder], "papers", progress=False),
+            lambda: candor.drop("papers"),
+        ):
+            with pytest.raises(IngestUnderWay, match="'papers' is being changed by process"):
+                second()
+        assert pipeline.ingest([folder]).indexed == 2
+    assert run_ingest(candor, [folder], "papers", progress=False).unchanged == 2

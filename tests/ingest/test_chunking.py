@@ -133,6 +133,19 @@ def test_a_tiny_section_shares_a_chunk_with_its_sibling(chunk: Callable[..., lis
     assert [(c.section, c.text) for c in chunks] == [((), "Terms\n\nHeat\n\nEnergy.\n\nWork\n\nForce.")]
 
 
+def test_no_section_loses_its_name(chunk: Callable[..., list[Chunk]]) -> None:
+    """A chunk that begins in the middle of a section names it; one that begins with headings has them in its text."""
+    sections = "".join(f"## Part {n}\n\n### Detail {n}\n\n{SENTENCE * (n % 4 + 1)}\n\n" for n in range(12))
+    for part in chunk(f"# Manual\n\n{sections}", budget=100):
+        named = part.embedded_text
+        for line in part.text.split("\n\n"):
+            if line.startswith("The pump"):
+                assert "Detail" in named.split("The pump")[0]
+                assert "Part" in named.split("The pump")[0]
+    starts = [c.section for c in chunk(f"# Manual\n\n## Long\n\n{SENTENCE * 12}\n\n## Next\n\nShort.", budget=100)]
+    assert starts[-1] == ("Long",), "begins in the section Long, and holds the section Next with its heading"
+
+
 @pytest.mark.parametrize(
     ("markdown", "title"),
     [
@@ -140,9 +153,11 @@ def test_a_tiny_section_shares_a_chunk_with_its_sibling(chunk: Callable[..., lis
         ("# Heading\n\nText.", "Heading"),
         ("Text only.", "field guide"),
         ("# 2024\n\nText.", "field guide"),
+        (f"{SENTENCE * 9}\n\n# Annex\n\nText.", "field guide"),
+        (f"# {SENTENCE * 9}\n\nText.", "field guide"),
     ],
 )
-def test_the_title_is_the_first_heading_or_the_files_name(
+def test_the_title_is_a_heading_at_the_beginning_or_the_files_name(
     chunk: Callable[..., list[Chunk]], markdown: str, title: str
 ) -> None:
     assert {c.title for c in chunk(markdown)} == {title}
@@ -158,7 +173,29 @@ def test_the_documents_own_title_comes_first(chunk: Callable[..., list[Chunk]]) 
 def test_a_table_that_fits_is_whole(chunk: Callable[..., list[Chunk]]) -> None:
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
     chunks = chunk(f"{SENTENCE * 3}\n\n{table}\n\n{SENTENCE * 3}")
-    assert [c.text for c in chunks if c.kind is ChunkKind.TABLE] == [table]
+    assert [table in c.text for c in chunks if "| 1 |" in c.text or "| 3 |" in c.text] == [True]
+
+
+@pytest.mark.parametrize("where", ["above", "below"])
+@pytest.mark.parametrize("rows", [3, 40])
+def test_a_caption_stays_with_its_table(chunk: Callable[..., list[Chunk]], where: str, rows: int) -> None:
+    caption = "Table 3: Heat given off"
+    table = "| room | heat |\n| --- | --- |\n" + "\n".join(f"| room {n} | {n} kW |" for n in range(rows))
+    both = f"{caption}\n\n{table}" if where == "above" else f"{table}\n\n{caption}"
+    chunks = chunk(f"{SENTENCE * 4}\n\n{both}\n\n{SENTENCE * 4}", budget=100)
+    (captioned,) = [c.text for c in chunks if caption in c.text]
+    assert f"{caption}\n\n| room | heat |" in captioned or f"kW |\n\n{caption}" in captioned
+
+
+def test_a_list_stays_with_the_sentence_that_introduces_it(chunk: Callable[..., list[Chunk]]) -> None:
+    chunks = chunk(f"{SENTENCE * 4}What it needs is this.\n\n- A well.\n- A cellar.\n\n{SENTENCE * 4}", budget=100)
+    assert [c for c in chunks if "What it needs is this.\n\n- A well.\n- A cellar." in c.text]
+
+
+def test_a_long_text_leaves_no_short_remainder(chunk: Callable[..., list[Chunk]]) -> None:
+    sizes = [c.text.count("The pump") for c in chunk(SENTENCE * 14, budget=100)]
+    assert sum(sizes) == 14
+    assert max(sizes) - min(sizes) <= 1
 
 
 def test_a_long_table_is_split_between_rows_with_its_header_repeated(chunk: Callable[..., list[Chunk]]) -> None:
@@ -218,5 +255,5 @@ def test_ids_follow_from_document_version_and_position(chunk: Callable[..., list
 
 
 def test_the_fingerprint_tells_settings_apart(embedder: Embedder) -> None:
-    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v1/254"
-    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v1/254/overlap-16"
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v2/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v2/254/overlap-16"

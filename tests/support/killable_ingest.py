@@ -18,8 +18,8 @@ from pathlib import Path
 from sqlalchemy import create_engine
 
 from ingest.chunking import Chunker
+from ingest.isolation import IsolatedParser
 from ingest.ledger import Ledger
-from ingest.parser import load_parser
 from ingest.pipeline import IngestPipeline
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
@@ -29,6 +29,7 @@ from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Vectors
 
 NAME = "papers"
+WORKERS = 2
 
 
 class NotingEmbedder:
@@ -55,20 +56,23 @@ class NotingEmbedder:
 
 
 def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
-    """One ingest with ``--sync``; small batches, so that there is much between beginning and end."""
+    """One ingest with ``--sync``, as the command line does it; small batches, so that there is much between beginning
+    and end."""
     chunker = Chunker(embedder.count_tokens, 64)
     spec = CollectionSpec(
         name=NAME, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )
     ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
-    with EdgeStore(home / "store", reserve=0).create(spec) as collection:
+    parser = IsolatedParser("kreuzberg", workers=WORKERS, timeout_s=60, memory_mb=2048)
+    with parser, EdgeStore(home / "store", reserve=0).create(spec) as collection:
         IngestPipeline(
-            parser=load_parser("kreuzberg"),
+            parser=parser,
             chunker=chunker,
             embedder=NotingEmbedder(embedder, home / "embedded.jsonl"),
             collection=collection,
             ledger=ledger,
             settings=IngestSettings(embed_batch=4),
+            parse_threads=WORKERS,
         ).ingest([documents], sync=True)
 
 

@@ -102,15 +102,34 @@ def test_a_folder_is_a_model_and_its_prompts_are_used(exact: SentenceTransformer
 
 
 class TestBundledEmbedder:
-    """It computes queries by itself, and everything it says agrees with sentence-transformers."""
+    """It computes its vectors by itself, and everything it says agrees with sentence-transformers."""
 
     @pytest.mark.parametrize("text", [*TEXTS, "Ünïcödé 漢字 ﬁx", "one two three " * 200])
     def test_queries(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder, text: str) -> None:
         np.testing.assert_allclose(bundled.embed_query(text), exact.embed_query(text), atol=2e-6)
         assert bundled.embed_query(text).dtype == np.float32
 
-    def test_passages_and_tokens(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
-        np.testing.assert_array_equal(bundled.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+    def test_passages(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
+        texts = [*TEXTS, *(f"passage {number} " * number for number in range(40))]  # of any length, in several batches
+        np.testing.assert_allclose(bundled.embed_passages(texts), exact.embed_passages(texts), atol=2e-6)
+        assert bundled.embed_passages(texts).dtype == np.float32
+        assert bundled.embed_passages([]).shape == (0, 384)
+
+    def test_passages_in_bfloat16(self, exact: SentenceTransformerEmbedder) -> None:
+        fast = BundledEmbedder(EmbeddingSettings(precision="bfloat16")).embed_passages(TEXTS)
+        assert np.sum(fast * exact.embed_passages(TEXTS), axis=1).min() > 0.9999
+        assert not np.array_equal(fast, exact.embed_passages(TEXTS))
+
+    def test_a_passage_has_the_same_vector_in_any_company(self, bundled: BundledEmbedder) -> None:
+        alone = np.vstack([bundled.embed_passages([text]) for text in TEXTS])
+        np.testing.assert_allclose(bundled.embed_passages(TEXTS), alone, atol=2e-6)
+
+    def test_a_passage_of_max_tokens_is_read_to_its_end(self, bundled: BundledEmbedder) -> None:
+        full, beyond = "word " * (bundled.max_tokens - 1), "word " * bundled.max_tokens
+        assert not np.array_equal(*bundled.embed_passages([full + "cat", full + "dog"]))
+        np.testing.assert_array_equal(*bundled.embed_passages([beyond + "cat", beyond + "dog"]))
+
+    def test_tokens(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
         assert bundled.count_tokens(TEXTS) == exact.count_tokens(TEXTS)
         assert bundled.count_tokens([]) == []
 
@@ -120,6 +139,16 @@ class TestBundledEmbedder:
             exact.dimension,
             exact.max_tokens,
         )
+
+    def test_passages_need_no_sentence_transformers(self) -> None:
+        """Its import takes seconds, and as much memory as the whole computation."""
+        program = (
+            "import sys; from vectorstore.embedding import make_embedder; from vectorstore.settings import *;"
+            "make_embedder(EmbeddingSettings()).embed_passages(['heat']);"
+            "print({'sentence_transformers', 'transformers'} & set(sys.modules))"
+        )
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert ended.stdout == "set()\n"
 
     def test_a_query_loads_no_pytorch(self) -> None:
         program = (
@@ -164,3 +193,5 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_device_that_is_not_there_is_refused() -> None:
     with pytest.raises(EmbeddingModelError, match="device 'nonsense'"):
         SentenceTransformerEmbedder(EmbeddingSettings(device="nonsense"))
+    with pytest.raises(EmbeddingModelError, match="device 'nonsense'"):
+        BundledEmbedder(EmbeddingSettings(device="nonsense")).embed_passages(["heat"])

@@ -72,7 +72,15 @@ def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -
         collection.upsert(chunks, embedder.embed_passages([chunk.text for chunk in chunks]))
         assert collection.languages() == dict.fromkeys(PASSAGES, 1)
         retriever = Retriever(collection, embedder)
-        assert [hit.chunk.name for hit in retriever.search(["房屋供暖"], 5)] == ["zh.md"]
-        by_words = retriever.search(["Womit heizt man die Häuser?"], 5, mode=SearchMode.SPARSE)
-        assert retriever.search(["Womit heizt man die Häuser?"], 5) == by_words
+        for query, name in (("房屋供暖", "zh.md"), ("Womit heizt man die Häuser?", "de.md")):
+            by_words = retriever.search([query], 5, mode=SearchMode.SPARSE)
+            led = retriever.search([query], 5)
+            assert [hit.chunk.name for hit in by_words] == [name], "no word in common with the others"
+            assert led[0].chunk.name == name
+            assert len(led) == len(PASSAGES), "the others below, by what the model makes of them"
+            assert [hit.score for hit in led] == sorted((hit.score for hit in led), reverse=True)
+            assert len(retriever.search([query], 1)) == 1
+        (nothing_in_common,) = retriever.search(["Behaglichkeit für jedes Zimmer"], 1)
+        assert retriever.search(["Behaglichkeit für jedes Zimmer"], 1, mode=SearchMode.SPARSE) == []
+        assert nothing_in_common.score > 0
         assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)

@@ -1,0 +1,229 @@
+"""What is read from the layout of PDFs: what runs over pages, and how rows and columns come to stand in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ingest.parser import BlockKind, ParsedDocument, Parser, load_parser
+
+Placed = tuple[float, float, str]
+"""A text and where it begins on its page, in millimetres from the top left corner."""
+
+LEFT, TOP, BOTTOM = 20, 40, 240
+WORDS = ["amber", "basalt", "cedar", "dune", "ember", "fjord", "garnet", "heath"]
+WORDS += ["island", "juniper", "kelp", "lagoon", "meadow", "nickel", "onyx", "pebble"]
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    return load_parser("kreuzberg")
+
+
+def write_pages(path: Path, pages: Sequence[Sequence[Placed]]) -> Path:
+    """A PDF with exactly these texts on its pages."""
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=11)
+    for texts in pages:
+        pdf.add_page()
+        for x, y, text in texts:
+            pdf.text(x, y, text)
+    pdf.output(str(path))
+    return path
+
+
+def body(page: int, *, first: str = "", last: str = "") -> list[Placed]:
+    """A paragraph that no other page has; its first and its last line may be given."""
+    lines = [f"The {word} of page {WORDS[page]} lies beside the {word} river in the north." for word in WORDS[:8]]
+    lines[0], lines[-1] = first or lines[0], last or lines[-1]
+    return [(LEFT, TOP + 5 * number, line) for number, line in enumerate(lines)]
+
+
+def lines_of(document: ParsedDocument) -> list[str]:
+    return [line for line in document.text.splitlines() if line]
+
+
+def tables_of(document: ParsedDocument) -> Iterator[list[str]]:
+    for block in document.blocks:
+        if block.kind is BlockKind.TABLE:
+            yield document.text[block.start : block.end].splitlines()
+
+
+# Running headers, footers and page numbers
+
+
+def test_running_lines_are_kept_once_and_page_numbers_not_at_all(parser: Parser, tmp_path: Path) -> None:
+    pages = [
+        [(90, 12, "Harbour Report"), *body(page), (LEFT, 285, f"Port of Elm | Page {page + 1} of 6"), (180, 285, "x")]
+        for page in range(6)
+    ]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert lines[0] == "Harbour Report"
+    assert lines.count("Harbour Report") == 1
+    assert [line for line in lines if "Elm" in line] == ["Port of Elm | Page 6 of 6 x"], "the last, after all text"
+    assert len(lines) == 2 + 6 * 8, "nothing of the bodies is lost"
+
+
+def test_bare_page_numbers_go_wherever_their_count_begins_and_pauses(parser: Parser, tmp_path: Path) -> None:
+    printed = ["", "7", "8", "", "9", "10"]  # a title page without, and a page that goes on without one
+    pages = [[*body(page), (100, BOTTOM + page, number)] for page, number in enumerate(printed)]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert [line for line in lines if line.isdigit()] == []
+    assert len(lines) == 6 * 8
+
+
+def test_a_header_of_one_chapter_is_found_among_the_pages_of_others(parser: Parser, tmp_path: Path) -> None:
+    pages = [[(90, 12, "Second chapter" if 6 <= page < 10 else ""), *body(page)] for page in range(16)]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert lines.count("Second chapter") == 1
+    assert lines.index("Second chapter") == 6 * 8, "where the chapter begins"
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        pytest.param(lambda page: (90, 12, "Overview") if page in (1, 9) else None, id="on two pages only"),
+        pytest.param(lambda page: (90, 12, f"{(page * 37) % 11} pilots"), id="with numbers that do not count"),
+        pytest.param(lambda page: (LEFT, TOP + 40, "It was a calm day for all."), id="part of the body"),
+        pytest.param(lambda page: (90, 120, "* * *"), id="in the middle of the page"),
+    ],
+)
+def test_lines_that_only_look_alike_stay(parser: Parser, tmp_path: Path, placed: object) -> None:
+    extra = [placed(page) for page in range(10)]  # type: ignore[operator]
+    pages = [
+        [
+            *body(page),
+            *([text] if text else []),
+            *[(LEFT, 150 + 5 * n, f"{word} {page}.") for n, word in enumerate(WORDS)],
+        ]
+        for page, text in enumerate(extra)
+    ]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert len(lines) == sum(len(page) for page in pages)
+
+
+def test_a_sentence_reads_on_over_a_page_break(parser: Parser, tmp_path: Path) -> None:
+    pages = [
+        [
+            (90, 12, "Harbour Report"),
+            *body(page, first="and it rose until noon." if page else "", last="The water kept rising"),
+            (100, 285, str(page + 1)),
+        ]
+        for page in range(4)
+    ]
+    document = parser.parse(write_pages(tmp_path / "a.pdf", pages))
+    assert document.text.count("The water kept rising\nand it rose until noon.") == 3
+    assert [document.text[page.start :][:23] for page in document.pages[1:]] == ["and it rose until noon."] * 3
+    assert len(document.pages) == 4
+
+
+@pytest.mark.parametrize(
+    ("last", "first"),
+    [("The water stopped rising.", "and it was over"), ("The water stopped rising", "Elsewhere it was dry")],
+)
+def test_what_ends_with_its_page_stays_apart(parser: Parser, tmp_path: Path, last: str, first: str) -> None:
+    pages = [body(0, last=last), body(1, first=first)]
+    assert f"{last}\n\n{first}" in parser.parse(write_pages(tmp_path / "a.pdf", pages)).text
+
+
+# Tables of reports
+
+
+def report(tmp_path: Path, parser: Parser, rows: Sequence[tuple[float, Sequence[Placed]]]) -> list[list[str]]:
+    """The tables read from a page of rows: (height of the row, its texts with where they begin in it)."""
+    texts, y = [], float(TOP)
+    for height, row in rows:
+        texts += [(x, y + dy, text) for x, dy, text in row]
+        y += height
+    return list(tables_of(parser.parse(write_pages(tmp_path / "a.pdf", [texts]))))
+
+
+def figures(label: str, *values: str, columns: Sequence[float] = (110, 135, 160, 185)) -> tuple[float, list[Placed]]:
+    """A row with a label at the left, and figures that end where their columns do."""
+    return 6, [(LEFT, 0, label), *((x - 1.9 * len(value), 0, value) for x, value in zip(columns, values, strict=False))]
+
+
+PERIODS: list[tuple[float, list[Placed]]] = [
+    (5, [(101, 0, "Three Months"), (150, 0, "Nine Months")]),
+    (6, [(107, 0, "Ended"), (156, 0, "Ended")]),
+]
+YEARS = (6, [(102, 0, "2024"), (127, 0, "2023"), (152, 0, "2024"), (177, 0, "2023")])
+SALES = figures("Sales", "1,204", "1,120", "3,512", "3,298")
+COSTS = figures("Costs", "(804)", "(799)", "(2,401)", "(2,377)")
+
+
+def test_a_header_over_several_columns_is_said_in_each(parser: Parser, tmp_path: Path) -> None:
+    (table,) = report(tmp_path, parser, [*PERIODS, YEARS, SALES, COSTS])
+    assert table == [
+        "|  | Three Months Ended 2024 | Three Months Ended 2023 | Nine Months Ended 2024 | Nine Months Ended 2023 |",
+        "| --- | --- | --- | --- | --- |",
+        "| Sales | 1,204 | 1,120 | 3,512 | 3,298 |",
+        "| Costs | (804) | (799) | (2,401) | (2,377) |",
+    ]
+
+
+def test_a_header_that_is_written_cell_by_cell_is_read_by_where_it_stands(parser: Parser, tmp_path: Path) -> None:
+    cell_by_cell = (11, [(100, 0, "June 29,"), (103, 5, "2024"), (125, 0, "June 30,"), (128, 5, "2023")])
+    rows = [cell_by_cell, *(figures(label, "1,204", "1,120") for label in ("Cash", "Debt", "Rent"))]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[0] == "|  | June 29, 2024 | June 30, 2023 |"
+
+
+def test_a_row_of_years_is_a_header(parser: Parser, tmp_path: Path) -> None:
+    rows = [figures("Year ended June", "2024", "2023"), *(figures(name, "12", "(13)") for name in ("Cash", "Debt"))]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[:2] == ["| Year ended June | 2024 | 2023 |", "| --- | --- | --- |"]
+
+
+def test_a_table_goes_on_after_lines_of_labels(parser: Parser, tmp_path: Path) -> None:
+    labels = [figures("LIABILITIES"), figures("Current liabilities:")]
+    cash, debt = (figures(label, "19,204", "17,003") for label in ("Cash", "Debt"))
+    rows = [figures("(in millions)", "2024", "2023"), cash, figures("Total", "7", "8"), *labels, debt]
+    (table,) = report(tmp_path, parser, rows)
+    assert [line.split(" | ")[0].strip("| ") for line in table] == [
+        "(in millions)",
+        "---",
+        "Cash",
+        "Total",
+        "LIABILITIES",
+        "Current liabilities:",
+        "Debt",
+    ]
+
+
+def test_another_table_below_has_its_own_header(parser: Parser, tmp_path: Path) -> None:
+    one = [figures("Year ended June", "2024", "2023"), SALES, COSTS]
+    between = [figures("Gains were as follows:"), figures("(in millions)")]
+    first, second = report(tmp_path, parser, [*one, *between, *one])
+    assert first == second
+
+
+def test_a_wrapped_label_stands_in_the_row_of_its_values(parser: Parser, tmp_path: Path) -> None:
+    wrapped = (
+        11,
+        [(LEFT, 0, "Gains from securities that are"), (LEFT, 5, "available for sale"), (102, 5, "93"), (127, 5, "87")],
+    )
+    section = figures("Costs of sales:")
+    rows = [figures("Year", "2024", "2023"), wrapped, section, figures("goods", "12", "11"), figures("rent", "2", "3")]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[2:] == [
+        "| Gains from securities that are available for sale | 93 | 87 |",
+        "| Costs of sales: |  |  |",
+        "| goods | 12 | 11 |",
+        "| rent | 2 | 3 |",
+    ]
+
+
+def test_signs_of_currencies_and_percent_belong_to_their_figures(parser: Parser, tmp_path: Path) -> None:
+    rows = [
+        figures("Year", "2024", "2023"),
+        (6, [(LEFT, 0, "Net income"), (95, 0, "$"), (104, 0, "(12)"), (113, 0, "$"), (130, 0, "9")]),
+        (6, [(LEFT, 0, "Margin"), (106, 0, "5"), (113, 0, "%"), (130, 0, "4"), (137, 0, "%")]),
+        figures("Units", "731", "702"),
+    ]
+    (table,) = report(tmp_path, parser, rows)
+    assert table[2:] == ["| Net income | $ (12) | $ 9 |", "| Margin | 5 % | 4 % |", "| Units | 731 | 702 |"]
