@@ -1,0 +1,165 @@
+"""The Synthesizer writes claims on what it was shown: evidence, computations, and answers found on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from multi_agent.agents.synthesizer import Synthesizer, response_model
+from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext, Synthesis
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.settings import ResearchSettings
+from support.chunks import make_chunk
+from support.kits import Bench, make_context
+from support.panel import synthesis
+from support.scripted_endpoint import Request
+from support.tables import Values, fields, table_context
+
+Serve = Callable[..., EndpointSettings]
+UNITS = fields(country="text", units="number")
+ROWS: list[Values] = [{"country": f"Land {number}", "units": number} for number in range(1, 9)]
+
+
+def counted(context: ResearchContext, *numbers: int, **fields: Any) -> Computation:
+    """A computation over the evidence of these numbers."""
+    given = {
+        "number": 1, "purpose": "units in all", "sql": "SELECT sum(units)\n  AS units FROM records",
+        "columns": ("units",), "rows": ((36,),), **fields,
+    }  # fmt: skip
+    return Computation(**given, evidence=tuple(context.evidence[number - 1] for number in numbers))
+
+
+async def write(serve: Serve, context: ResearchContext, **answer: Any) -> tuple[Bench, Request]:
+    """What the Synthesizer does with this answer of the model, and what the model was asked."""
+    asked: list[Request] = []
+
+    def respond(request: Request) -> str:
+        asked.append(request)
+        return json.dumps({**synthesis(answer.pop("claims", []), sufficient=True), **answer})
+
+    bench = Bench(Synthesizer, serve(respond), settings=ResearchSettings(records_shown=3))
+    await bench.turn(context)
+    return bench, asked[-1]
+
+
+def answer_of(bench: Bench) -> Synthesis:
+    assert bench.context.synthesis is not None
+    return bench.context.synthesis
+
+
+async def test_a_computation_is_shown_with_its_query_its_result_and_its_records(serve: Serve) -> None:
+    context = table_context(UNITS, {"a.csv": ROWS[:3]})
+    flawed = counted(context, 1, 2, 3, flaws=("record 4: units is 'few', no number",), truncated=True)
+    _, request = await write(serve, context.model_copy(update={"computations": (flawed,)}))
+    assert (
+        "[C1] units in all\n"
+        "    SQL: SELECT sum(units) AS units FROM records\n"
+        "    Result:\n"
+        "      units\n"
+        "      36\n"
+        "      (and more rows, which are not kept)\n"
+        "    Made from the records at [1]-[3]\n"
+        "    Left out, as they do not fit: record 4: units is 'few', no number\n"
+    ) in request.prompt
+    assert "The same as records" not in request.prompt
+
+
+async def test_a_claim_is_supported_by_a_computation_as_by_evidence(serve: Serve) -> None:
+    context = table_context(UNITS, {"a.csv": ROWS[:3]})
+    context = context.model_copy(update={"computations": (counted(context, 1, 2, 3),)})
+    claims = [
+        {"text": "36 units in all.", "evidence": [], "computations": [1]},
+        {"text": "Land 1 has one.", "evidence": [1], "computations": []},
+        {"text": "Land 9 has none.", "evidence": [], "computations": []},
+    ]
+    bench, _ = await write(serve, context, claims=claims, short="36 units")
+    answer = answer_of(bench)
+    assert [claim.supported for claim in answer.claims] == [True, True, False]
+    assert answer.text == "36 units in all. [C1] Land 1 has one. [1] Land 9 has none. [unsupported]"
+    assert (answer.short, answer.computations) == ("36 units", context.computations)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "computations", "claim"),
+    [
+        ([1, 2], 0, {"evidence": [3]}),
+        ([], 0, {"evidence": [1]}),
+        ([1, 2], 1, {"evidence": [1], "computations": [2]}),
+        ([1, 4], 1, {"evidence": [2], "computations": []}),
+        ([1, 2], 0, {"evidence": [1], "computations": [1]}),
+    ],
+)
+def test_claims_cannot_name_what_was_not_shown(evidence: list[int], computations: int, claim: dict[str, Any]) -> None:
+    shape = response_model(evidence, computations)
+    with pytest.raises(ValidationError):
+        shape.model_validate(synthesis([{"text": "So it is.", **claim}], sufficient=True))
+
+
+async def test_of_many_rows_behind_a_computation_only_some_are_shown_and_can_be_cited(serve: Serve) -> None:
+    context = table_context(UNITS, {"a.csv": ROWS})
+    said = make_chunk("The count is preliminary.", document="/docs/z.md")
+    remark = Evidence(
+        number=9, document=said.document, document_id=said.document_id, name=said.name, chunk_id=said.id,
+        start=0, end=len(said.text), quote=said.text,
+    )  # fmt: skip
+    context = context.model_copy(
+        update={
+            "chunks": (*context.chunks, said),
+            "evidence": (*context.evidence, remark),
+            "computations": (counted(context, 7, 1, 2, 3, 4, 5, 6, 8),),
+        }
+    )
+    bench, request = await write(serve, context, claims=[{"text": "36.", "evidence": [7, 9], "computations": [1]}])
+    shown = [number for number in range(1, 10) if f"\n[{number}] " in request.prompt]
+    assert shown == [1, 2, 7, 9]
+    assert "(5 more rows went into the records and are not shown" in request.prompt
+    assert "Made from the records at [1]-[8]" in request.prompt
+    assert answer_of(bench).claims[0].evidence == (7, 9)
+    assert answer_of(bench).evidence == context.evidence
+    assert request.schema is not None
+    assert request.schema["$defs"]["WrittenClaim"]["properties"]["evidence"]["items"]["enum"] == [1, 2, 7, 9]
+
+
+async def test_without_a_computation_all_evidence_and_its_records_are_shown(serve: Serve) -> None:
+    _, request = await write(serve, table_context(UNITS, {"a.csv": ROWS}))
+    assert all(f"\n[{number}] a.csv, page 1: - Land {number}" in request.prompt for number in range(1, 9))
+    assert '[8] {"country": "Land 8", "units": 8}' in request.prompt
+
+
+async def test_answers_on_the_way_are_shown_with_the_numbers_of_this_context(serve: Serve) -> None:
+    context = table_context(UNITS, {"a.csv": ROWS[:3]})
+    own = context.evidence[2].model_copy(update={"number": 1})
+    found = Synthesis(
+        claims=(
+            Claim(text="Land 3 makes it.", evidence=(1,), supported=True), Claim(text="So I think.", supported=False)
+        ),
+        short="Land 3", evidence=(own,), layout="prose", sufficient=True, confidence=0.9, reasoning="",
+        looked_for=(), found="", missing=(),
+    )  # fmt: skip
+    lost = found.model_copy(update={"sufficient": False, "found": "No owner is named."})
+    findings = (
+        Finding(step="maker", question="Who makes it?", synthesis=found),
+        Finding(step="owner", question="Who owns that?", synthesis=lost),
+    )
+    _, request = await write(serve, context.model_copy(update={"findings": findings}))
+    assert (
+        "Answered on the way:\n"
+        "- Who makes it? Land 3\n"
+        "    Land 3 makes it. [3]\n"
+        "- Who owns that? Not answered. No owner is named.\n"
+    ) in request.prompt
+    assert "So I think" not in request.prompt
+
+
+async def test_it_is_told_what_was_searched(serve: Serve) -> None:
+    chunk = make_chunk("Nothing of use.")
+    context = make_context(
+        "What is it?", chunks=(chunk,), ranking=(chunk.id,), searched=("What is it?", "its name"), queries=("planned",)
+    )
+    _, request = await write(serve, context)
+    assert "Searched for: What is it?; its name\nRead: the 1 passages found, of a.md" in request.prompt
+    assert "There is none: no quote" in request.prompt
