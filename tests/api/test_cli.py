@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from ingest.errors import IngestUnderWay
 from ingest.ledger import Stage
 from ingest.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
-from support.panel import Panel
+from support.panel import PLANNER, Panel, planned, reading
 from vectorstore.server import ServerStore
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
@@ -62,10 +63,10 @@ def test_the_answer_has_exactly_the_documented_keys(
     run("ingest", folder)
     answer = run("ask", QUESTION, "--json").json
     assert list(answer) == [
-        "run_id", "status", "mode", "question", "answer", "claims", "evidence", "records", "confidence", "reasoning",
-        "looked_for", "found", "missing", "coverage", "usage",
+        "run_id", "status", "mode", "question", "answer", "claims", "evidence", "short", "records", "computations",
+        "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing", "coverage", "summary", "usage",
     ]  # fmt: skip
-    assert list(answer["claims"][0]) == ["text", "evidence", "supported"]
+    assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported"]
     assert list(answer["evidence"][0]) == [
         "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote",
     ]  # fmt: skip
@@ -73,6 +74,43 @@ def test_the_answer_has_exactly_the_documented_keys(
         "documents_considered", "documents_total", "chunks_considered", "chunks_total",
     ]  # fmt: skip
     assert list(answer["usage"]) == ["model_calls", "prompt_tokens", "completion_tokens", "seconds", "cost"]
+
+
+def test_the_way_is_chosen_and_bounded_on_the_command_line(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    fast = planned(reading("answer", QUESTION, final=True), mode="fast")
+    use_model(serve(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(fast)})))
+    run("ingest", folder)
+    assert run("ask", QUESTION, "--mode", "fast", "--json").json["mode"] == "fast"
+    asked = run("ask", QUESTION, "--agent", "Reader", "--json").json
+    assert (asked["mode"], asked["usage"]["model_calls"]) == ("direct", 1)
+    bounded = run("ask", QUESTION, "--max-calls", "1")
+    assert bounded.code == 0
+    assert bounded.out.startswith("Insufficient")
+    assert "The run's budget of model calls is reached: 1 made" in bounded.out
+    for wrong in (("--mode", "slow"), ("--max-cost", "-1"), ("--mode", "direct"), ("--agent", "Reader", "--mode", "fast")):
+        refused = run("ask", QUESTION, *wrong)
+        assert refused.code == 2, wrong
+    assert "auto" in run("ask", QUESTION, "--mode", "slow").err
+
+
+def test_the_plan_of_a_run_is_saved_followed_and_forgotten(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    first = run("ask", QUESTION, "--json").json
+    assert run("plans", "save", "thorough", first["run_id"]).code == 0
+    [kept] = run("plans", "--json").json
+    assert (kept["name"], kept["question"], len(kept["plan"]["steps"])) == ("thorough", QUESTION, 6)
+    again = run("ask", "What does the manual say?", "--plan", "thorough", "--json").json
+    assert (again["status"], again["summary"]["steps_completed"]) == ("answered", 6)
+    assert "there is a plan 'thorough' already" in run("plans", "save", "thorough", first["run_id"]).err.lower()
+    assert run("plans", "rm", "thorough").code == 0
+    assert run("plans", "--json").json == []
+    refused = run("ask", QUESTION, "--plan", "thorough")
+    assert (refused.code, "'thorough'" in refused.err) == (1, True)
 
 
 def test_a_person_reads_the_answer_with_its_evidence(
@@ -83,7 +121,7 @@ def test_a_person_reads_the_answer_with_its_evidence(
     asked = run("ask", QUESTION)
     assert "“The Borea 12 works down to -25 °C.”" in asked.out
     assert "candor trace run_" in asked.out
-    assert "Plan: QueryPlanner → Retriever" in asked.err
+    assert "Plan (high): QueryPlanner → Retriever" in asked.err
 
 
 def test_markup_in_documents_and_answers_is_printed_as_it_is(
