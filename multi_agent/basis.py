@@ -48,12 +48,21 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
     return "\n".join(lines)
 
 
+def computations_of(context: ResearchContext) -> tuple[Computation, ...]:
+    """The computations, with the evidence behind them as it is numbered now: since then more may have come."""
+    now = {item.place: item for item in context.evidence}
+    return tuple(
+        each.model_copy(update={"evidence": tuple(now.get(item.place, item) for item in each.evidence)})
+        for each in context.computations
+    )
+
+
 def show_computations(context: ResearchContext) -> str:
     """What was computed from the records: query, result, and what it is made from."""
     if not context.computations:
         return ""
-    shown = [_show_computation(each, context.evidence) for each in context.computations]
-    return "\nComputations over the records:\n" + "\n".join(shown) + "\n"
+    shown = "\n".join(map(_show_computation, computations_of(context)))
+    return f"\nComputations over the records:\n{shown}\n"
 
 
 def show_findings(context: ResearchContext) -> str:
@@ -84,13 +93,12 @@ def _columns(chunk: Chunk) -> str:
     return (chunk.header.text if chunk.header else chunk.text).partition("\n")[0]
 
 
-def _show_computation(computation: Computation, evidence: Sequence[Evidence]) -> str:
+def _show_computation(computation: Computation) -> str:
     rows = [" | ".join(computation.columns), *(" | ".join(map(_show_value, row)) for row in computation.rows)]
     lines = [f"SQL: {' '.join(computation.sql.split())}", "Result:", *(f"  {row}" for row in rows)]
     lines += ["  (no rows)"] if not computation.rows else []
     lines += ["  (and more rows, which are not kept)"] if computation.truncated else []
-    places = {item.place for item in computation.evidence}
-    lines.append(f"Made from the records at {_ranges(item.number for item in evidence if item.place in places)}")
+    lines.append(f"Made from the records at {_ranges(sorted(item.number for item in computation.evidence))}")
     if flaws := computation.flaws:
         more = f"; and {len(flaws) - _FLAWS_SHOWN} more" if len(flaws) > _FLAWS_SHOWN else ""
         lines.append(f"Left out, as they do not fit: {'; '.join(flaws[:_FLAWS_SHOWN])}{more}")

@@ -85,10 +85,15 @@ def located(context: ResearchContext) -> list[Row]:
     return [rows[key] for key in sorted(rows)]
 
 
+def current(context: ResearchContext) -> list[Row]:
+    """The located records that have the current record fields, all of them and no others."""
+    names = {field.name for field in context.record_fields}
+    return [row for row in located(context) if row.record.values.keys() == names]
+
+
 def table_of(context: ResearchContext) -> RecordTable:
     """The context's records as a table: the columns record, document and page, then the fields, then texts of flaws."""
-    fields = context.record_fields
-    rows = [row for row in located(context) if row.record.values.keys() == {field.name for field in fields}]
+    fields, rows = context.record_fields, current(context)
     evidence = tuple(row.evidence for row in rows)
     columns, flaws = list(_origin(evidence)), []
     for field in fields:

@@ -17,7 +17,7 @@ from multi_agent.context import Computation, ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
 from multi_agent.events import Computed
 from multi_agent.reading import bullets, spread
-from multi_agent.records import ORIGIN, Column, RecordTable, table_of
+from multi_agent.records import ORIGIN, Column, RecordTable, current, table_of
 from multi_agent.tasks import TaskData
 
 _RECORD = "record"
@@ -79,10 +79,10 @@ class Analyst:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return len(table_of(context)) > 0
+        return bool(current(context))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        table = table_of(context)
+        table = await asyncio.to_thread(table_of, context)
         database = await asyncio.to_thread(RecordDatabase, table)
         prompt = self._kit.require_prompt()
         messages = prompt.render(

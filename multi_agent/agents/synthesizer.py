@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.basis import citable, show_computations, show_evidence, show_findings, show_records
+from multi_agent.basis import citable, computations_of, show_computations, show_evidence, show_findings, show_records
 from multi_agent.context import Claim, ContextUpdate, Note, ResearchContext, Synthesis
 from multi_agent.reading import bullets
 from multi_agent.tasks import TaskData
@@ -75,7 +75,7 @@ class Synthesizer:
             synthesis=Synthesis(
                 claims=tuple(_claim(written) for written in response.claims),
                 evidence=context.evidence,
-                computations=context.computations,
+                computations=computations_of(context),
                 **response.model_dump(include=set(SynthesisResponse.model_fields)),
             )
         )

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from multi_agent import computing
 from multi_agent.computing import RecordDatabase, Result
 from multi_agent.errors import QueryRefused
 from multi_agent.records import table_of
@@ -147,6 +148,25 @@ def test_what_is_not_a_query_over_the_records_is_refused(database: RecordDatabas
     assert SECRET not in str(refusal.value)
     assert secret.read_text() == SECRET
     assert ask(database, "SELECT count(*) FROM records").rows == ((4,),)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('{path}')",
+        "SELECT * FROM '{path}'",
+        "SELECT * FROM glob('{path}')",
+        "SELECT * FROM read_csv('https://example.org/x.csv')",
+        "SELECT * FROM enable_logging()",
+        "WITH new AS (INSERT INTO records (record) VALUES (9) RETURNING *) SELECT * FROM new",
+    ],
+)
+def test_the_database_refuses_by_itself_what_the_parser_might_let_through(
+    database: RecordDatabase, sql: str, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computing, "_require_allowed", lambda nodes: None)
+    with pytest.raises(QueryRefused, match=r"DuckDB says: .*(disabled|does not exist|locked|read-only)"):
+        ask(database, sql.format(path=secret))
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM leaked", "SELECT * FROM (WITH leaked AS (SELECT 1) SELECT 1), leaked"])

@@ -124,6 +124,18 @@ async def test_of_many_rows_behind_a_computation_only_some_are_shown_and_can_be_
     assert request.schema["$defs"]["WrittenClaim"]["properties"]["evidence"]["items"]["enum"] == [1, 2, 7, 9]
 
 
+async def test_a_computation_keeps_to_the_numbers_that_its_evidence_has_now(serve: Serve) -> None:
+    """Evidence that came after the computation may have moved what it was made from to other numbers."""
+    context = table_context(UNITS, {"a.csv": ROWS[:3]})
+    early = counted(context, 1, 2)
+    early = early.model_copy(
+        update={"evidence": tuple(item.model_copy(update={"number": 9 - item.number}) for item in early.evidence)}
+    )
+    bench, request = await write(serve, context.model_copy(update={"computations": (early,)}))
+    assert "Made from the records at [1]-[2]" in request.prompt
+    assert [item.number for item in answer_of(bench).computations[0].evidence] == [1, 2]
+
+
 async def test_without_a_computation_all_evidence_and_its_records_are_shown(serve: Serve) -> None:
     _, request = await write(serve, table_context(UNITS, {"a.csv": ROWS}))
     assert all(f"\n[{number}] a.csv, page 1: - Land {number}" in request.prompt for number in range(1, 9))
