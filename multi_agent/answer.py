@@ -132,7 +132,7 @@ def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
         sufficient=False,
         confidence=0.0,
         reasoning=reason,
-        looked_for=tuple(dict.fromkeys((*context.searched, *context.queries))),
+        looked_for=context.looked_for,
         found=f"{len(context.evidence)} quotes that bear on the question; no answer was written from them.",
         missing=context.understanding.requirements,
     )

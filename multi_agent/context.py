@@ -172,6 +172,11 @@ class ResearchContext(Value):
     synthesis: Synthesis | None = Field(default=None, description="the answer")
     messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents told each other")
 
+    @property
+    def looked_for(self) -> tuple[str, ...]:
+        """In which words, by whomever."""
+        return tuple(dict.fromkeys((*(each.question for each in self.findings), *self.searched, *self.queries)))
+
     def only(self, fields: Iterable[str]) -> ResearchContext:
         """The context as an agent sees it: question, understanding and ``fields``; the rest is empty."""
         seen = {"question", "understanding", *fields}

@@ -59,7 +59,7 @@ def working_context(context: ResearchContext | None, attempts: Sequence[Attempt]
     return WorkingContext(
         key_findings=_key_findings(context) if context else (),
         errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
-        queries=tuple(dict.fromkeys((*context.searched, *context.queries))) if context else (),
+        queries=context.looked_for if context else (),
         passages_read=len(context.chunks) if context else 0,
         attempts=tuple(attempts),
     )

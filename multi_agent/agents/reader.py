@@ -57,7 +57,7 @@ class Reader:
         "quotes. Right for a fact, an explanation or a comparison of a few facts, where a few passages hold the "
         "answer; and for each part of a question with several parts. Not for going through all rows of a table.",
         capabilities=("search", "reading", "answering"),
-        writes=frozenset({"chunks", "ranking", "searched", "evidence", "findings"}),
+        writes=frozenset({"chunks", "ranking", "evidence", "findings"}),
         inputs=ReaderInputs,
         asked=lambda question: ReaderInputs(question=question, queries=()),
         outputs=ReaderOutput,
@@ -83,7 +83,6 @@ class Reader:
         return ContextUpdate(
             chunks=tuple(found),
             ranking=tuple(chunk.id for chunk in found),
-            searched=queries,
             evidence=synthesis.evidence,
             findings=(Finding(step=task.step, question=inputs.question, synthesis=synthesis),),
         )

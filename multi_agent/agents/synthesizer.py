@@ -43,7 +43,7 @@ class Synthesizer:
         description="Writes the answer as claims on the evidence and the computations, in the form the question asks "
         "for, drawing together what was answered on the way, and says whether it suffices and what is missing.",
         capabilities=("writing", "comparison", "judging sufficiency"),
-        reads=frozenset({"searched", "chunks", "ranking", "evidence", "records", "computations", "findings", "notes"}),
+        reads=frozenset({"queries", "searched", "chunks", "ranking", "evidence", "records", "computations", "findings", "notes"}),
         writes=frozenset({"synthesis"}),
     )
 
@@ -123,7 +123,7 @@ def _claim(written: Any) -> Claim:
 def _show_search(context: ResearchContext) -> str:
     names = ", ".join(sorted({chunk.name for chunk in context.chunks})) or "no document"
     if context.ranking or not context.chunks:
-        wordings = "; ".join(context.searched or (context.question,))
+        wordings = "; ".join(context.looked_for or (context.question,))
         return f"Searched for: {wordings}\nRead: the {len(context.chunks)} passages found, of {names}"
     return f"Read: all {len(context.chunks)} passages of {names}"
 

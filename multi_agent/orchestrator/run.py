@@ -353,7 +353,7 @@ def _told_by(context: ResearchContext) -> Synthesis:
         sufficient=False,
         confidence=0.0,
         reasoning="The agent was asked directly, and is not one that answers with evidence.",
-        looked_for=context.searched,
+        looked_for=context.looked_for,
         found="",
         missing=(),
     )
