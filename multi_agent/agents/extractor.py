@@ -235,7 +235,7 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
     listed = bullets([f"{field.name} ({field.type}): {field.meaning}" for field in fields])
     return (
         "\nFields of a record, to be filled where a quote is one. Numbers are written in digits alone, in the unit that"
-        " their meaning names (1,204 units as 1204; 2:01:53 in seconds as 7313), dates as YYYY-MM-DD. What the passage"
+        " their meaning names (1,204 units as 1204), dates as YYYY-MM-DD, times as printed (2:01:53). What the passage"
         f" does not give is null.\n{listed}\n"
     )
 

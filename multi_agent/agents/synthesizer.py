@@ -43,7 +43,9 @@ class Synthesizer:
         description="Writes the answer as claims on the evidence and the computations, in the form the question asks "
         "for, drawing together what was answered on the way, and says whether it suffices and what is missing.",
         capabilities=("writing", "comparison", "judging sufficiency"),
-        reads=frozenset({"queries", "searched", "chunks", "ranking", "evidence", "records", "computations", "findings", "notes"}),
+        reads=frozenset(
+            {"queries", "searched", "chunks", "ranking", "evidence", "records", "computations", "findings", "notes"}
+        ),
         writes=frozenset({"synthesis"}),
     )
 
