@@ -14,6 +14,7 @@ AgentError                      base
 ├── StepError                   the message says: the agent's author, or whoever the cause names
 ├── RunEnded                    the message says: what no other plan could avoid
 ├── ReferenceFailed             the plan's author: a step refers to what an earlier one did not give
+│   └── NothingFound            the question's asker: the earlier step found nothing to refer to
 ├── BudgetReached               the user allows more, or takes what is known so far
 ├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
 ├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
@@ -101,6 +102,10 @@ class RunEnded(AgentError):
 
 class ReferenceFailed(AgentError):
     """A step refers to an output of a step that failed, was skipped, or has no such field."""
+
+
+class NothingFound(ReferenceFailed):
+    """A step refers to an output that is empty: what it builds on is not in the documents."""
 
 
 class BudgetReached(AgentError):

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from multi_agent.agent import StepOutput
-from multi_agent.errors import ReferenceFailed
+from multi_agent.errors import NothingFound, ReferenceFailed
 from multi_agent.plan import REFERENCE, Reference
 
 
@@ -57,7 +57,7 @@ def _look_up(reference: Reference, outputs: Mapping[str, StepOutput]) -> Any:
         raise ReferenceFailed(f"{reference}: that step has no output {reference.field!r}; it has {fields}.")
     value = getattr(given, reference.field)
     if value in ("", (), []):
-        raise ReferenceFailed(f"{reference} is empty: step {reference.step!r} found nothing.")
+        raise NothingFound(f"{reference} is empty: step {reference.step!r} found nothing.")
     return value
 
 

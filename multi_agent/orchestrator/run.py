@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,38 +11,24 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentKit
-from multi_agent.answer import (
-    Answer,
-    Computed,
-    Coverage,
-    ExecutionSummary,
-    Quote,
-    Status,
-    SubAnswer,
-    known_so_far,
-    status_of,
-)
+from multi_agent.answer import Answer, Status, status_of
 from multi_agent.bus import ALL, MessageBus, Publish, Subscriber
 from multi_agent.consensus import Candidate, agree
 from multi_agent.context import Claim, ResearchContext, Synthesis, Understanding
-from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError
+from multi_agent.errors import AgentError, BudgetReached, LLMError, NothingFound, PlanError, ReferenceFailed
 from multi_agent.events import (
     AttemptEnded,
-    Event,
     PlanRevised,
     RevisionDeclined,
     RunFinished,
     RunStarted,
-    StepFailed,
-    StepFinished,
-    StepSkipped,
 )
-from multi_agent.library import CatalogueEntry
 from multi_agent.llm.budgeted import Budgeted, Spent
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.observing import Meter, ObservedLLM
 from multi_agent.llm.varied import Varied
+from multi_agent.orchestrator.account import Account
 from multi_agent.orchestrator.direct import direct_plan
 from multi_agent.orchestrator.executor import Executor, Keep
 from multi_agent.orchestrator.planner import Planner
@@ -82,16 +67,16 @@ class Run:
         self._examples = examples
         self._panel, self._request, self._id = panel, request, run_id
         self._began = time.perf_counter()
-        self._meter, self._steps = Meter(), _StepCounter()
+        self._meter = Meter()
+        self._account = Account(run_id, request.question, request.mode if request.mode != "auto" else "")
         budgeted = Budgeted(panel.llm, request.budget or panel.settings.budget, Spent())
         self._llm = JournalingLLM(budgeted, panel.trace.journal(run_id))
         self._samples = request.samples or panel.settings.samples
-        self._catalogue: Sequence[CatalogueEntry] = ()
         self._executor: Executor | None = None
-        self._mode = request.mode if request.mode != "auto" else ""
         self._attempts: list[Attempt] = []
+        self._best: Synthesis | None = None
         self._bus = MessageBus(run_id)
-        for listener in (panel.trace.record, self._meter.listen, self._steps.listen, *listeners):
+        for listener in (panel.trace.record, self._meter.listen, self._account.listen, *listeners):
             self._bus.subscribe(ALL, listener)
 
     async def to_the_end(self) -> Answer:
@@ -104,14 +89,14 @@ class Run:
         try:
             return await self._finish(await self._research(chosen))
         except BudgetReached as error:
-            return await self._finish(self._cut_short(str(error)))
+            return await self._finish(self._account.cut_short(str(error), self._context, self._best))
         except (AgentError, StoreError) as error:
-            return await self._finish(self._ended(Status.FAILED, str(error)))
+            return await self._finish(self._account.ended(Status.FAILED, str(error), self._context))
         except asyncio.CancelledError:
-            await self._finish(self._ended(Status.CANCELLED, "The run was cancelled."))
+            await self._finish(self._account.ended(Status.CANCELLED, "The run was cancelled.", self._context))
             raise
         except BaseException as error:
-            await self._finish(self._ended(Status.FAILED, f"A defect in Candor: {error!r}"))
+            await self._finish(self._account.ended(Status.FAILED, f"A defect in Candor: {error!r}", self._context))
             raise
 
     async def _research(self, chosen: Plan | None) -> Answer:
@@ -122,14 +107,13 @@ class Run:
                 request=request, collection=panel.library.collection, model=panel.llm.model, examples=tuple(examples)
             )
         )
-        self._catalogue = await asyncio.to_thread(panel.library.catalogue)
-        planner = Planner(self._observed("Planner"), panel.registry, panel.settings, self._catalogue, self._bus.publish)
+        catalogue = self._account.catalogue = await asyncio.to_thread(panel.library.catalogue)
+        planner = Planner(self._observed("Planner"), panel.registry, panel.settings, catalogue, self._bus.publish)
         understanding, plan = await self._planned(planner, chosen, examples)
-        self._mode = plan.mode
         self._executor = Executor(
             self._id, panel.registry, self._turn, self._agreed, self._bus,
             ResearchContext(question=request.question, understanding=understanding),
-            [entry.name for entry in self._catalogue], panel.settings,
+            [entry.name for entry in catalogue], panel.settings,
         )  # fmt: skip
         return await self._attempted(self._executor, planner, plan)
 
@@ -154,23 +138,25 @@ class Run:
 
     async def _attempted(self, executor: Executor, planner: Planner, plan: Plan) -> Answer:
         """Run the plan, and others while they promise more, until the question is answered."""
-        best: Synthesis | None = None
         while True:
+            self._account.mode = plan.mode
             failed = await executor.run(plan, self._samples)
-            best = executor.answer or best
+            self._best = executor.answer or self._best
             answered = executor.answer is not None and status_of(executor.answer) is Status.ANSWERED
             await self._note(plan, failed, executor)
             if answered:
-                if self._mode != "direct":
+                if plan.mode != "direct":
                     await asyncio.to_thread(self._panel.plans.remember, self._request.question, plan)
                 break
             revised = await self._revised(executor, planner)
             if revised is None:
                 break
             plan = revised
-        if best is None and self._request.mode == "direct" and not failed:
-            best = _told_by(executor.context)
-        return self._answered(best) if best else await self._explained(executor, failed)
+        if self._best is None and self._request.mode == "direct" and not failed:
+            self._best = _told_by(executor.context)
+        if self._best:
+            return self._account.answered(self._best, executor.context)
+        return await self._explained(executor, failed)
 
     async def _note(self, plan: Plan, failed: tuple[FailedStep, ...], executor: Executor) -> None:
         """Keep the attempt, for the next one and for the trace."""
@@ -208,19 +194,26 @@ class Run:
         await self._bus.publish(RevisionDeclined(reason=reason))
 
     async def _explained(self, executor: Executor, failed: Sequence[FailedStep]) -> Answer:
-        """The end of a run whose steps failed, explained by the model, with the error itself."""
+        """The end of a run whose steps failed, explained by the model, with the error itself.
+
+        If they failed only because there was nothing to build on, it is not the research that failed.
+        """
         if not failed:
             reason = "The plan ended without an answer: the agent that was to write it had nothing to do."
-            return self._ended(Status.FAILED, reason)
-        errors = " ".join(dict.fromkeys(each.error for each in failed if each.error_type != "ReferenceFailed"))
-        errors = errors or failed[0].error
+            return self._account.ended(Status.FAILED, reason, executor.context)
+        causes = [each for each in failed if each.error_type != ReferenceFailed.__name__] or failed
+        errors = " ".join(dict.fromkeys(each.error for each in causes))
         words = working_context(executor.context, self._attempts).in_words()
         messages = Prompt.shipped("explainer").render(question=self._request.question, attempts=words)
         try:
             explanation = (await self._observed("Explainer").complete(messages, Explanation)).value.explanation
         except LLMError as error:
-            return self._ended(Status.FAILED, f"{errors} (No explanation could be had from the model: {error})")
-        return self._ended(Status.FAILED, f"{explanation.rstrip()} The error itself: {errors}")
+            reason = f"{errors} (No explanation could be had from the model: {error})"
+        else:
+            reason = f"{explanation.rstrip()} The error itself: {errors}"
+        if {each.error_type for each in causes} == {NothingFound.__name__}:
+            return self._account.cut_short(reason, executor.context)
+        return self._account.ended(Status.FAILED, reason, executor.context)
 
     # What the parts are given
 
@@ -251,73 +244,9 @@ class Run:
 
     # Ends
 
-    def _answered(self, synthesis: Synthesis) -> Answer:
-        context = self._executor.context if self._executor else None
-        return self._ended(status_of(synthesis), synthesis.reasoning).model_copy(
-            update={
-                "answer": synthesis.text,
-                "short": synthesis.short,
-                "claims": synthesis.claims,
-                "evidence": tuple(Quote.of(item) for item in synthesis.evidence),
-                "records": tuple(record.values for record in context.records) if context else (),
-                "computations": tuple(Computed.of(each) for each in synthesis.computations),
-                "confidence": synthesis.confidence,
-                "looked_for": synthesis.looked_for,
-                "found": synthesis.found,
-                "missing": synthesis.missing,
-            }
-        )
-
-    def _cut_short(self, reason: str) -> Answer:
-        """The end by a budget: insufficient, with what is known so far."""
-        if self._executor is None:
-            return self._ended(Status.INSUFFICIENT, reason)
-        return self._answered(known_so_far(self._executor.context, reason))
-
-    def _ended(self, status: Status, reason: str) -> Answer:
-        return Answer(
-            run_id=self._id,
-            status=status,
-            mode=self._mode,
-            question=self._request.question,
-            reasoning=reason,
-            on_the_way=self._on_the_way(),
-            coverage=self._coverage(),
-            summary=self._summary(),
-        )
-
-    def _on_the_way(self) -> tuple[SubAnswer, ...]:
-        if self._executor is None or self._mode != "high":
-            return ()
-        return tuple(
-            SubAnswer(
-                step=each.step, question=each.question, answer=each.synthesis.text, sufficient=each.synthesis.sufficient
-            )
-            for each in self._executor.context.findings
-        )
-
-    def _coverage(self) -> Coverage:
-        chunks = self._executor.context.chunks if self._executor else ()
-        return Coverage(
-            documents_considered=len({chunk.document_id for chunk in chunks}),
-            documents_total=len(self._catalogue),
-            chunks_considered=len(chunks),
-            chunks_total=sum(entry.chunks for entry in self._catalogue),
-        )
-
-    def _summary(self) -> ExecutionSummary:
-        known = self._executor.context if self._executor else None
-        return ExecutionSummary(
-            attempts=len(self._attempts),
-            steps={agent: dict(counted) for agent, counted in sorted(self._steps.by_agent.items())},
-            steps_completed=self._steps.total("completed"),
-            steps_failed=self._steps.total("failed"),
-            steps_skipped=self._steps.total("skipped"),
-            sources_analysed=len({chunk.document_id for chunk in known.chunks}) if known else 0,
-            quotes=len(known.evidence) if known else 0,
-            records=len(known.records) if known else 0,
-            computations=len(known.computations) if known else 0,
-        )
+    @property
+    def _context(self) -> ResearchContext | None:
+        return self._executor.context if self._executor else None
 
     async def _finish(self, answer: Answer) -> Answer:
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
@@ -325,22 +254,6 @@ class Run:
         await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
         self._panel.trace.finish(answer)
         return answer
-
-
-class _StepCounter:
-    """Counts what became of the agents' turns."""
-
-    def __init__(self) -> None:
-        self.by_agent: defaultdict[str, Counter[str]] = defaultdict(Counter)
-
-    async def listen(self, event: Event) -> None:
-        outcomes = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
-        if isinstance(event.body, StepFinished | StepFailed | StepSkipped):
-            self.by_agent[event.body.agent][outcomes[type(event.body)]] += 1
-
-    def total(self, outcome: str) -> int:
-        """Over all agents."""
-        return sum(counted[outcome] for counted in self.by_agent.values())
 
 
 def _told_by(context: ResearchContext) -> Synthesis:

@@ -110,7 +110,7 @@ async def test_a_later_question_names_what_an_earlier_one_found(panel: MakePanel
     assert "-25 °C" in writing.prompt
 
 
-async def test_a_hop_over_what_was_not_found_fails_the_step_that_needs_it(
+async def test_a_hop_over_what_was_not_found_leads_to_no_answer(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     hops = planned(
@@ -120,10 +120,11 @@ async def test_a_hop_over_what_was_not_found_fails_the_step_that_needs_it(
     )
     script = Panel("no passage has this", roles={PLANNER: lambda _: json.dumps(hops)})
     answer = await panel(serve(script)).research(QUESTION)
-    assert answer.status is Status.FAILED
+    assert answer.status is Status.INSUFFICIENT
     assert "@{outputs.machine.answer} is empty: step 'machine' found nothing." in answer.reasoning
+    assert answer.looked_for[0] == "Which machine?"
     failures = {body.agent: body.error_type for body in bodies(trace, answer.run_id, "step_failed")}
-    assert failures == {"Reader": "ReferenceFailed", "Synthesizer": "ReferenceFailed"}
+    assert failures == {"Reader": "NothingFound", "Synthesizer": "ReferenceFailed"}
 
 
 async def test_several_samples_are_voted_on(panel: MakePanel, trace: Trace) -> None:
