@@ -39,7 +39,9 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     for computed in answer.computations:
         _show_computed(console, computed)
     if answer.on_the_way:
-        lines = [f"{each.question} → {each.answer or 'not found'}" for each in answer.on_the_way]
+        lines = [
+            f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
+        ]
         _list(console, "On the way", lines)
     if answer.status.value == "insufficient":
         _list(console, "Looked for", answer.looked_for)

@@ -16,7 +16,7 @@ from multi_agent.answer import (
     known_so_far,
     status_of,
 )
-from multi_agent.context import ResearchContext, Synthesis
+from multi_agent.context import Finding, ResearchContext, Synthesis
 from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped
 from multi_agent.library import CatalogueEntry
 
@@ -105,9 +105,10 @@ class Account:
 
 
 def _on_the_way(context: ResearchContext) -> tuple[SubAnswer, ...]:
-    return tuple(
-        SubAnswer(
-            step=each.step, question=each.question, answer=each.synthesis.text, sufficient=each.synthesis.sufficient
-        )
-        for each in context.findings
-    )
+    return tuple(_sub_answer(each) for each in context.findings)
+
+
+def _sub_answer(finding: Finding) -> SubAnswer:
+    """Without marks: the numbers of its evidence are its own, and not those of the answer."""
+    told = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.found
+    return SubAnswer(step=finding.step, question=finding.question, answer=told, sufficient=finding.synthesis.sufficient)
