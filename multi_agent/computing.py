@@ -30,12 +30,11 @@ _LONGEST_MESSAGE = 400
 _CERTAIN_DIGITS = 15  # of a DOUBLE: what comes after them is noise of its binary form
 
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": False,
+    "enable_external_access": False,  # nor to this program's variables, which a query could read by their names
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
-    "python_enable_replacements": False,  # else a query could read this program's variables by their names
     "temp_directory": "",
     "memory_limit": "256MB",
     "threads": 1,
