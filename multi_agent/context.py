@@ -158,6 +158,7 @@ class ResearchContext(Value):
     understanding: Understanding
     queries: tuple[str, ...] = Field(default=(), description="search queries")
     searched: tuple[str, ...] = Field(default=(), description="queries that were searched already")
+    scanned: tuple[str, ...] = Field(default=(), description="documents that were found whole, by name")
     chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
     ranking: tuple[str, ...] = Field(default=(), description="ids of the chunks that a search found, best first")
     inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
@@ -188,6 +189,7 @@ class ContextUpdate(Value):
 
     queries: tuple[str, ...] = ()
     searched: tuple[str, ...] = ()
+    scanned: tuple[str, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     ranking: tuple[str, ...] = ()
     inspection: Inspection | None = None

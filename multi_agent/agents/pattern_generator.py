@@ -19,7 +19,7 @@ class Patterns(BaseModel):
 
     strategies: list[Strategy] = Field(min_length=1, max_length=6)
     record_fields: list[RecordField] = Field(
-        max_length=8, description="the columns of a table of records, if rows are to be computed with; else []"
+        max_length=10, description="the columns of a table of records, if rows are to be computed with; else []"
     )
     reasoning: str = Field(description="why these strategies suit this question and these passages")
 

@@ -24,11 +24,11 @@ class ReaderInputs(Value):
     question: str = Field(
         min_length=1,
         description="the one question to answer, complete in itself: no 'it' or 'that company', but the name, or a "
-        "reference to the answer of the Reader that finds the name",
+        "reference to what the step that finds the name gives",
     )
     queries: tuple[str, ...] = Field(
         max_length=8,
-        description="up to 4 further wordings to search with, as documents might put it; may hold references; [] if "
+        description="up to 8 further wordings to search with, as documents might put it; may hold references; [] if "
         "the question's own words will do",
     )
 

@@ -64,7 +64,7 @@ class Retriever:
         "queries that were not searched before, or by scanning everything.",
         capabilities=("search", "scan"),
         reads=frozenset({"queries", "searched"}),
-        writes=frozenset({"chunks", "ranking", "searched"}),
+        writes=frozenset({"chunks", "ranking", "searched", "scanned"}),
         inputs=RetrieverInputs,
         asked=lambda _: RetrieverInputs(method="search", documents=(), queries=()),
         outputs=RetrieverOutput,
@@ -102,7 +102,7 @@ class Retriever:
             )
         chunks = await asyncio.to_thread(library.scan, documents)
         await self._tell("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks)
-        return ContextUpdate(chunks=tuple(chunks))
+        return ContextUpdate(chunks=tuple(chunks), scanned=tuple(dict.fromkeys(chunk.name for chunk in chunks)))
 
     async def _tell(
         self, method: Literal["search", "scan"], how: str, chunks: Sequence[Chunk], queries: tuple[str, ...] = ()

@@ -228,7 +228,8 @@ def _describe_document(entry: CatalogueEntry) -> str:
 
 def _describe(card: AgentCard) -> str:
     reads = ", ".join([*sorted(card.requires), *(f"{name} (if there)" for name in sorted(card.reads))]) or "nothing"
-    gives = f" Gives: {', '.join(card.outputs.model_fields)}." if card.outputs.model_fields else ""
+    fields = (f"{name} ({field.description})" for name, field in card.outputs.model_fields.items())
+    gives = f" Gives: {'; '.join(fields)}." if card.outputs.model_fields else ""
     final = " May be final." if _may_be_final(card) else ""
     return (
         f"- {card.name}: {card.description} Capabilities: {', '.join(card.capabilities) or 'general'}. "
