@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import pi
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
 from vectorstore.models import Scalar
@@ -33,6 +33,7 @@ _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cell
 _RULED_GAP = 0.2  # the same where a ruled line stands between them
 _ON_ONE_LINE = 0.8  # of their height in which words overlap that stand on one line
 _SHORTEST_RULE = 4
+_THICKEST_LINE = 3
 _RULES_READ = 4000  # drawings with more shapes than this are no tables
 
 _ANGLES_READ = 200  # characters of a page that tell how it is turned
@@ -42,6 +43,15 @@ _MOST_PIXELS = 40_000_000
 
 _Rule = tuple[float, float, float]
 """A drawn line: where it stands, from where, to where."""
+
+
+class Box(NamedTuple):
+    """A frame that is drawn around something."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,8 @@ class Line:
     page: int
     band: tuple[float, float] | None
     """The drawn lines below and above it, where it stands between such: in a ruled table, its row."""
+    boxes: tuple[Box | None, ...]
+    """The frames of its cells."""
 
     @property
     def text(self) -> str:
@@ -78,6 +90,15 @@ class Line:
     @property
     def height(self) -> float:
         return self.top - self.bottom
+
+
+class _Drawing(NamedTuple):
+    """The edges of all shapes, upright and level; and of these the lines that may frame cells."""
+
+    upright: Sequence[_Rule]
+    level: Sequence[_Rule]
+    posts: Sequence[_Rule]
+    beams: Sequence[_Rule]
 
 
 Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
@@ -171,9 +192,9 @@ def _written_lines(page: PdfPage, number: int) -> list[Line]:
     text_page = page.get_textpage()
     try:
         turn = _turn(text_page.raw)
-        upright, level = _rules(page, turn)
+        drawing = _drawing(page, turn)
         groups = _word_lines(text_page.raw, turn)
-        return [_line(text_page.raw, words, upright, level, number) for words in groups]
+        return [_line(text_page.raw, words, drawing, number) for words in groups]
     finally:
         text_page.close()
 
@@ -296,18 +317,19 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: in
 def _line(
     text_page: ctypes.c_void_p,
     words: Sequence[tuple[int, Word]],
-    upright: Sequence[_Rule],
-    level: Sequence[_Rule],
+    drawing: _Drawing,
     page: int,
 ) -> Line:
     plain = tuple(word for _, word in words)
+    cells = cells_of(plain, rules=drawing.upright)
     return Line(
         words=plain,
-        cells=cells_of(plain, rules=upright),
+        cells=cells,
         size=median(word.top - word.bottom for word in plain),
         bold=all(_is_bold(text_page, index) for index in {words[0][0], words[-1][0]}),
         page=page,
-        band=_band(plain, level),
+        band=_band(plain, drawing.level),
+        boxes=tuple(_box(cell, drawing) for cell in cells),
     )
 
 
@@ -319,12 +341,14 @@ def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
     return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
 
 
-def _rules(page: PdfPage, turn: int) -> tuple[list[_Rule], list[_Rule]]:
-    """The upright and the level edges of the page's drawn shapes: lines and cell borders of tables."""
+def _drawing(page: PdfPage, turn: int) -> _Drawing:
+    """What is drawn on the page: lines, and the cell borders of tables."""
     import pypdfium2.raw as pdfium
 
     upright: set[_Rule] = set()
     level: set[_Rule] = set()
+    posts: set[_Rule] = set()
+    beams: set[_Rule] = set()
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _RULES_READ)):
         shape = pdfium.FPDFPage_GetObject(page.raw, index)
@@ -332,11 +356,31 @@ def _rules(page: PdfPage, turn: int) -> tuple[list[_Rule], list[_Rule]]:
             continue
         pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
         x0, y0, x1, y1 = _turned(left.value, bottom.value, right.value, top.value, turn)
+        is_line = min(x1 - x0, y1 - y0) < _THICKEST_LINE
         if y1 - y0 > _SHORTEST_RULE:
             upright.update((round(x, 1), y0, y1) for x in (x0, x1))
+            if is_line:
+                posts.add(((x0 + x1) / 2, y0, y1))
         if x1 - x0 > _SHORTEST_RULE:
             level.update((round(y, 1), x0, x1) for y in (y0, y1))
-    return sorted(upright), sorted(level)
+            if is_line:
+                beams.add(((y0 + y1) / 2, x0, x1))
+    return _Drawing(sorted(upright), sorted(level), sorted(posts), sorted(beams))
+
+
+def _box(cell: Sequence[Word], drawing: _Drawing) -> Box | None:
+    """The frame of four lines around a cell. Underlines are none, nor shades, which may be of half a cell."""
+    x, y = (cell[0].x0 + cell[0].x1) / 2, (cell[0].bottom + cell[0].top) / 2
+    posts = [at for at, start, end in drawing.posts if start <= y <= end]
+    left = max((at for at in posts if at <= x), default=None)
+    right = min((at for at in posts if at > x), default=None)
+    if left is None or right is None or cell[-1].x1 > right + _THICKEST_LINE:
+        return None
+    sides = (left + _THICKEST_LINE, right - _THICKEST_LINE)
+    beams = [at for at, start, end in drawing.beams if start <= x <= end and (start <= sides[0] or end >= sides[1])]
+    bottom = max((at for at in beams if at <= y), default=None)
+    top = min((at for at in beams if at > y), default=None)
+    return None if bottom is None or top is None else Box(left, bottom, right, top)
 
 
 def _band(words: Sequence[Word], level: Sequence[_Rule]) -> tuple[float, float] | None:
