@@ -15,7 +15,7 @@ from ingest.pdf_lines import Line, joined
 
 _EDGE_ROWS = 4  # at the top and at the bottom of a page
 _APART = 0.75  # in line heights: the space to the body
-_FEWEST_PAGES = 3
+_FEWEST_PAGES = 3  # in documents of five and more; half of the pages in shorter ones, but two at least
 _SHARE, _ENOUGH_PAGES = 0.1, 8  # of a document's pages; this many are enough in any, for the headers of chapters
 _DENSITY = 1 / 3  # of the pages from the first occurrence to the last: less is chance
 _NUMBER = re.compile(r"\d{1,5}")
@@ -58,7 +58,7 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
                     counted.setdefault(_Key(at_top, around), []).append((number, place))
                     if not all(around):
                         numbered.setdefault((at_top, number - page), []).append(place)
-    fewest = min(_FEWEST_PAGES, max(2, len(pages)))
+    fewest = min(_FEWEST_PAGES, max(2, (len(pages) + 1) // 2))
     enough = max(fewest, min(round(_SHARE * len(pages)), _ENOUGH_PAGES))
     for key, places in said.items():
         if _repeat(places, enough):

@@ -87,6 +87,22 @@ def test_a_header_of_one_chapter_is_found_among_the_pages_of_others(parser: Pars
     assert lines.index("Second chapter") == 6 * 8, "where the chapter begins"
 
 
+def test_a_header_from_the_second_page_on_does_not_stand_in_a_table_over_pages(parser: Parser, tmp_path: Path) -> None:
+    header: list[Placed] = [(LEFT, 10, "Harbour Report"), (150, 10, "2024")]
+
+    def rows(names: Sequence[str]) -> list[Placed]:
+        texts = [("Name", "Year"), *((name, "1999") for name in names)]
+        return [
+            (x, 20 + 6 * place, text)
+            for place, row in enumerate(texts)
+            for x, text in zip((LEFT, 90), row, strict=True)
+        ]
+
+    pages = [body(0), [*header, *rows(WORDS[:5])], [*header, *rows(WORDS[5:10])]]
+    *_, table = tables_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert table[-10:] == [f"| {name} | 1999 |" for name in WORDS[:10]]
+
+
 @pytest.mark.parametrize(
     "placed",
     [
