@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ingest.pdf_lines import Box, Line, joined
+from ingest.pdf_drawing import Box
+from ingest.pdf_lines import Line, joined
 
 _SAME_EDGE = 3.0  # points by which the borders of one edge may differ
 _FEWEST_CELLS = 4
