@@ -19,6 +19,7 @@ _FEWEST_PAGES = 3  # in documents of five and more; half of the pages in shorter
 _SHARE, _ENOUGH_PAGES = 0.1, 8  # of a document's pages; this many are enough in any, for the headers of chapters
 _DENSITY = 1 / 3  # of the pages from the first occurrence to the last: less is chance
 _NUMBER = re.compile(r"\d{1,5}")
+_AT_AN_END = re.compile(r"^\d+\s*|\s*\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,9 @@ def _said_elsewhere(
         for cell in (*line.cells, line.words)
     }
     for place in places:
-        names = {_NUMBER.sub("", joined(cell)).strip() for cell in pages[place.page][place.line].cells} - {""}
+        if place in left_out:
+            continue
+        names = {_AT_AN_END.sub("", joined(cell)) for cell in pages[place.page][place.line].cells} - {""}
         if names <= said:
             yield place
         said |= names

@@ -60,16 +60,25 @@ def tables_of(document: ParsedDocument) -> Iterator[list[str]]:
 # Running headers, footers and page numbers
 
 
-def test_running_lines_are_kept_once_and_page_numbers_not_at_all(parser: Parser, tmp_path: Path) -> None:
-    pages = [
-        [(90, 12, "Harbour Report"), *body(page), (LEFT, 285, f"Port of Elm | Page {page + 1} of 6"), (180, 285, "x")]
-        for page in range(6)
-    ]
+@pytest.mark.parametrize("footer", ["Port of Elm | Page {} of 6", "Port of Elm | Q3 | {}", "{} Port of Elm"])
+def test_running_lines_are_kept_once(parser: Parser, tmp_path: Path, footer: str) -> None:
+    pages = [[(90, 12, "Harbour Report"), *body(page), (LEFT, 285, footer.format(page + 1))] for page in range(6)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert lines[0] == "Harbour Report"
     assert lines.count("Harbour Report") == 1
-    assert [line for line in lines if "Elm" in line] == ["Port of Elm | Page 6 of 6 x"], "the last, after all text"
+    assert [line for line in lines if "Elm" in line] == [footer.format(6)], "the last, after all text"
     assert len(lines) == 2 + 6 * 8, "nothing of the bodies is lost"
+
+
+def test_names_beside_page_numbers_go_if_the_text_has_them(parser: Parser, tmp_path: Path) -> None:
+    titles = [f"The {word}" for word in WORDS[:6]]
+    pages = [
+        [*body(page, first=title), (LEFT, 285, "Yearbook"), (60, 285, title), (180, 285, str(page + 7))]
+        for page, title in enumerate(titles)
+    ]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert lines.count("Yearbook The amber 7") == 1, "the first name is said nowhere else"
+    assert len(lines) == 1 + 6 * 8
 
 
 def test_bare_page_numbers_go_wherever_their_count_begins_and_pauses(parser: Parser, tmp_path: Path) -> None:
