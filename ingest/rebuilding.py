@@ -104,6 +104,7 @@ class Rebuild:
                 )
             )  # fmt: skip
         sweep(self._successor, self._ledger, self._staged)
+        self._successor.optimize()
         seconds = round(time.perf_counter() - started, 3)
         return RebuildReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
 
