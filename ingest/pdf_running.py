@@ -61,6 +61,8 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
                         numbered.setdefault((at_top, number - page), []).append(place)
     fewest = min(_FEWEST_PAGES, max(2, (len(pages) + 1) // 2))
     enough = max(fewest, min(round(_SHARE * len(pages)), _ENOUGH_PAGES))
+    if len(pages) == 2:  # which may be alike since they are the same form twice
+        said.clear()
     for key, places in said.items():
         if _repeat(places, enough):
             left_out.update(_but_one(key, places))

@@ -112,6 +112,12 @@ def test_a_header_from_the_second_page_on_does_not_stand_in_a_table_over_pages(p
     assert table[-10:] == [f"| {name} | 1999 |" for name in WORDS[:10]]
 
 
+def test_two_pages_that_are_the_same_form_keep_what_they_share(parser: Parser, tmp_path: Path) -> None:
+    pages = [[(90, 12, "Repair order"), *body(page), (LEFT, 280, "Note: the bumper")] for page in range(2)]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert (lines.count("Repair order"), lines.count("Note: the bumper")) == (2, 2)
+
+
 @pytest.mark.parametrize(
     "placed",
     [
