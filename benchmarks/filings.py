@@ -107,7 +107,7 @@ def _report(retriever: Retriever, questions: Sequence[Question], *, list_misses:
         table.add_row(mode, *(f"{count / len(questions):.3f} ({count})" for count in (some, every, reports)))
     Console().print(table)
     for question, names in misses if list_misses else ():
-        figures = ", ".join(f"{figure.value}{'%' * figure.is_percentage}" for figure in sorted(question.figures))
+        figures = ", ".join(f"{figure.value:f}{'%' * figure.is_percentage}" for figure in sorted(question.figures))
         print(f"\n{question.text}\n  wanted: {figures} in {question.report}\n  found: {names}")
 
 

@@ -36,7 +36,7 @@ _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 _CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget, a table's header at most a half
 _HEADER_SHARE = 2
 _PIECE_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget go together
-_SHORT_SHARE = 5  # a list is short, and a paragraph a caption, if it takes at most a fifth of the budget
+_CAPTION_SHARE = 5  # a paragraph beside a table is its caption if it takes at most a fifth of the budget
 _TITLE_LENGTH = 120
 _PDF = "application/pdf"
 _TITLE_BEGINS = 500  # characters: a heading further down names its section, not the document
@@ -218,7 +218,7 @@ class _Chunking:
         return (
             0 <= beside < len(blocks)
             and (blocks[index].kind, blocks[beside].kind) == (BlockKind.PROSE, BlockKind.TABLE)
-            and sizes[index] <= self._budget // _SHORT_SHARE
+            and sizes[index] <= self._budget // _CAPTION_SHARE
         )
 
     def _is_sentences(self, block: Block) -> bool:
@@ -234,8 +234,7 @@ class _Chunking:
             return _NEVER
         if whole.kind in (BlockKind.LIST, BlockKind.CODE):
             is_indented = self._text[start - 1] != "\n"
-            is_short = whole.tokens <= self._budget // _SHORT_SHARE
-            return _BETWEEN_LINES if is_indented or is_short else _BETWEEN_SENTENCES
+            return _BETWEEN_LINES if is_indented else _BETWEEN_SENTENCES
         if whole.kind is BlockKind.PROSE and self._ends_sentence(whole.start, start):
             return _BETWEEN_SENTENCES
         return _BETWEEN_LINES
