@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.bootstrap import Candor
 from api.errors import UsageError
-from ingest.ledger import DocumentRecord, DocumentState
+from ingest.records import DocumentRecord, DocumentState
 from vectorstore.errors import CollectionNotFound
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.doctor import Diagnosis, flatten
-from ingest.ledger import DocumentRecord
+from ingest.records import DocumentRecord
 from multi_agent import events
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.events import Event

@@ -1,6 +1,6 @@
 """Whether a search over quarterly reports finds the figures that answer: 20 PDFs, 76 questions about one passage each.
 
-    python -m benchmarks.filings --data DATA/sec-10-q [--misses] [--home FOLDER]
+    python -m benchmarks.filings --data DATA/sec-10-q [--misses] [--home FOLDER] [--reports "*AAPL*"]
 
 The set is Docugami's KG-RAG-datasets, sec-10-q. The reports are ingested like any files of a user; each question of the
 type "Single-Doc Single-Chunk RAG" is searched as it stands, for 8 chunks out of all reports.
@@ -64,6 +64,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True, help="folder with docs/ and questions.csv")
     options.add_argument("--home", type=Path, help="keep what was ingested here, for the next time; default: nowhere")
+    options.add_argument("--reports", default="*", help="pattern of their file names, for a quick look; default: all")
     options.add_argument("--misses", action="store_true", help="list the questions that the hybrid search misses")
     chosen = options.parse_args()
     embedder = SentenceTransformerEmbedder(EmbeddingSettings())
@@ -75,7 +76,8 @@ def main() -> None:
         nullcontext(chosen.home) if chosen.home else tempfile.TemporaryDirectory() as home,
         EdgeStore(Path(home) / "store").create(spec) as collection,
     ):
-        report = ingest(chosen.data / "docs", Path(home), collection, chunker, embedder)
+        files = sorted((chosen.data / "docs").glob(f"{chosen.reports}.pdf"))
+        report = ingest(files, Path(home), collection, chunker, embedder)
         retriever = Retriever(collection, embedder)
         texts: dict[str, list[str]] = {}
         for chunk in retriever.scan():
@@ -105,7 +107,7 @@ def _report(retriever: Retriever, questions: Sequence[Question], *, list_misses:
         table.add_row(mode, *(f"{count / len(questions):.3f} ({count})" for count in (some, every, reports)))
     Console().print(table)
     for question, names in misses if list_misses else ():
-        figures = ", ".join(f"{figure.value}{'%' * figure.is_percentage}" for figure in sorted(question.figures))
+        figures = ", ".join(f"{figure.value:f}{'%' * figure.is_percentage}" for figure in sorted(question.figures))
         print(f"\n{question.text}\n  wanted: {figures} in {question.report}\n  found: {names}")
 
 
@@ -117,7 +119,9 @@ def _questions(path: Path, texts: dict[str, list[str]]) -> list[Question]:
         for row in csv.DictReader(lines):
             if row["Question Type"] != ONE_PASSAGE:
                 continue
-            (name,) = fnmatch.filter(texts, row["Source Docs"])
+            name = next(iter(fnmatch.filter(texts, row["Source Docs"])), None)
+            if name is None:
+                continue  # its report was not chosen
             answer = _SOURCE.sub("", row["Answer"])
             figures = _figures(answer) - _numbers(row["Question"])
             questions.append(Question(row["Question"], name, frozenset(figures & held[name])))

@@ -14,7 +14,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -95,7 +95,7 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
         name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )
     with EdgeStore(home / "store").create(spec) as collection:
-        report = ingest(documents, home, collection, chunker, embedder)
+        report = ingest([documents], home, collection, chunker, embedder)
         print(
             f"{data.name}: {report.indexed} documents, {report.chunks} chunks, {report.tokens} tokens "
             f"ingested in {report.seconds:.0f} s ({report.unchanged} were there)"
@@ -133,8 +133,13 @@ def _escaped(text: str) -> str:
 
 
 def ingest(
-    documents: Path, home: Path, collection: Collection, chunker: Chunker, embedder: SentenceTransformerEmbedder
+    paths: Sequence[Path],
+    home: Path,
+    collection: Collection,
+    chunker: Chunker,
+    embedder: SentenceTransformerEmbedder,
 ) -> IngestReport:
+    """Files and folders as a user's, into the collection; the ledger is kept in ``home``."""
     pipeline = IngestPipeline(
         parser=load_parser("kreuzberg"),
         chunker=chunker,
@@ -143,7 +148,7 @@ def ingest(
         ledger=Ledger(create_engine(f"sqlite:///{home / 'ledger.sqlite'}")),
         settings=IngestSettings(),
     )
-    return pipeline.ingest([documents])
+    return pipeline.ingest(paths)
 
 
 def _queries(file: Path) -> dict[str, str]:

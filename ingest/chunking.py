@@ -36,8 +36,9 @@ _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 _CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget, a table's header at most a half
 _HEADER_SHARE = 2
 _PIECE_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget go together
-_SHORT_SHARE = 5  # a list is short, and a paragraph a caption, if it takes at most a fifth of the budget
+_CAPTION_SHARE = 5  # a paragraph beside a table is its caption if it takes at most a fifth of the budget
 _TITLE_LENGTH = 120
+_PDF = "application/pdf"
 _TITLE_BEGINS = 500  # characters: a heading further down names its section, not the document
 
 # What a partition costs: every chunk, the room that it leaves unused (as a share of the budget, squared), and the
@@ -54,6 +55,7 @@ _NEVER = 4.0  # after a heading or a table's header, in a table that fits a chun
 
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?…؟।])(?=\s)|(?<=[.!?…][\"'”’»)\]])(?=\s)|(?<=[。！？])|(?<=\n)")
 _SENTENCE_END = re.compile(r"[.!?…؟।。！？][\"'”’»)\]]?\s*$")
+_WORD = re.compile(r"[^\W\d_]{2}")
 _LINE_STARTS = re.compile(r"(?<=\n)")
 
 
@@ -130,10 +132,15 @@ class _Chunking:
 
     @cached_property
     def _title(self) -> str:
-        """The document's own title, the heading that it begins with, or its file's name; a number alone is no title."""
+        """The document's own title, the heading that it begins with, or its file's name: the first that has a word.
+
+        Headings of a PDF are guessed from the size of their letters, and are the same on every form of a kind ("UNITED
+        STATES SECURITIES AND EXCHANGE COMMISSION"): there, the name that a person gave the file comes first.
+        """
         stem = PurePosixPath(self._source.name).stem.replace("_", " ")
-        candidates = [self._parsed.title, self._first_heading(), stem]
-        named = next((title for title in candidates if any(character.isalpha() for character in title)), stem)
+        heading = self._first_heading()
+        guessed = [stem, heading] if self._parsed.mime_type == _PDF else [heading, stem]
+        named = next((title for title in (self._parsed.title, *guessed) if _WORD.search(title)), stem)
         length = _TITLE_LENGTH
         while self._count([_shortened(named, length)])[0] > self._budget // _CONTEXT_SHARE and length > 1:
             length //= 2
@@ -211,7 +218,7 @@ class _Chunking:
         return (
             0 <= beside < len(blocks)
             and (blocks[index].kind, blocks[beside].kind) == (BlockKind.PROSE, BlockKind.TABLE)
-            and sizes[index] <= self._budget // _SHORT_SHARE
+            and sizes[index] <= self._budget // _CAPTION_SHARE
         )
 
     def _is_sentences(self, block: Block) -> bool:
@@ -227,8 +234,7 @@ class _Chunking:
             return _NEVER
         if whole.kind in (BlockKind.LIST, BlockKind.CODE):
             is_indented = self._text[start - 1] != "\n"
-            is_short = whole.tokens <= self._budget // _SHORT_SHARE
-            return _BETWEEN_LINES if is_indented or is_short else _BETWEEN_SENTENCES
+            return _BETWEEN_LINES if is_indented else _BETWEEN_SENTENCES
         if whole.kind is BlockKind.PROSE and self._ends_sentence(whole.start, start):
             return _BETWEEN_SENTENCES
         return _BETWEEN_LINES

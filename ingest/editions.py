@@ -10,8 +10,9 @@ from typing import Self, TypeVar
 from uuid import UUID, uuid5
 
 from ingest.chunking import Chunker, Source
-from ingest.ledger import EDITION, DocumentRecord, Known, Ledger
+from ingest.ledger import Ledger
 from ingest.parser import ParsedDocument
+from ingest.records import EDITION, DocumentRecord, Known
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, Vectors
 

@@ -13,10 +13,11 @@ from ingest.containers import ContainerLimits
 from ingest.discovery import FoundFile, printable
 from ingest.editions import chunk_id, chunks_of
 from ingest.errors import FileError
-from ingest.ledger import EDITION, DocumentRecord, DocumentState, Known, Ledger, Stage, document_id, edition_of
+from ingest.ledger import Ledger
 from ingest.parser import ParsedDocument, Parser
 from ingest.planning import Making, Verdict, is_gone
 from ingest.reading import Reading, defects_cost_one_file, read
+from ingest.records import EDITION, DocumentRecord, DocumentState, Known, Stage, document_id, edition_of
 from ingest.run import Document, Run
 from ingest.settings import IngestSettings
 from ingest.unpacking import Unpacking

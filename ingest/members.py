@@ -10,9 +10,10 @@ from ingest.discovery import FoundFile, LeftOut
 from ingest.editions import remove_document
 from ingest.errors import FileError
 from ingest.filing import Filing
-from ingest.ledger import DocumentRecord, DocumentState, Ledger, Stage, document_id
+from ingest.ledger import Ledger
 from ingest.planning import Verdict
 from ingest.reading import defects_cost_one_file
+from ingest.records import DocumentRecord, DocumentState, Stage, document_id
 from ingest.run import Document, Run
 from ingest.unpacking import HIDDEN, Unpacking
 from vectorstore.store import Collection

@@ -152,7 +152,15 @@ def _lines(page: Element) -> Iterator[Line]:
         if not span.get("class", "").startswith("ocrx") and (words := [*_words(span, height, 72 / dpi)]):
             size = (_values(span, "x_size") or (10 * dpi / 72,))[0] * 72 / dpi
             cells = cells_of(words)
-            yield Line(words=tuple(words), cells=cells, size=float(round(size)), bold=False, page=1, band=None)
+            yield Line(
+                words=tuple(words),
+                cells=cells,
+                size=float(round(size)),
+                bold=False,
+                page=1,
+                band=None,
+                boxes=(None,) * len(cells),
+            )
 
 
 def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:

@@ -44,8 +44,8 @@ def _names_columns(row: Row) -> bool:
 
 
 def merged(header: Sequence[Row]) -> list[str]:
-    """The header rows as one: each column's words from top to bottom."""
-    return [" ".join(cell for cell in column if cell) for column in zip(*header, strict=True)]
+    """The header rows as one: each column's words from top to bottom, those of merged cells once."""
+    return [" ".join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*header, strict=True)]
 
 
 def spread(cells: Cells, columns: Columns) -> list[str] | None:

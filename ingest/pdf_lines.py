@@ -1,4 +1,7 @@
-"""The lines of a PDF's pages: words with their boxes and type, as PDFium gives them. The only file that uses PDFium."""
+"""The lines of a PDF's pages: words with their boxes and type, as PDFium gives them.
+
+Only this file and pdf_drawing.py use PDFium.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
+from ingest.pdf_drawing import Box, Drawing, Rule, band_of, box_of, drawing_of, turned
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -32,16 +36,11 @@ _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
 _RULED_GAP = 0.2  # the same where a ruled line stands between them
 _ON_ONE_LINE = 0.8  # of their height in which words overlap that stand on one line
-_SHORTEST_RULE = 4
-_RULES_READ = 4000  # drawings with more shapes than this are no tables
 
 _ANGLES_READ = 200  # characters of a page that tell how it is turned
 
 _DPI = 300  # of page images for text recognition
 _MOST_PIXELS = 40_000_000
-
-_Rule = tuple[float, float, float]
-"""A drawn line: where it stands, from where, to where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,10 @@ class Word:
     x1: float
     bottom: float
     top: float
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        return (self.x0 + self.x1) / 2, (self.bottom + self.top) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Line:
     page: int
     band: tuple[float, float] | None
     """The drawn lines below and above it, where it stands between such: in a ruled table, its row."""
+    boxes: tuple[Box | None, ...]
+    """The frames of its cells."""
 
     @property
     def text(self) -> str:
@@ -171,9 +176,9 @@ def _written_lines(page: PdfPage, number: int) -> list[Line]:
     text_page = page.get_textpage()
     try:
         turn = _turn(text_page.raw)
-        upright, level = _rules(page, turn)
+        drawing = drawing_of(page, turn)
         groups = _word_lines(text_page.raw, turn)
-        return [_line(text_page.raw, words, upright, level, number) for words in groups]
+        return [_line(text_page.raw, words, drawing, number) for words in groups]
     finally:
         text_page.close()
 
@@ -187,19 +192,6 @@ def _turn(text_page: ctypes.c_void_p) -> int:
     angles = (pdfium.FPDFText_GetCharAngle(text_page, index) for index in sample)
     quarters = Counter(round(angle / (pi / 2)) % 4 for angle in angles if angle >= 0)
     return -quarters.most_common(1)[0][0] % 4 if quarters else 0
-
-
-def _turned(left: float, bottom: float, right: float, top: float, turn: int) -> tuple[float, float, float, float]:
-    """A box (left, bottom, right, top) on a page that is turned so that its text stands upright."""
-    match turn:
-        case 1:
-            return bottom, -right, top, -left
-        case 2:
-            return -right, -top, -left, -bottom
-        case 3:
-            return -top, left, -bottom, right
-        case _:
-            return left, bottom, right, top
 
 
 def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[int, Word]]]:
@@ -283,7 +275,7 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: in
     first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
     pdfium.FPDFText_GetLooseCharBox(text_page, end - 1, last)
-    left, bottom, right, top = _turned(
+    left, bottom, right, top = turned(
         min(first.left, last.left),
         min(first.bottom, last.bottom),
         max(first.right, last.right),
@@ -296,18 +288,19 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: in
 def _line(
     text_page: ctypes.c_void_p,
     words: Sequence[tuple[int, Word]],
-    upright: Sequence[_Rule],
-    level: Sequence[_Rule],
+    drawing: Drawing,
     page: int,
 ) -> Line:
     plain = tuple(word for _, word in words)
+    cells = cells_of(plain, rules=drawing.upright)
     return Line(
         words=plain,
-        cells=cells_of(plain, rules=upright),
+        cells=cells,
         size=median(word.top - word.bottom for word in plain),
         bold=all(_is_bold(text_page, index) for index in {words[0][0], words[-1][0]}),
         page=page,
-        band=_band(plain, level),
+        band=band_of(*plain[0].middle, drawing.level),
+        boxes=tuple(box_of(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
     )
 
 
@@ -319,37 +312,8 @@ def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
     return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
 
 
-def _rules(page: PdfPage, turn: int) -> tuple[list[_Rule], list[_Rule]]:
-    """The upright and the level edges of the page's drawn shapes: lines and cell borders of tables."""
-    import pypdfium2.raw as pdfium
-
-    upright: set[_Rule] = set()
-    level: set[_Rule] = set()
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _RULES_READ)):
-        shape = pdfium.FPDFPage_GetObject(page.raw, index)
-        if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
-            continue
-        pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
-        x0, y0, x1, y1 = _turned(left.value, bottom.value, right.value, top.value, turn)
-        if y1 - y0 > _SHORTEST_RULE:
-            upright.update((round(x, 1), y0, y1) for x in (x0, x1))
-        if x1 - x0 > _SHORTEST_RULE:
-            level.update((round(y, 1), x0, x1) for y in (y0, y1))
-    return sorted(upright), sorted(level)
-
-
-def _band(words: Sequence[Word], level: Sequence[_Rule]) -> tuple[float, float] | None:
-    x = (words[0].x0 + words[0].x1) / 2
-    y = (words[0].bottom + words[0].top) / 2
-    heights = [height for height, left, right in level if left <= x <= right]
-    below = max((height for height in heights if height <= y), default=None)
-    above = min((height for height in heights if height > y), default=None)
-    return None if below is None or above is None else (round(below), round(above))
-
-
 def cells_of(
-    words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[_Rule] = ()
+    words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[Rule] = ()
 ) -> tuple[tuple[Word, ...], ...]:
     """The words of a line as table cells: split at wide gaps, and at narrower ones with a ruled line between."""
     cells: list[list[Word]] = [[words[0]]]
@@ -376,6 +340,6 @@ def is_bullet(word: Word) -> bool:
     return bool(_BULLET.match(word.text))
 
 
-def _ruled(last: Word, word: Word, rules: Sequence[_Rule]) -> bool:
+def _ruled(last: Word, word: Word, rules: Sequence[Rule]) -> bool:
     middle = (word.top + word.bottom) / 2
     return any(last.x1 - 1 <= x <= word.x0 + 1 and bottom <= middle <= top for x, bottom, top in rules)

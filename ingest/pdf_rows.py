@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ingest.pdf_grids import unbroken
 from ingest.pdf_lines import Line
 
 Band = tuple[float, float]
@@ -46,7 +47,7 @@ def whole_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: flo
     members: list[Line] = []
     for part in parts:
         if rows and layout.goes_on(rows[-1], members, part):
-            rows[-1] = _Part(part.line, [_unwrapped(*pair) for pair in zip(rows[-1].cells, part.cells, strict=True)])
+            rows[-1] = _Part(part.line, [unbroken(*pair) for pair in zip(rows[-1].cells, part.cells, strict=True)])
             members.append(part.line)
         else:
             rows.append(part)
@@ -92,10 +93,3 @@ class _Layout:
         """Whether a label had to be wrapped: the next line's first word would not have stood in its line."""
         word = part.line.words[0]
         return row.line.words[-1].x1 + (word.x1 - word.x0) > self._limit
-
-
-def _unwrapped(above: str, below: str) -> str:
-    """Two lines of a cell as one; a word broken between them is whole again, since a cell has no line ends."""
-    if above.endswith("-") and below[:1].islower():
-        return above[:-1] + below
-    return f"{above} {below}".strip()

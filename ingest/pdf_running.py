@@ -15,10 +15,11 @@ from ingest.pdf_lines import Line, joined
 
 _EDGE_ROWS = 4  # at the top and at the bottom of a page
 _APART = 0.75  # in line heights: the space to the body
-_FEWEST_PAGES = 3
+_FEWEST_PAGES = 3  # in documents of five and more; half of the pages in shorter ones, but two at least
 _SHARE, _ENOUGH_PAGES = 0.1, 8  # of a document's pages; this many are enough in any, for the headers of chapters
 _DENSITY = 1 / 3  # of the pages from the first occurrence to the last: less is chance
 _NUMBER = re.compile(r"\d{1,5}")
+_AT_AN_END = re.compile(r"^\d+\s*|\s*\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,10 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
                     counted.setdefault(_Key(at_top, around), []).append((number, place))
                     if not all(around):
                         numbered.setdefault((at_top, number - page), []).append(place)
-    fewest = min(_FEWEST_PAGES, max(2, len(pages)))
+    fewest = min(_FEWEST_PAGES, max(2, (len(pages) + 1) // 2))
     enough = max(fewest, min(round(_SHARE * len(pages)), _ENOUGH_PAGES))
+    if len(pages) == 2:  # which may be alike since they are the same form twice
+        said.clear()
     for key, places in said.items():
         if _repeat(places, enough):
             left_out.update(_but_one(key, places))
@@ -135,7 +138,9 @@ def _said_elsewhere(
         for cell in (*line.cells, line.words)
     }
     for place in places:
-        names = {_NUMBER.sub("", joined(cell)).strip() for cell in pages[place.page][place.line].cells} - {""}
+        if place in left_out:
+            continue
+        names = {_AT_AN_END.sub("", joined(cell)) for cell in pages[place.page][place.line].cells} - {""}
         if names <= said:
             yield place
         said |= names

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ingest.pdf_grids import Grid, grid_at
 from ingest.pdf_headers import Cells, Columns, header_height, is_header, merged, spread
 from ingest.pdf_lines import Line, Word, cells_of, joined
 from ingest.pdf_rows import gap, whole_rows
@@ -42,6 +43,11 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
     tables: list[PageTable] = []
     position = 0
     while position < len(lines):
+        grid = grid_at(lines, position)
+        if grid is not None:
+            tables.append(_framed(grid))
+            position = grid.end
+            continue
         end = _core_end(lines, position)
         if end == position:
             position += 1
@@ -50,6 +56,12 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         tables.append(_table(lines, *_extended(lines, position, end, first)))
         position = tables[-1].end
     return tables
+
+
+def _framed(grid: Grid) -> PageTable:
+    height = grid.header_rows if is_header(grid.rows[0]) else 0
+    header = [tuple(merged(grid.rows[:height]))] if height else []
+    return PageTable(grid.start, grid.end, (*header, *grid.rows[height:]), has_header=height > 0)
 
 
 def _core_end(lines: Sequence[Line], start: int) -> int:
@@ -243,7 +255,8 @@ def _one_line(row: Sequence[Line]) -> Line:
     if len(row) == 1:
         return row[0]
     cells = sorted((cell for line in row for cell in line.cells), key=lambda cell: cell[0].x0)
-    return replace(row[0], words=tuple(word for cell in cells for word in cell), cells=tuple(cells))
+    words = tuple(word for cell in cells for word in cell)
+    return replace(row[0], words=words, cells=tuple(cells), boxes=(None,) * len(cells))
 
 
 def _row(cells: Cells, columns: Columns) -> list[str]:

@@ -14,11 +14,12 @@ from pathlib import Path
 from ingest.chunking import Chunker
 from ingest.editions import remove_document, sweep
 from ingest.filing import Filing
-from ingest.ledger import DocumentRecord, DocumentState, Known, Ledger, Stage, document_id
+from ingest.ledger import Ledger
 from ingest.members import Members
 from ingest.parser import Parser
 from ingest.planning import Plan, PlannedFile, Verdict, making, plan_ingest
 from ingest.reading import Reading
+from ingest.records import DocumentRecord, DocumentState, Known, Stage, document_id
 from ingest.reports import IngestReport, Progress
 from ingest.run import Document, Run, members_of_containers, movable
 from ingest.settings import IngestSettings

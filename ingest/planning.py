@@ -17,8 +17,8 @@ from pydantic import Field
 from ingest.chunking import Chunker
 from ingest.discovery import FoundFile, LeftOut, discover
 from ingest.errors import NothingToIngest
-from ingest.ledger import DocumentState, Known, Stage, document_id
 from ingest.parser import OcrMode, Parser
+from ingest.records import DocumentState, Known, Stage, document_id
 from ingest.settings import IngestSettings
 from vectorstore.models import Value
 

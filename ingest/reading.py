@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from ingest.container_entries import ContainerKind, container_kind
 from ingest.discovery import FoundFile
 from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
-from ingest.ledger import Stage
 from ingest.parser import BlockKind, ParsedDocument, Parser
+from ingest.records import Stage
 from vectorstore.errors import StoreError
 from vectorstore.languages import LANGUAGE, detect
 

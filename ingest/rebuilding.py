@@ -16,9 +16,10 @@ from pydantic import Field
 
 from ingest.chunking import Chunker, Source
 from ingest.editions import chunks_of, sweep
-from ingest.ledger import DocumentRecord, Known, Ledger, Stage, edition_of
+from ingest.ledger import Ledger
 from ingest.parser import ParsedDocument
 from ingest.places import staging
+from ingest.records import DocumentRecord, Known, Stage, edition_of
 from ingest.reports import Progress
 from ingest.writing import ChunkWriter, Written
 from vectorstore.embedding import Embedder
@@ -103,6 +104,7 @@ class Rebuild:
                 )
             )  # fmt: skip
         sweep(self._successor, self._ledger, self._staged)
+        self._successor.optimize()
         seconds = round(time.perf_counter() - started, 3)
         return RebuildReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
 

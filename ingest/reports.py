@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ingest.discovery import LeftOut
-from ingest.ledger import DocumentRecord, Stage
+from ingest.records import DocumentRecord, Stage
 from vectorstore.models import Value
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ingest.discovery import FoundFile, LeftOut
-from ingest.ledger import DocumentRecord, Known, Stage, document_id
 from ingest.planning import Plan, PlannedFile
 from ingest.reading import Reading
+from ingest.records import DocumentRecord, Known, Stage, document_id
 from ingest.reports import IngestReport, Progress
 from ingest.unpacking import Unpacking
 from vectorstore.models import Chunk

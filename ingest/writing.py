@@ -12,7 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.ledger import Ledger, Stage
+from ingest.ledger import Ledger
+from ingest.records import Stage
 from vectorstore.embedding import Embedder
 from vectorstore.models import Chunk
 from vectorstore.store import Collection, Vectors

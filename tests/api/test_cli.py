@@ -16,7 +16,7 @@ from qdrant_client import QdrantClient
 from api.bootstrap import Candor
 from api.ingesting import describe, run_ingest
 from ingest.errors import IngestUnderWay
-from ingest.ledger import Stage
+from ingest.records import Stage
 from ingest.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel, planned, reading

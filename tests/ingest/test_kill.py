@@ -25,7 +25,8 @@ import pytest
 from sqlalchemy import create_engine
 
 from ingest.editions import LiveCollection
-from ingest.ledger import DocumentState, Ledger
+from ingest.ledger import Ledger
+from ingest.records import DocumentState
 from support import killable_ingest
 from support.files import write_docx, write_xlsx
 from vectorstore.edge import EdgeStore

@@ -10,7 +10,8 @@ from sqlalchemy import create_engine
 
 from ingest.building import DocumentBuilder
 from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
-from ingest.ledger import DocumentRecord, DocumentState, Ledger, Stage, document_id
+from ingest.ledger import Ledger
+from ingest.records import DocumentRecord, DocumentState, Stage, document_id
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from ingest.parser import BlockKind, ParsedDocument, Parser, load_parser
 
 Placed = tuple[float, float, str]
 """A text and where it begins on its page, in millimetres from the top left corner."""
+
+Row = tuple[float, list[Placed]]
+"""How high a row is, and its texts with where they begin in it."""
 
 LEFT, TOP, BOTTOM = 20, 40, 240
 WORDS = ["amber", "basalt", "cedar", "dune", "ember", "fjord", "garnet", "heath"]
@@ -56,16 +60,25 @@ def tables_of(document: ParsedDocument) -> Iterator[list[str]]:
 # Running headers, footers and page numbers
 
 
-def test_running_lines_are_kept_once_and_page_numbers_not_at_all(parser: Parser, tmp_path: Path) -> None:
-    pages = [
-        [(90, 12, "Harbour Report"), *body(page), (LEFT, 285, f"Port of Elm | Page {page + 1} of 6"), (180, 285, "x")]
-        for page in range(6)
-    ]
+@pytest.mark.parametrize("footer", ["Port of Elm | Page {} of 6", "Port of Elm | Q3 | {}", "{} Port of Elm"])
+def test_running_lines_are_kept_once(parser: Parser, tmp_path: Path, footer: str) -> None:
+    pages = [[(90, 12, "Harbour Report"), *body(page), (LEFT, 285, footer.format(page + 1))] for page in range(6)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert lines[0] == "Harbour Report"
     assert lines.count("Harbour Report") == 1
-    assert [line for line in lines if "Elm" in line] == ["Port of Elm | Page 6 of 6 x"], "the last, after all text"
+    assert [line for line in lines if "Elm" in line] == [footer.format(6)], "the last, after all text"
     assert len(lines) == 2 + 6 * 8, "nothing of the bodies is lost"
+
+
+def test_names_beside_page_numbers_go_if_the_text_has_them(parser: Parser, tmp_path: Path) -> None:
+    titles = [f"The {word}" for word in WORDS[:6]]
+    pages = [
+        [*body(page, first=title), (LEFT, 285, "Yearbook"), (60, 285, title), (180, 285, str(page + 7))]
+        for page, title in enumerate(titles)
+    ]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert lines.count("Yearbook The amber 7") == 1, "the first name is said nowhere else"
+    assert len(lines) == 1 + 6 * 8
 
 
 def test_bare_page_numbers_go_wherever_their_count_begins_and_pauses(parser: Parser, tmp_path: Path) -> None:
@@ -81,6 +94,28 @@ def test_a_header_of_one_chapter_is_found_among_the_pages_of_others(parser: Pars
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert lines.count("Second chapter") == 1
     assert lines.index("Second chapter") == 6 * 8, "where the chapter begins"
+
+
+def test_a_header_from_the_second_page_on_does_not_stand_in_a_table_over_pages(parser: Parser, tmp_path: Path) -> None:
+    header: list[Placed] = [(LEFT, 10, "Harbour Report 2024")]
+
+    def rows(names: Sequence[str]) -> list[Placed]:
+        texts = [("Name", "Year"), *((name, "1999") for name in names)]
+        return [
+            (x, 20 + 6 * place, text)
+            for place, row in enumerate(texts)
+            for x, text in zip((LEFT, 90), row, strict=True)
+        ]
+
+    pages = [body(0), [*header, *rows(WORDS[:5])], [*header, *rows(WORDS[5:10])]]
+    *_, table = tables_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert table[-10:] == [f"| {name} | 1999 |" for name in WORDS[:10]]
+
+
+def test_two_pages_that_are_the_same_form_keep_what_they_share(parser: Parser, tmp_path: Path) -> None:
+    pages = [[(90, 12, "Repair order"), *body(page), (LEFT, 280, "Note: the bumper")] for page in range(2)]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
+    assert (lines.count("Repair order"), lines.count("Note: the bumper")) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -133,21 +168,22 @@ def test_what_ends_with_its_page_stays_apart(parser: Parser, tmp_path: Path, las
 # Tables of reports
 
 
-def report(tmp_path: Path, parser: Parser, rows: Sequence[tuple[float, Sequence[Placed]]]) -> list[list[str]]:
-    """The tables read from a page of rows: (height of the row, its texts with where they begin in it)."""
-    texts, y = [], float(TOP)
+def report(tmp_path: Path, parser: Parser, rows: Sequence[Row]) -> list[list[str]]:
+    """The tables read from a page of these rows."""
+    texts: list[Placed] = []
+    y = float(TOP)
     for height, row in rows:
         texts += [(x, y + dy, text) for x, dy, text in row]
         y += height
     return list(tables_of(parser.parse(write_pages(tmp_path / "a.pdf", [texts]))))
 
 
-def figures(label: str, *values: str, columns: Sequence[float] = (110, 135, 160, 185)) -> tuple[float, list[Placed]]:
+def figures(label: str, *values: str, columns: Sequence[float] = (110, 135, 160, 185)) -> Row:
     """A row with a label at the left, and figures that end where their columns do."""
     return 6, [(LEFT, 0, label), *((x - 1.9 * len(value), 0, value) for x, value in zip(columns, values, strict=False))]
 
 
-PERIODS: list[tuple[float, list[Placed]]] = [
+PERIODS: list[Row] = [
     (5, [(101, 0, "Three Months"), (150, 0, "Nine Months")]),
     (6, [(107, 0, "Ended"), (156, 0, "Ended")]),
 ]
@@ -203,7 +239,7 @@ def test_another_table_below_has_its_own_header(parser: Parser, tmp_path: Path) 
 
 
 def test_a_wrapped_label_stands_in_the_row_of_its_values(parser: Parser, tmp_path: Path) -> None:
-    wrapped = (
+    wrapped: Row = (
         11,
         [(LEFT, 0, "Gains from securities that are"), (LEFT, 5, "available for sale"), (102, 5, "93"), (127, 5, "87")],
     )
@@ -219,7 +255,7 @@ def test_a_wrapped_label_stands_in_the_row_of_its_values(parser: Parser, tmp_pat
 
 
 def test_signs_of_currencies_and_percent_belong_to_their_figures(parser: Parser, tmp_path: Path) -> None:
-    rows = [
+    rows: list[Row] = [
         figures("Year", "2024", "2023"),
         (6, [(LEFT, 0, "Net income"), (95, 0, "$"), (104, 0, "(12)"), (113, 0, "$"), (130, 0, "9")]),
         (6, [(LEFT, 0, "Margin"), (106, 0, "5"), (113, 0, "%"), (130, 0, "4"), (137, 0, "%")]),
@@ -227,3 +263,62 @@ def test_signs_of_currencies_and_percent_belong_to_their_figures(parser: Parser,
     ]
     (table,) = report(tmp_path, parser, rows)
     assert table[2:] == ["| Net income | $ (12) | $ 9 |", "| Margin | 5 % | 4 % |", "| Units | 731 | 702 |"]
+
+
+# Framed tables
+
+
+def write_frames(path: Path, cells: Sequence[tuple[float, float, float, float, str]]) -> Path:
+    """A PDF with these frames (left, top, width, height in units of a cell) and the lines of text in them."""
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    for left, top, width, height, text in cells:
+        x, y = LEFT + 50 * left, TOP + 20 * top
+        corners = [(x, y), (x + 50 * width, y), (x + 50 * width, y + 20 * height), (x, y + 20 * height), (x, y)]
+        for (x1, y1), (x2, y2) in pairwise(corners):
+            pdf.line(x1, y1, x2, y2)
+        for number, line in enumerate(text.splitlines()):
+            pdf.text(x + 2, y + 5 + 5 * number, line)
+    pdf.output(str(path))
+    return path
+
+
+def test_what_stands_in_a_frame_is_one_cell(parser: Parser, tmp_path: Path) -> None:
+    cells = [
+        (0, 0, 1, 1, "Code"), (1, 0, 1, 1, "What to do"), (2, 0, 1, 1, "Who"),
+        (0, 1, 1, 1, "E 04\nValve\nclosed"), (1, 1, 1, 1, "Open it.\n\nThen wait."), (2, 1, 1, 1, "user"),
+        (0, 2, 1, 1, "E 07"), (1, 2, 1, 1, "Call"), (2, 2, 1, 1, ""),
+    ]  # fmt: skip
+    (table,) = tables_of(parser.parse(write_frames(tmp_path / "a.pdf", cells)))
+    assert table == [
+        "| Code | What to do | Who |",
+        "| --- | --- | --- |",
+        "| E 04 Valve closed | Open it. Then wait. | user |",
+        "| E 07 | Call |  |",
+    ]
+
+
+def test_a_merged_cell_speaks_for_all_its_places(parser: Parser, tmp_path: Path) -> None:
+    cells = [
+        (0, 0, 1, 2, "Model"), (1, 0, 2, 1, "Power"),
+        (1, 1, 1, 1, "in winter"), (2, 1, 1, 1, "in summer"),
+        (0, 2, 1, 1, "A 1"), (1, 2, 1, 2, "5 kW"), (2, 2, 1, 1, "7 kW"),
+        (0, 3, 1, 1, "A 2"), (2, 3, 1, 1, "8 kW"),
+    ]  # fmt: skip
+    (table,) = tables_of(parser.parse(write_frames(tmp_path / "a.pdf", cells)))
+    assert table == [
+        "| Model | Power in winter | Power in summer |",
+        "| --- | --- | --- |",
+        "| A 1 | 5 kW | 7 kW |",
+        "| A 2 | 5 kW | 8 kW |",
+    ]
+
+
+def test_no_word_of_frames_within_frames_is_lost(parser: Parser, tmp_path: Path) -> None:
+    outer = [(0, 0, 1, 3, "Outside"), (1, 0, 2, 3, "Around"), (0, 3, 1, 1, "Below"), (1, 3, 2, 1, "Under")]
+    inner = [(1.2, 0.6, 0.8, 1, "One"), (2, 0.6, 0.8, 1, "Two"), (1.2, 1.6, 0.8, 1, "Three"), (2, 1.6, 0.8, 1, "Four")]
+    text = parser.parse(write_frames(tmp_path / "a.pdf", [*outer, *inner])).text
+    assert all(cell[-1] in text for cell in [*outer, *inner])

@@ -18,10 +18,11 @@ from sqlalchemy import create_engine, event
 from ingest.chunking import Chunker
 from ingest.editions import LiveCollection, remove_document
 from ingest.errors import LedgerUnavailable, NothingToIngest, ParserUnavailable, PathNotFound
-from ingest.ledger import DocumentState, Ledger, Stage, document_id
+from ingest.ledger import Ledger
 from ingest.parser import ParsedDocument, Parser, load_parser
 from ingest.pipeline import IngestPipeline
 from ingest.planning import Plan, Verdict
+from ingest.records import DocumentState, Stage, document_id
 from ingest.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from ingest.unpacking import Unpacking

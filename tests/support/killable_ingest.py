@@ -1,7 +1,7 @@
 """Ingests in a process that can be killed: ``python killable_ingest.py``, told over its standard input.
 
-PyTorch takes seconds to import, so this process imports it once and forks for every ingest. Nothing that starts
-threads is used before the fork. A line of JSON asks for an ingest, a line of JSON tells how it went.
+PyTorch takes seconds to import, so this process imports it once and forks for every ingest, with all models loaded.
+Nothing that starts threads is used before the fork. A line of JSON asks for an ingest, another tells how it went.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ingest.pipeline import IngestPipeline
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.languages import detect
 from vectorstore.models import CollectionSpec
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Vectors
@@ -103,6 +104,7 @@ def main() -> None:
     torch.set_num_threads(1)  # a pool of threads would not survive the fork
     embedder = make_embedder(EmbeddingSettings(precision="float32"))
     embedder.embed_passages([])  # loads the model, computes nothing
+    detect("Loads the model that tells languages.")
     for line in sys.stdin:
         wanted = json.loads(line)
         outcome = fork(embedder, Path(wanted["home"]), Path(wanted["documents"]), wanted["kill_after"])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from vectorstore.embedding import (
@@ -128,6 +129,16 @@ class TestBundledEmbedder:
         full, beyond = "word " * (bundled.max_tokens - 1), "word " * bundled.max_tokens
         assert not np.array_equal(*bundled.embed_passages([full + "cat", full + "dog"]))
         np.testing.assert_array_equal(*bundled.embed_passages([beyond + "cat", beyond + "dog"]))
+
+    def test_memory_does_not_grow_with_the_lengths_of_passages(self) -> None:
+        """PyTorch keeps something for each size of batch that it has met, and lengths differ without end."""
+        embedder = BundledEmbedder(EmbeddingSettings(precision="bfloat16"))
+        for words in (60, 120, 220):  # every size of batch of what follows
+            embedder.embed_passages(["word " * words])
+        before = psutil.Process().memory_info().rss
+        for words in range(60, 220, 4):
+            embedder.embed_passages(["word " * words])
+        assert (psutil.Process().memory_info().rss - before) / 2**20 < 30
 
     def test_tokens(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
         assert bundled.count_tokens(TEXTS) == exact.count_tokens(TEXTS)
