@@ -19,6 +19,7 @@ from multi_agent.events import Computed
 from multi_agent.reading import bullets, spread
 from multi_agent.records import ORIGIN, Column, RecordTable, current, table_of
 from multi_agent.tasks import TaskData
+from vectorstore.models import Scalar
 
 _RECORD = "record"
 _VALUES_LISTED = 12  # of a text column: with more, a list tells less than it costs
@@ -52,11 +53,12 @@ class AnalystOutput(StepOutput):
     """What later steps can use of a computation."""
 
     result: str = Field(description="the figure or value that was computed; of several, the rows in short")
+    first: str = Field(description="the first value of the first row alone, such as the name on top of a ranking")
 
     @classmethod
     def of(cls, update: ContextUpdate) -> Self:
-        rows = update.computations[0].rows if update.computations else ()
-        return cls(result="; ".join(", ".join(map(str, row)) for row in rows))
+        rows = [[_text(value) for value in row] for each in update.computations[:1] for row in each.rows]
+        return cls(result="; ".join(", ".join(row) for row in rows), first=rows[0][0] if rows else "")
 
 
 class Analyst:
@@ -138,6 +140,10 @@ class Analyst:
         except asyncio.CancelledError:
             database.interrupt()  # its thread would go on
             raise
+
+
+def _text(value: Scalar | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _computation(

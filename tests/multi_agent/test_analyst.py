@@ -53,15 +53,16 @@ async def test_a_ranking_is_kept_with_the_records_that_were_ranked_those_shown_f
     assert computation.rows == (("Jonah", "2:02:08"), ("Abel", "2:02:31"), ("Tariku", "2:02:31"))
     assert [item.number for item in computation.evidence] == [1, 4, 2]
     assert (computation.number, computation.sql, computation.truncated) == (1, FASTEST, False)
-    assert AnalystOutput.of(update).result == "Jonah, 2:02:08; Abel, 2:02:31; Tariku, 2:02:31"
+    given = AnalystOutput.of(update)
+    assert (given.result, given.first) == ("Jonah, 2:02:08; Abel, 2:02:31; Tariku, 2:02:31", "Jonah")
     assert "Only men count. Computed over 4 records, 1 values that do not fit their type." in bench.reasoning
 
 
 async def test_a_single_figure_is_what_later_steps_get(serve: Serve) -> None:
     bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) AS euros FROM records", MEN)))))
     update = await bench.turn(races())
-    assert AnalystOutput.of(update).result == "69000.5"
-    assert AnalystOutput.of(ContextUpdate()).result == ""
+    assert AnalystOutput.of(update) == AnalystOutput(result="69000.5", first="69000.5")
+    assert AnalystOutput.of(ContextUpdate()) == AnalystOutput(result="", first="")
 
 
 async def test_a_computation_tells_the_values_that_it_had_to_leave_out(serve: Serve) -> None:

@@ -173,5 +173,5 @@ async def test_it_is_told_what_was_searched(serve: Serve) -> None:
         "What is it?", chunks=(chunk,), ranking=(chunk.id,), searched=("What is it?", "its name"), queries=("planned",)
     )
     _, request = await write(serve, context)
-    assert "Searched for: What is it?; its name\nRead: the 1 passages found, of a.md" in request.prompt
+    assert "Searched for: What is it?; its name; planned\nRead: the 1 passages found, of a.md" in request.prompt
     assert "There is none: no quote" in request.prompt
