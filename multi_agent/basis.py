@@ -87,10 +87,11 @@ def _show_quote(item: Evidence, chunk: Chunk) -> str:
 
 
 def _columns(chunk: Chunk) -> str:
-    """The first line of the table that the chunk is part of: where a table has headings, they stand there."""
+    """The first row of the table that the chunk is part of: where a table has headings, they stand there."""
     if chunk.kind is not ChunkKind.TABLE:
         return ""
-    return (chunk.header.text if chunk.header else chunk.text).partition("\n")[0]
+    lines = (chunk.header.text if chunk.header else chunk.text).splitlines()
+    return next((line for line in lines if line.startswith("|")), "")  # a title may stand above it
 
 
 def _show_computation(computation: Computation) -> str:
@@ -123,11 +124,11 @@ def _ranges(numbers: Iterable[int]) -> str:
 def _show_finding(finding: Finding, context: ResearchContext) -> str:
     synthesis = finding.synthesis
     if not synthesis.sufficient:
-        return f"- {finding.question} Not answered. {synthesis.found}"
+        return f"- {finding.question} → not answered: {synthesis.found}"
     evidence = {item.place: item.number for item in context.evidence}
     numbers = {item.number: evidence[item.place] for item in synthesis.evidence if item.place in evidence}
     claims = [f"\n    {claim.text}{_marks(claim, numbers)}" for claim in synthesis.claims if claim.supported]
-    return f"- {finding.question} {synthesis.short}".rstrip() + "".join(claims)
+    return f"- {finding.question} → {synthesis.short or 'see the claims'}" + "".join(claims)
 
 
 def _marks(claim: Claim, numbers: dict[int, int]) -> str:

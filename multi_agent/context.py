@@ -133,6 +133,7 @@ class Finding(Value):
 
     step: str = Field(description="the step that found it")
     question: str
+    queries: tuple[str, ...] = Field(default=(), description="what was searched for it beside the question")
     synthesis: Synthesis
 
 
@@ -176,7 +177,8 @@ class ResearchContext(Value):
     @property
     def looked_for(self) -> tuple[str, ...]:
         """In which words, by whomever."""
-        return tuple(dict.fromkeys((*(each.question for each in self.findings), *self.searched, *self.queries)))
+        found = (wording for each in self.findings for wording in (each.question, *each.queries))
+        return tuple(dict.fromkeys((*found, *self.searched, *self.queries)))
 
     def only(self, fields: Iterable[str]) -> ResearchContext:
         """The context as an agent sees it: question, understanding and ``fields``; the rest is empty."""

@@ -43,6 +43,11 @@ class Prompt:
             raise AgentError(f"The prompt multi_agent/prompts/{stem}.md is missing; install Candor again.")
         return cls(stem, path.read_text(encoding="utf-8"))
 
+    @staticmethod
+    def part(stem: str) -> str:
+        """A text that several of Candor's own prompts have in common."""
+        return files("multi_agent").joinpath("prompts", f"{stem}.md").read_text(encoding="utf-8").strip()
+
     def render(self, **values: object) -> list[Message]:
         """The opening messages. Raises AgentError if the values are not exactly those of the placeholders."""
         self._check({*self._system.get_identifiers(), *self._user.get_identifiers()}, values)

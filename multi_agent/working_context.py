@@ -6,13 +6,17 @@ revision, and to whoever explains a run that failed.
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
+from textwrap import shorten
 
 from multi_agent.context import ResearchContext, Synthesis
 from multi_agent.plan import Plan
 from multi_agent.reading import bullets
 from vectorstore.models import Value
 
+_QUOTE = 160  # characters of a quote: what it is about, not the whole of a table's row
 _SHOWN = 20  # findings: enough to see what is known, short enough for a small model
 
 
@@ -42,7 +46,8 @@ class WorkingContext(Value):
     key_findings: tuple[str, ...]
     errors: tuple[str, ...]
     queries: tuple[str, ...]
-    passages_read: int
+    read: tuple[str, ...]
+    """How much of which documents."""
     attempts: tuple[Attempt, ...]
 
     def in_words(self) -> str:
@@ -50,7 +55,8 @@ class WorkingContext(Value):
         return (
             "\n\n".join(_show(attempt) for attempt in self.attempts)
             + f"\n\nSearched for so far:\n{bullets(self.queries)}"
-            + f"\n\nKey findings so far, from {self.passages_read} passages:\n{bullets(self.key_findings)}"
+            + f"\n\nRead so far:\n{bullets(self.read)}"
+            + f"\n\nKey findings so far:\n{bullets(self.key_findings)}"
         )
 
 
@@ -60,7 +66,7 @@ def working_context(context: ResearchContext | None, attempts: Sequence[Attempt]
         key_findings=_key_findings(context) if context else (),
         errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
         queries=context.looked_for if context else (),
-        passages_read=len(context.chunks) if context else 0,
+        read=_read(context) if context else (),
         attempts=tuple(attempts),
     )
 
@@ -75,10 +81,18 @@ def unmet(synthesis: Synthesis | None) -> tuple[str, ...]:
 def _key_findings(context: ResearchContext) -> tuple[str, ...]:
     answers = [f"{each.question} → {_in_short(each.synthesis)}" for each in context.findings]
     results = [f"{each.purpose}: {each.rows[0] if each.rows else 'nothing'}" for each in context.computations]
-    quotes = [f"{item.name}: {item.why}" for item in context.evidence]
+    quotes = [f"{item.name}: “{shorten(item.quote, _QUOTE, placeholder=' …')}” {item.why}" for item in context.evidence]
     found = [*answers, *results, *quotes]
     rest = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
     return (*found[:_SHOWN], *rest)
+
+
+def _read(context: ResearchContext) -> tuple[str, ...]:
+    passages = Counter(chunk.name for chunk in context.chunks)
+    return tuple(
+        f"{name}: " + ("all passages" if name in context.scanned else f"{number} passages found by search")
+        for name, number in sorted(passages.items())
+    )
 
 
 def _in_short(synthesis: Synthesis) -> str:
@@ -89,7 +103,8 @@ def _in_short(synthesis: Synthesis) -> str:
 
 def _show(attempt: Attempt) -> str:
     steps = "\n".join(
-        f"- {step.id} ({', '.join(step.agents)}): {step.instruction}" + (f" {step.inputs}" if step.inputs else "")
+        f"- {step.id} ({', '.join(step.agents)}): {step.instruction}"
+        + (f" {json.dumps(step.inputs, ensure_ascii=False)}" if step.inputs else "")
         for step in attempt.plan.steps
     )
     failures = [f"Step {each.step!r} ({', '.join(each.agents)}) failed: {each.error}" for each in attempt.failed]

@@ -84,7 +84,7 @@ class Reader:
             chunks=tuple(found),
             ranking=tuple(chunk.id for chunk in found),
             evidence=synthesis.evidence,
-            findings=(Finding(step=task.step, question=inputs.question, synthesis=synthesis),),
+            findings=(Finding(step=task.step, question=inputs.question, queries=inputs.queries, synthesis=synthesis),),
         )
 
     def explain_reasoning(self) -> str:

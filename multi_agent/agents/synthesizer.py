@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -26,7 +27,7 @@ class SynthesisResponse(BaseModel):
     sufficient: bool = Field(description="whether the evidence answers the question as it was asked")
     short: str = Field(
         description="the bare answer in the fewest words, if it is one figure with its unit, one date, one name, or "
-        "yes or no: '9,412 units', '17 March 2025', 'Kuopio', 'yes'. Empty if it is anything else, or was not found"
+        "yes or no, as in '84 kWh', '3 May 1998', 'Lisbon', 'yes'. Empty if it is anything else, or was not found"
     )
     layout: Literal["prose", "list", "numbered_list"] = Field(description="how the claims are set")
     confidence: float = Field(ge=0, le=1)
@@ -43,9 +44,8 @@ class Synthesizer:
         description="Writes the answer as claims on the evidence and the computations, in the form the question asks "
         "for, drawing together what was answered on the way, and says whether it suffices and what is missing.",
         capabilities=("writing", "comparison", "judging sufficiency"),
-        reads=frozenset(
-            {"queries", "searched", "chunks", "ranking", "evidence", "records", "computations", "findings", "notes"}
-        ),
+        reads=frozenset({"queries", "searched", "scanned", "chunks", "ranking", "evidence", "records"})
+        | frozenset({"computations", "findings", "notes"}),
         writes=frozenset({"synthesis"}),
     )
 
@@ -123,11 +123,13 @@ def _claim(written: Any) -> Claim:
 
 
 def _show_search(context: ResearchContext) -> str:
-    names = ", ".join(sorted({chunk.name for chunk in context.chunks})) or "no document"
-    if context.ranking or not context.chunks:
-        wordings = "; ".join(context.looked_for or (context.question,))
-        return f"Searched for: {wordings}\nRead: the {len(context.chunks)} passages found, of {names}"
-    return f"Read: all {len(context.chunks)} passages of {names}"
+    """What was searched for and what was read, whole or in parts."""
+    passages = Counter(chunk.name for chunk in context.chunks)
+    found = [f"{name} ({number})" for name, number in sorted(passages.items()) if name not in context.scanned]
+    lines = [f"Searched for: {'; '.join(context.looked_for)}"] if context.looked_for else []
+    lines += [f"Read whole: {', '.join(context.scanned)}"] if context.scanned else []
+    lines += [f"Read of others the passages found: {', '.join(found)}"] if found else []
+    return "\n".join(lines) or "Nothing was read."
 
 
 def _show_notes(notes: Sequence[Note]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from multi_agent.agent import DOCUMENTS, StepOutput
 from multi_agent.bus import MessageBus
 from multi_agent.consensus import Candidate
-from multi_agent.context import AgentMessage, ContextUpdate, Finding, ResearchContext, Synthesis, merge
+from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext, Synthesis, merge
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
 from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
 from multi_agent.orchestrator.references import resolve
@@ -258,8 +258,8 @@ def _answer_in(update: ContextUpdate) -> Synthesis | None:
 def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:
     if update.synthesis:
         return update.model_copy(update={"synthesis": answer})
-    findings = tuple(Finding(step=each.step, question=each.question, synthesis=answer) for each in update.findings[-1:])
-    return update.model_copy(update={"findings": (*update.findings[:-1], *findings)})
+    *before, last = update.findings
+    return update.model_copy(update={"findings": (*before, last.model_copy(update={"synthesis": answer}))})
 
 
 def as_json(update: ContextUpdate) -> dict[str, Any]:

@@ -71,6 +71,7 @@ class Planner:
         messages = prompt.render(
             question=question,
             agents=self._agents,
+            rules=Prompt.part("planning_rules"),
             library=self._library,
             examples=_show_examples(examples),
             mode="" if mode == "auto" else _CHOSEN.format(mode=mode),
@@ -102,6 +103,7 @@ class Planner:
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             agents=self._agents,
+            rules=Prompt.part("planning_rules"),
             library=self._library,
             attempts=working.in_words(),
             known=", ".join(sorted(known - {"question", "understanding", "messages"})) or "nothing",
@@ -147,7 +149,7 @@ def planner_response(cards: tuple[AgentCard, ...], modes: tuple[Mode, ...]) -> t
 @lru_cache(maxsize=32)
 def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
     """The planner's response when a plan did not lead to the answer."""
-    step: Any = _step_type(cards)
+    step: Any = _step_type(cards, may_be_final=False)
     fields: dict[str, Any] = {
         "diagnosis": (str, Field(description="why the answer was not found, or the step failed, in one sentence")),
         "try_again": (bool, Field(description="whether another way is worth trying")),
@@ -157,21 +159,21 @@ def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
     return create_model("RevisionResponse", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-def _step_type(cards: tuple[AgentCard, ...]) -> Any:
+def _step_type(cards: tuple[AgentCard, ...], *, may_be_final: bool = True) -> Any:
     """A step of any of these agents: those without anything of their own together, the others one by one."""
-    own = {card.name: _own(card, cards) for card in cards}
+    own = {card.name: _own(card, cards, may_be_final=may_be_final) for card in cards}
     plain = tuple(name for name, fields in own.items() if not fields)
     variants = [_step_model("PlainStep", plain, {})] if plain else []
     variants += [_step_model(f"{name}Step", (name,), fields) for name, fields in own.items() if fields]
     return Union[tuple(variants)]  # noqa: UP007 - the variants are made at run time
 
 
-def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
+def _own(card: AgentCard, cards: Sequence[AgentCard], *, may_be_final: bool) -> dict[str, Any]:
     """What a step of this agent has beside what all steps have."""
     own: dict[str, Any] = {}
     if card.inputs is not NoInputs:
         own["inputs"] = (card.inputs, Field(description="settings of this agent for this step"))
-    if _may_be_final(card):
+    if may_be_final and _may_be_final(card):
         own["final"] = (bool, Field(description="whether its answer is the answer to the question: in mode fast"))
     peers = tuple(other.name for other in cards if other is not card and _alike(other, card))
     if peers:

@@ -89,8 +89,8 @@ def test_the_way_is_chosen_and_bounded_on_the_command_line(
     assert bounded.code == 0
     assert bounded.out.startswith("Insufficient")
     assert "The run's budget of model calls is reached: 1 made" in bounded.out
-    for wrong in (("--mode", "slow"), ("--max-cost", "-1"), ("--mode", "direct"), ("--agent", "Reader", "--mode", "fast")):
-        refused = run("ask", QUESTION, *wrong)
+    for wrong in ("--mode slow", "--max-cost -1", "--mode direct", "--agent Reader --mode fast"):
+        refused = run("ask", QUESTION, *wrong.split())
         assert refused.code == 2, wrong
     assert "auto" in run("ask", QUESTION, "--mode", "slow").err
 

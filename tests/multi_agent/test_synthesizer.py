@@ -160,9 +160,9 @@ async def test_answers_on_the_way_are_shown_with_the_numbers_of_this_context(ser
     _, request = await write(serve, context.model_copy(update={"findings": findings}))
     assert (
         "Answered on the way:\n"
-        "- Who makes it? Land 3\n"
+        "- Who makes it? → Land 3\n"
         "    Land 3 makes it. [3]\n"
-        "- Who owns that? Not answered. No owner is named.\n"
+        "- Who owns that? → not answered: No owner is named.\n"
     ) in request.prompt
     assert "So I think" not in request.prompt
 
@@ -173,5 +173,5 @@ async def test_it_is_told_what_was_searched(serve: Serve) -> None:
         "What is it?", chunks=(chunk,), ranking=(chunk.id,), searched=("What is it?", "its name"), queries=("planned",)
     )
     _, request = await write(serve, context)
-    assert "Searched for: What is it?; its name; planned\nRead: the 1 passages found, of a.md" in request.prompt
+    assert "Searched for: What is it?; its name; planned\nRead of others the passages found: a.md (1)" in request.prompt
     assert "There is none: no quote" in request.prompt

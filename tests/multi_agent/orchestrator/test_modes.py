@@ -110,9 +110,7 @@ async def test_a_later_question_names_what_an_earlier_one_found(panel: MakePanel
     assert "-25 °C" in writing.prompt
 
 
-async def test_a_hop_over_what_was_not_found_leads_to_no_answer(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_a_hop_over_what_was_not_found_leads_to_no_answer(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     hops = planned(
         reading("machine", "Which machine?"),
         reading("limit", "What about @{outputs.machine.answer}?"),

@@ -76,7 +76,7 @@ async def test_missing_evidence_leads_to_another_plan_that_knows_what_was_tried(
     [shown] = asked
     for known in ("Attempt 1", "find (Retriever)", "Missing: the fact", "Judged: Nothing says so.", "- the fact\n"):
         assert known in shown, known
-    assert "manual.pdf: what was looked for" in shown  # a key finding
+    assert "manual.pdf: “The Borea 12 works down to -25 °C.” what was looked for" in shown  # a key finding
     first, second = bodies(trace, answer.run_id, "attempt_ended")
     assert (first.attempt.missing, second.attempt.missing) == (("the fact",), ())
     [revision] = bodies(trace, answer.run_id, "plan_revised")
