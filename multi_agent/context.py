@@ -227,9 +227,16 @@ def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes
 
 def numbered(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Evidence without doubles, in order of document and position, numbered from 1."""
-    unique = _union(evidence, key=lambda item: item.place)
+    shown: dict[Hashable, dict[str, None]] = {}  # a row may be several records, each with its own words
+    items = tuple(evidence)
+    for item in items:
+        shown.setdefault(item.place, {})[item.why] = None
+    unique = _union(items, key=lambda item: item.place)
     ordered = sorted(unique, key=lambda item: (item.name, item.start, item.end))
-    return tuple(item.model_copy(update={"number": number}) for number, item in enumerate(ordered, start=1))
+    return tuple(
+        item.model_copy(update={"number": number, "why": "; ".join(filter(None, shown[item.place]))})
+        for number, item in enumerate(ordered, start=1)
+    )
 
 
 def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:

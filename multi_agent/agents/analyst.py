@@ -242,7 +242,8 @@ def _show_doubles(table: RecordTable) -> str:
     if not groups:
         return ""
     named = "; ".join(", ".join(map(str, numbers)) for numbers in groups[:_DOUBLES_SHOWN])
-    return f"\nRecords that hold the same values ({len(groups)} groups): {named}\n"
+    more = f"; and {len(groups) - _DOUBLES_SHOWN} more groups" if len(groups) > _DOUBLES_SHOWN else ""
+    return f"\nRecords that hold the same values ({len(groups)} groups): {named}{more}\n"
 
 
 def _literal(value: str) -> str:

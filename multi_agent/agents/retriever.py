@@ -80,7 +80,7 @@ class Retriever:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = RetrieverInputs.model_validate(task.inputs.model_dump())
         if inputs.method == "scan":
-            return await self._scan(inputs.documents)
+            return await self._scan(inputs.documents, context.question)
         return await self._search(_new_queries(context, inputs))
 
     def explain_reasoning(self) -> str:
@@ -91,7 +91,7 @@ class Retriever:
         await self._tell("search", f"Searched with {len(queries)} queries", chunks, queries)
         return ContextUpdate(chunks=tuple(chunks), ranking=tuple(chunk.id for chunk in chunks), searched=queries)
 
-    async def _scan(self, documents: tuple[str, ...]) -> ContextUpdate:
+    async def _scan(self, documents: tuple[str, ...], question: str) -> ContextUpdate:
         library, limit = self._kit.library, self._kit.settings.scan_limit
         catalogue = await asyncio.to_thread(library.catalogue)
         passages = sum(entry.chunks for entry in catalogue if not documents or entry.name in documents)
@@ -101,8 +101,13 @@ class Retriever:
                 "ask about fewer documents."
             )
         chunks = await asyncio.to_thread(library.scan, documents)
+        nearest = await asyncio.to_thread(library.search, (question,), self._kit.settings.passages)
+        scanned = {chunk.id for chunk in chunks}
+        ranking = [chunk.id for chunk in nearest if chunk.id in scanned][: self._kit.settings.sample_passages // 2]
         await self._tell("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks)
-        return ContextUpdate(chunks=tuple(chunks), scanned=tuple(dict.fromkeys(chunk.name for chunk in chunks)))
+        names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
+        # Half of a sample of what was scanned is what is nearest to the question, which may be a few rows of hundreds.
+        return ContextUpdate(chunks=tuple(chunks), scanned=names, ranking=tuple(ranking))
 
     async def _tell(
         self, method: Literal["search", "scan"], how: str, chunks: Sequence[Chunk], queries: tuple[str, ...] = ()

@@ -79,9 +79,17 @@ async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: Col
     bench = Bench(Retriever, library=books)
     update = await bench.turn(known, scan("boats.md", "bread.md"))
     assert RetrieverOutput.of(update) == RetrieverOutput(documents=("boats.md", "bread.md"), passages=2)
-    assert bench.context.ranking == ("some id",)
+    assert set(bench.context.ranking) <= {"some id", *(chunk.id for chunk in update.chunks)}
     assert bench.context.searched == (QUESTION,)
+    assert bench.context.scanned == ("boats.md", "bread.md")
     assert bench.reasoning == "Read all of boats.md, bread.md: 2 passages of 2 documents."
+
+
+async def test_of_a_scan_the_passages_nearest_to_the_question_are_ranked_first(books: CollectionLibrary) -> None:
+    bench = Bench(Retriever, library=books, settings=ResearchSettings(sample_passages=2))
+    update = await bench.turn(make_context("How long is bread baked?"), scan("boats.md", "bread.md"))
+    [best] = update.ranking
+    assert next(chunk.name for chunk in update.chunks if chunk.id == best) == "bread.md"
 
 
 async def test_a_scan_over_the_limit_is_refused_before_it_reads(books: CollectionLibrary) -> None:
