@@ -29,6 +29,7 @@ from rich.table import Table
 
 from ingest.chunking import Chunker, Source
 from ingest.parser import ParsedDocument, load_parser
+from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding import Embedder, make_embedder
 from vectorstore.models import Chunk, CollectionSpec, Hit
@@ -110,7 +111,7 @@ def _locate(content: str, folded: str, origins: list[int]) -> tuple[int, int] | 
 
 
 def _by_candor(documents: dict[str, ParsedDocument], embedder: Embedder) -> Iterator[Chunk]:
-    chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
+    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
     for name, document in documents.items():
         yield from chunker.chunk(document, Source(document_id=name, path=name, name=name, version="1"))
 

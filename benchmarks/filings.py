@@ -30,6 +30,7 @@ from rich.table import Table
 
 from benchmarks.retrieval import ingest
 from ingest.chunking import Chunker
+from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding import SentenceTransformerEmbedder
 from vectorstore.models import CollectionSpec, SearchMode
@@ -68,7 +69,7 @@ def main() -> None:
     options.add_argument("--misses", action="store_true", help="list the questions that the hybrid search misses")
     chosen = options.parse_args()
     embedder = SentenceTransformerEmbedder(EmbeddingSettings())
-    chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
+    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
     spec = CollectionSpec(
         name="filings", embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )

@@ -90,7 +90,7 @@ def _home(kept: Path | None) -> Iterator[Path]:
 def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, modes: list[SearchMode]) -> None:
     documents = home / "documents"
     ids = _write_documents(data / "corpus.jsonl", documents)
-    chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
+    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
     spec = CollectionSpec(
         name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )

@@ -16,7 +16,9 @@ class IngestSettings(BaseModel):
     chunk_tokens: int | None = Field(
         default=None, ge=32, description="tokens of an embedded chunk; default: all that the embedding model reads"
     )
-    chunk_overlap: int = Field(default=0, ge=0, description="tokens of prose repeated from the chunk before")
+    chunk_overlap: int = Field(
+        default=64, ge=0, description="tokens that a chunk repeats, in whole sentences, of the one before, where a "
+        "paragraph is too long for one; a quarter of a chunk at most")  # fmt: skip
     ocr: OcrMode = Field(default=OcrMode.AUTO, description="recognise the text of page images: auto, always, never")
     ocr_languages: tuple[str, ...] = Field(default=(), description="Tesseract's codes; none: all that are installed")
     parse_workers: int = Field(default=2, ge=1, description="processes that parse, beside the one that embeds")
