@@ -69,7 +69,7 @@ def _show_computed(console: Console, computed: Computed) -> None:
     ])  # fmt: skip
     if (rest := len(computed.rows) - ROWS) > 0 or computed.truncated:
         _paragraph(console, f"… and {max(rest, 0)} more rows" + (", cut off" if computed.truncated else ""))
-    made_from = ", ".join(sorted({_where(quote) for quote in computed.evidence}))
+    made_from = ", ".join(sorted({Path(quote.document).name for quote in computed.evidence}))
     _paragraph(console, f"from {len(computed.evidence)} quotes of {made_from}")
     for flaw in computed.flaws:
         _paragraph(console, f"! {flaw}")
