@@ -15,7 +15,7 @@ from multi_agent.answer import Answer, Status, status_of
 from multi_agent.bus import ALL, MessageBus, Publish, Subscriber
 from multi_agent.consensus import Candidate, agree
 from multi_agent.context import Claim, ResearchContext, Synthesis, Understanding
-from multi_agent.errors import AgentError, BudgetReached, LLMError, NothingFound, PlanError, ReferenceFailed
+from multi_agent.errors import AgentError, BudgetReached, LLMError, NothingFound, PlanError, ReferenceFailed, RunEnded
 from multi_agent.events import (
     AttemptEnded,
     PlanRevised,
@@ -43,6 +43,9 @@ from vectorstore.errors import StoreError
 
 if TYPE_CHECKING:
     from multi_agent.orchestrator.orchestrator import Orchestrator
+
+
+_UNEXPLAINED = " (This is the error as it came: with the model or the store at fault, nobody was asked to explain it.)"
 
 
 class Explanation(BaseModel):
@@ -91,7 +94,8 @@ class Run:
         except BudgetReached as error:
             return await self._finish(self._account.cut_short(str(error), self._context, self._best))
         except (AgentError, StoreError) as error:
-            return await self._finish(self._account.ended(Status.FAILED, str(error), self._context))
+            unexplained = _UNEXPLAINED if isinstance(error, LLMError | RunEnded) else ""
+            return await self._finish(self._account.ended(Status.FAILED, f"{error}{unexplained}", self._context))
         except asyncio.CancelledError:
             await self._finish(self._account.ended(Status.CANCELLED, "The run was cancelled.", self._context))
             raise
