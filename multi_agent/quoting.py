@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from vectorstore.models import Chunk
@@ -41,9 +42,20 @@ def locate(quote: str, chunk: Chunk) -> Span | None:
     if chunk.header:
         parts.append((chunk.header.text, chunk.header.start))
     for text, offset in parts:
+        if span := _find_as_it_is(quote.strip(), text):  # most are, and folding a passage takes a millisecond
+            return Span(span.start + offset, span.end + offset)
         for join_hyphenated in (True, False):
             if span := _find(quote, text, join_hyphenated=join_hyphenated):
                 return Span(span.start + offset, span.end + offset)
+    return None
+
+
+def _find_as_it_is(quote: str, text: str) -> Span | None:
+    at = text.find(quote) if quote else -1
+    while at >= 0:
+        if _whole(text, at, at + len(quote)):
+            return Span(at, at + len(quote))
+        at = text.find(quote, at + 1)
     return None
 
 
@@ -79,6 +91,7 @@ def _spaceless(character: str) -> bool:
     return any(first <= character <= last for first, last in _SPACELESS)
 
 
+@lru_cache(maxsize=256)  # several quotes are looked for in one passage
 def _fold(text: str, *, join_hyphenated: bool) -> _Folded:
     folded: list[str] = []
     origins: list[int] = []

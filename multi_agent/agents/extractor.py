@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
@@ -156,7 +157,8 @@ class Extractor:
         await reject(items, group.chunks, self._kit.publish, reason, final=final)
 
 
-def response_model(passages: int, fields: Sequence[RecordField]) -> type[BaseModel]:
+@lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
+def response_model(passages: int, fields: tuple[RecordField, ...]) -> type[BaseModel]:
     """The Extractor's response for passages numbered up to this, with a record of these fields in each item if any."""
     more: dict[str, Any] = {}
     if fields:

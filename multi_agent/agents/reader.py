@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -133,6 +134,7 @@ class Reader:
         return [each.evidence for each in located]
 
 
+@lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
 def response_model(passages: int) -> type[BaseModel]:
     """The Reader's response where passages are numbered up to ``passages``."""
     quote: Any = quote_model("ReaderQuote", passages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -70,7 +71,7 @@ class Synthesizer:
             records=show_records(context),
             notes=_show_notes(context.notes),
         )
-        shape = response_model([item.number for item in shown], len(context.computations))
+        shape = response_model(tuple(item.number for item in shown), len(context.computations))
         response: Any = (await self._kit.llm.complete(messages, shape)).value
         self._reasoning = response.reasoning
         return ContextUpdate(
@@ -86,7 +87,8 @@ class Synthesizer:
         return self._reasoning
 
 
-def response_model(evidence: Sequence[int], computations: int = 0) -> type[BaseModel]:
+@lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
+def response_model(evidence: tuple[int, ...], computations: int = 0) -> type[BaseModel]:
     """The response where this evidence is shown, and this many computations: claims can name no other."""
     fields: dict[str, Any] = {
         "text": (str, Field(min_length=1, description="one sentence or list entry, without numbers of evidence")),

@@ -20,6 +20,7 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.llm import LLM, Completion, Exchange, Message, ResponseT, Usage
+from multi_agent.llm.schema import schema_of
 from vectorstore.models import Value
 
 
@@ -60,7 +61,7 @@ def request_key(
         "model": model,
         "messages": [message.model_dump() for message in messages],
         "name": response_model.__name__,
-        "schema": response_model.model_json_schema(),
+        "schema": schema_of(response_model),
     }
     if varied:  # left out otherwise, so that keys from before there was such a thing still hold
         request["varied"] = True

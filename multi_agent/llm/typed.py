@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
 from multi_agent.llm.llm import Completion, Exchange, Message, ResponseT, Usage
+from multi_agent.llm.schema import schema_of
 from multi_agent.llm.settings import EndpointSettings, setting
 
 _EXCERPT = 200
@@ -36,7 +37,7 @@ class TypedLLM:
     async def complete(
         self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
     ) -> Completion[ResponseT]:
-        schema = response_model.model_json_schema()
+        schema = schema_of(response_model)
         conversation = _Conversation(self._endpoint, self._settings, schema, varied)
         try:
             await self._converse(conversation, with_schema(messages, schema), response_model)

@@ -85,7 +85,7 @@ class Trace:
     async def record(self, event: Event) -> None:
         """Keep an event: subscribe this to a run's bus."""
         row = {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
-        self._execute(_events.insert().values(row))
+        self._execute(_events.insert(), row)
 
     def finish(self, answer: Answer) -> None:
         """Keep the answer, and with it the terminal state."""
@@ -136,9 +136,9 @@ class Trace:
         )
         return [JournalEntry.model_validate(row.entry) for row in self._select(query)]
 
-    def _execute(self, statement: sql.Executable) -> None:
+    def _execute(self, statement: sql.Executable, row: dict[str, object] | None = None) -> None:
         with self._engine.begin() as connection:
-            connection.execute(statement)
+            connection.execute(statement, row)
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
@@ -170,7 +170,7 @@ class SqlJournal:
             "entry": entry.model_dump(mode="json"),
         }
         with self._engine.begin() as connection:
-            connection.execute(_journal.insert().values(row))
+            connection.execute(_journal.insert(), row)
 
 
 def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
