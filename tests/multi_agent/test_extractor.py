@@ -237,5 +237,5 @@ async def test_a_field_may_be_called_as_pydantic_calls_its_own(serve: Serve) -> 
 def test_any_fields_make_a_response_whose_records_have_their_names(fields: list[RecordField]) -> None:
     record = {field.name: None for field in fields}
     text = items((1, "any"), record=record)
-    parsed: Any = response_model(1, fields).model_validate_json(text)
+    parsed: Any = response_model(1, tuple(fields)).model_validate_json(text)
     assert json.loads(parsed.model_dump_json())["items"][0]["record"] == record

@@ -94,7 +94,7 @@ async def test_a_claim_is_supported_by_a_computation_as_by_evidence(serve: Serve
     ],
 )
 def test_claims_cannot_name_what_was_not_shown(evidence: list[int], computations: int, claim: dict[str, Any]) -> None:
-    shape = response_model(evidence, computations)
+    shape = response_model(tuple(evidence), computations)
     with pytest.raises(ValidationError):
         shape.model_validate(synthesis([{"text": "So it is.", **claim}], sufficient=True))
 
