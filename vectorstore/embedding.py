@@ -178,9 +178,9 @@ def _load(settings: EmbeddingSettings) -> SentenceTransformer:
 
 def _from_hub(model: str) -> Path:
     """The folder of a model of the hub; downloaded if it is not in the cache yet."""
-    from httpx import HTTPError
     from huggingface_hub import model_info, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.utils import httpx  # whichever it speaks by: its name changed between versions
 
     repository = model if "/" in model else f"sentence-transformers/{model}"
     try:
@@ -194,7 +194,7 @@ def _from_hub(model: str) -> Path:
         return Path(snapshot_download(repository, ignore_patterns=["onnx/*", "openvino/*", "*.h5", "*.ot"]))
     except HfHubHTTPError as error:
         raise EmbeddingModelError(f"The hub does not give the embedding model {model!r}: {error}") from error
-    except (HTTPError, OSError, OfflineModeIsEnabled) as error:
+    except (httpx.HTTPError, OSError, OfflineModeIsEnabled) as error:
         raise EmbeddingModelError(
             f"The embedding model {model!r} is no folder, is not in the hub's cache on this machine, and the hub "
             f"cannot be reached ({error}). Download it where there is a network and name its folder, or use "
