@@ -180,7 +180,9 @@ def _from_hub(model: str) -> Path:
     """The folder of a model of the hub; downloaded if it is not in the cache yet."""
     from huggingface_hub import model_info, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
-    from huggingface_hub.utils import httpx  # whichever it speaks by: its name changed between versions
+
+    # Whichever it speaks by: that changed between its versions.
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
 
     repository = model if "/" in model else f"sentence-transformers/{model}"
     try:
