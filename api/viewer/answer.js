@@ -1,6 +1,6 @@
 /* An answer with its claims; each mark opens what stands behind it. */
 
-import {badge, fold, h} from "./dom.js";
+import {fold, h} from "./dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {table} from "./tables.js";
 import {fileName, many, pages, seconds, tokens} from "./words.js";
@@ -11,7 +11,7 @@ const LISTED = /^(?:- |1\. )/;
 export function answerView(answer, collection) {
   const quiet = answer.status === "answered";
   return h("section", {class: "answer", "aria-label": "Answer"},
-    h("p", {class: "facts"}, badge(answer.status),
+    h("p", {class: "facts"},
       answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),

@@ -8,7 +8,7 @@ import {agentsOf, statusOf} from "./model.js";
 import {head} from "./run.js";
 import {many, said, shorten} from "./words.js";
 
-const WAYS = [["auto", "Chosen for the question"], ["fast", "Fast: one search, one answer"], ["high", "High: the whole panel"]];
+const WAYS = [["auto", "As the question needs"], ["fast", "Fast: one search, one answer"], ["high", "High: the whole panel"]];
 const asked = {question: "", collection: "", way: "auto", samples: ""}; // what was asked last, for the next time
 
 export function showAsk(place, runId) {
@@ -165,6 +165,7 @@ function doing(step, agent) {
   const own = step.events.filter(({body}) => (body.agent ?? body.caller ?? agent) === agent);
   const last = own.at(-1);
   if (!last) return "";
+  if (last.body.type === "step_started") return "at work";
   if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
   return shorten(said(last).join(": "), 200);
 }

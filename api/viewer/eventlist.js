@@ -106,7 +106,7 @@ export class EventList {
       class: `event ${event.body.type}`, role: "option", id: `event-${event.number}`, "data-index": index,
       "aria-selected": String(index === this.at), "aria-setsize": this.found.length, "aria-posinset": index + 1,
     },
-    h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000) || "0"),
+    h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000)),
     h("span", {class: "step"}, event.step),
     h("span", {class: "what"}, what),
     h("span", {class: "said"}, text.slice(0, 300)));

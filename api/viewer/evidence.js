@@ -21,7 +21,7 @@ export function openQuote(quotes, number, collection) {
     h("button", {type: "button", on: {click: () => go(-1)}, "aria-label": "Previous quote", "data-key": "previous"}, "‹ Previous"),
     h("span", {}, `${at + 1} of ${quotes.length}`),
     h("button", {type: "button", on: {click: () => go(1)}, "aria-label": "Next quote", "data-key": "next"}, "Next ›"));
-  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), h("span", {}, pages(quote.pages)));
+  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
   const name = `quote ${number}`;
   const focused = document.activeElement?.dataset?.key;
   openPanel({

@@ -4,9 +4,9 @@ import {svg} from "./dom.js";
 import {after, agentsOf, columns, statusOf} from "./model.js";
 import {seconds, shorten} from "./words.js";
 
-const WIDTH = 172;
+const WIDTH = 142;
 const HEIGHT = 62;
-const GAP_X = 44;
+const GAP_X = 28;
 const GAP_Y = 16;
 const MARGIN = 4;
 
@@ -41,7 +41,7 @@ function node(step, {x, y}, over, href) {
       svg("title", {}, `${agents}: ${step.instruction}`),
       svg("rect", {x, y, width: WIDTH, height: HEIGHT, rx: 7}),
       svg("rect", {class: "stripe", x, y: y + 9, width: 3.5, height: HEIGHT - 18, rx: 1.75}),
-      svg("text", {class: "name", x: x + 14, y: y + 19}, shorten(step.id, 22)),
-      svg("text", {class: "agent", x: x + 14, y: y + 36}, shorten(agents, 24)),
+      svg("text", {class: "name", x: x + 14, y: y + 19}, shorten(step.id, 17)),
+      svg("text", {class: "agent", x: x + 14, y: y + 36}, shorten(agents, 20)),
       svg("text", {class: "status", x: x + 14, y: y + 52}, `${status}${took}`)));
 }

@@ -2,6 +2,7 @@
 
 export function seconds(value) {
   if (value === null || value === undefined) return "";
+  if (value === 0) return "0 s";
   if (value < 0.0995) return `${Math.round(value * 1000)} ms`;
   if (value < 9.95) return `${value.toFixed(1)} s`;
   if (value < 60) return `${Math.round(value)} s`;
@@ -39,7 +40,7 @@ export function shorten(text, length = 160) {
 const SAID = {
   run_started: (body) => ["question", body.request.question],
   plan_rejected: (body) => ["plan rejected", body.faults.join(" ")],
-  plan_made: (body) => ["plan", `${body.plan.mode}: ${body.plan.goal}`],
+  plan_made: (body) => ["plan", `${body.plan.goal} (mode ${body.plan.mode})`],
   attempt_ended: (body) => ["attempt ended", attemptOutcome(body.attempt)],
   plan_revised: (body) => ["plan revised", body.diagnosis],
   revision_declined: (body) => ["no other plan", body.reason],

@@ -17,7 +17,7 @@ WARRANTY = "Its warranty is seven years."
 DOCUMENTS = {
     # Characters of two UTF-16 units stand before the quotes: the places of quotes are counted in characters.
     "pump.md": "# The Borea 12 🌡️🔥\n\n" + "The pump is quiet. " * 40 + f"\n\n{COLD}\n\n{WARRANTY}\n",
-    "manual.md": f"# Manual\n\nThe compressor {HOSTILE} comes from Graz.\n",
+    "manual.txt": f"The compressor {HOSTILE} comes from Graz.\n",
 }
 
 

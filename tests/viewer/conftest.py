@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from api.ingesting import run_ingest
 from support.panel import Panel
@@ -21,6 +21,7 @@ def browser() -> Iterator[Browser]:
     found = shutil.which("chromium")
     if found is None:
         pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield browser

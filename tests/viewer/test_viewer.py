@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sql
 from playwright.sync_api import Page, Route, expect
 
+from multi_agent.answer import Answer, Status
 from multi_agent.events import Event, EvidenceRejected, RunFinished, RunStarted
 from multi_agent.llm.llm import Usage
 from multi_agent.request import Request as Question
@@ -23,15 +24,16 @@ OpenPage = Callable[..., Page]
 
 
 def ask(page: Page, question: str = QUESTION, way: str = "high") -> None:
-    page.get_by_label("Question").fill(question)
-    page.get_by_label("How").select_option(way)
+    page.get_by_role("textbox", name="Question").fill(question)
+    page.locator("select[name=way]").select_option(way)
     page.get_by_role("button", name="Ask", exact=True).click()
 
 
 def answered(page: Page) -> None:
     """Ask, and wait for the answer."""
     ask(page)
-    expect(page.get_by_role("region", name="Answer").locator(".badge")).to_have_text("answered")
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    expect(page.locator(".live .badge").first).to_have_text("answered")
 
 
 def slow(role: str, seconds: float) -> dict[str, Callable[[Request], Reply | str]]:
@@ -128,6 +130,7 @@ def test_a_run_is_searched_also_in_its_prompts(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.get_by_role("link", name="The whole reasoning").click()
+    expect(page.locator(".event").first).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("seven years")
     status = page.get_by_role("status").filter(has_text="events")
@@ -160,23 +163,25 @@ def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, s
     broken: list[str] = []
 
     def break_it(route: Route) -> None:
-        """The first streams: one of a far later event, one that is cut off, one that is refused."""
-        number = len(broken)
-        broken.append(route.request.url)
-        if number == 0:
-            far = Event(run_id="x", number=900, at=datetime.now(UTC), body=EvidenceRejected(
-                quote="q", passage="p", reason="never happened", final=True))  # fmt: skip
-            route.fulfill(content_type="text/event-stream", body=f"id: 900\ndata: {far.model_dump_json()}\n\n")
-        elif number == 1:
+        """The first streams: one with an event too far, two that are cut off, one that is refused."""
+        broken.append(route.request.headers.get("last-event-id", ""))
+        stream = {"content_type": "text/event-stream"}
+        if len(broken) == 1:
+            far = EvidenceRejected(quote="q", passage="p", reason="It did not happen.", final=True)
+            event = Event(run_id="run", number=900, at=datetime.now(UTC), body=far)
+            route.fulfill(body=f"id: 900\ndata: {event.model_dump_json()}\n\n", **stream)
+        elif len(broken) == 2:
+            route.fulfill(body="retry: 50\n\n", **stream)
+        elif len(broken) == 3:
             route.abort()
-        elif number == 2:
-            route.fulfill(status=503, content_type="application/problem+json", body="{}")
+        elif len(broken) == 4:
+            route.fulfill(status=503, body="{}", content_type="application/problem+json")
         else:
             route.continue_()
 
     page.route(re.compile(r"/events\?after="), break_it)
     answered(page)
-    assert len(broken) > 3
+    assert len(broken) > 4
     page.get_by_role("link", name="The whole reasoning").click()
     told = page.get_by_role("status").filter(has_text="events")
     run_id = page.url.rsplit("/", 1)[-1]
@@ -249,9 +254,10 @@ def long_run(site: Site, count: int) -> str:
         for number, body in enumerate(bodies, 1)
     ]
     table = sql.Table("events", sql.MetaData(), autoload_with=site.candor.engine)
-    rows = [{"run_id": run_id, "number": each.number, "event": each.model_dump_json()} for each in events[:-1]]
+    rows = [{"run_id": run_id, "number": each.number, "event": each.model_dump(mode="json")} for each in events]
     with site.candor.engine.begin() as connection:
         connection.execute(table.insert(), rows)
+    site.candor.trace.finish(Answer(run_id=run_id, status=Status.FAILED, mode="", question=QUESTION))
     return run_id
 
 
