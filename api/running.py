@@ -89,8 +89,10 @@ class Runs:
 
     async def wait(self, run_id: str) -> Answer:
         """The answer of a run of this process, when it has ended. Whoever waits may go away."""
-        if live := self._live.get(run_id):
-            await live.ended.wait()
+        if task := self._tasks.get(run_id):
+            await asyncio.wait({task})
+            if not self._candor.trace.run(run_id).ended:
+                task.result()  # raises what kept it from being stored
         return await asyncio.to_thread(self._candor.trace.answer, run_id)
 
     async def cancel(self, run_id: str) -> RunSummary:
@@ -153,8 +155,9 @@ class Runs:
             raise
         finally:
             del self._live[live.run_id], self._tasks[live.run_id]
-            self._claims.release(live.run_id)
             live.ended.set()
+            if self._candor.trace.run(live.run_id).ended:  # else the next service marks it
+                self._claims.release(live.run_id)
 
     async def _break_off(self, live: LiveRun, status: Status, reason: str) -> None:
         await live.tell(await self._candor.trace.break_off(live.run_id, status, reason))

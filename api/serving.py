@@ -41,7 +41,7 @@ class Server(uvicorn.Server):
 
 def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     """Serve until a signal ends it; ``tell`` is given the address. Raises UsageError if it cannot listen there."""
-    _ = candor.trace  # a database that cannot be used is to be known before anybody is told the address
+    _ = candor.trace, candor.registry  # what is wrong with these is to be known before anybody is told the address
     with listen(candor.settings.service.host, candor.settings.service.port) as listener:
         tell(url_of(listener))
         with suppress(KeyboardInterrupt):  # the server has ended in good order, and passes the signal on
