@@ -12,7 +12,7 @@ const ANSWER_PAUSE_MS = 150;
 export class LiveRun {
   /** `changed` is called, not too often, when there is something new to show. */
   constructor(runId, changed) {
-    Object.assign(this, {id: runId, changed, closed: false, redraw: 0, error: null, answer: null, summary: null, entries: null});
+    Object.assign(this, {id: runId, changed, closed: false, redraw: 0, drawn: -Infinity, error: null, answer: null, summary: null, entries: null});
     this.model = new RunModel();
     this.stream = new RunStream(runId, {
       know: (known) => this.know(known), take: (events) => this.take(events), fail: (error) => this.failed(error),
@@ -63,10 +63,12 @@ export class LiveRun {
 
   later() {
     if (this.closed || this.redraw) return;
+    const wait = Math.max(0, this.drawn + REDRAW_MS - performance.now());
     this.redraw = setTimeout(() => {
       this.redraw = 0;
+      this.drawn = performance.now();
       this.changed(this);
-    }, REDRAW_MS);
+    }, wait);
   }
 
   async fetchAnswer() {

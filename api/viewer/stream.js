@@ -10,7 +10,7 @@ const PAUSE_MS = 500;
 export class RunStream {
   /** `know` is given the run as it stands, `take` lists of events, `fail` what keeps them from coming. */
   constructor(runId, {know, take, fail}) {
-    Object.assign(this, {runId, know, give: take, fail, last: 0, ended: false, source: null, timer: 0});
+    Object.assign(this, {runId, know, give: take, fail, last: 0, over: false, ended: false, source: null, timer: 0});
     this.open();
   }
 
@@ -22,12 +22,15 @@ export class RunStream {
 
   async open() {
     try {
-      const known = await run(this.runId); // before its events: if it has ended by now, none comes after them
+      const over = this.over; // as it was known before the events were asked for: then none comes after them
+      const [known, happened] = await Promise.all([run(this.runId), events(this.runId, this.last)]);
       if (this.ended) return;
+      this.over = known.answer !== null;
       this.know(known);
-      this.take(await events(this.runId, this.last));
+      this.take(happened);
       if (this.ended) return;
-      if (known.answer) this.close();
+      if (over) this.close();
+      else if (this.over) this.reopen();
       else this.follow();
     } catch (error) {
       if (this.ended) return;
