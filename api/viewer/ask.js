@@ -5,6 +5,7 @@ import {answerView} from "./answer.js";
 import {badge, empty, failure, h, loading, replace} from "./dom.js";
 import {LiveRun} from "./live.js";
 import {agentsOf, statusOf} from "./model.js";
+import {closePanel} from "./panel.js";
 import {head} from "./run.js";
 import {many, said, shorten} from "./words.js";
 
@@ -49,6 +50,7 @@ class AskView {
   follow(runId) {
     this.live?.close();
     this.live = null;
+    closePanel();
     this.run.replaceChildren();
     if (!runId) return;
     const work = h("div", {class: "work"});

@@ -11,7 +11,7 @@ export class EventList {
   /** `open` is given the event that a person chose. */
   constructor(live, open) {
     Object.assign(this, {live, open, known: 0, found: [], at: -1, words: "", journal: null, texts: new WeakMap()});
-    this.rows = h("div", {class: "rows"});
+    this.rows = h("div", {class: "rows", role: "presentation"});
     this.view = h("div", {
       class: "events", tabindex: "0", role: "listbox", "aria-label": "Events",
       on: {scroll: () => this.draw(), keydown: (event) => this.onKey(event), click: (event) => this.onClick(event)},

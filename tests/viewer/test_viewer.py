@@ -162,6 +162,51 @@ def test_a_revised_plan_is_shown_with_the_reason_for_it(open_page: OpenPage, sit
     expect(page.locator("#panel")).to_contain_text("After: read")
 
 
+def test_a_vote_is_shown_with_the_step_that_it_was_taken_on(open_page: OpenPage, site: Site) -> None:
+    shorts = iter(["-25 °C", "-20 °C", "-25 °C"])
+
+    def write(request: Request) -> str:
+        return json.dumps({**Panel("-25 °C").play(request), "short": next(shorts)})
+
+    site.responder = Panel("-25 °C", roles={SYNTHESIS: write})
+    page = open_page()
+    page.get_by_role("spinbutton", name="Samples").fill("3")
+    answered(page)
+    expect(page.locator(".answer .short")).to_have_text("-25 °C")
+    page.locator(".tree").get_by_role("link", name="answer", exact=True).click()
+    vote = page.locator("#panel .vote")
+    expect(vote).to_contain_text("67 % for the first")
+    expect(vote.locator("li").first).to_contain_text("-25 °C Synthesizer, Synthesizer (2)")
+
+
+def test_a_mark_of_a_computation_opens_its_query_and_result(open_page: OpenPage, site: Site) -> None:
+    page = open_page()
+
+    def with_computation(route: Route) -> None:
+        response = route.fetch()
+        told = response.json()
+        if answer := told["answer"]:
+            answer["claims"][0]["computations"] = [1]
+            answer["computations"] = [
+                {
+                    "number": 1, "purpose": "How many there are", "sql": "SELECT count(*) AS n FROM records",
+                    "columns": ["n"], "rows": [[2], [None]], "truncated": True, "evidence": answer["evidence"],
+                    "flaws": ["'many' is no number"],
+                }
+            ]  # fmt: skip
+        route.fulfill(response=response, json=told)
+
+    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+$"), with_computation)
+    answered(page)
+    page.get_by_role("button", name="[C1]", exact=True).click()
+    panel = page.locator("#panel")
+    expect(panel.locator(".sql")).to_have_text("SELECT count(*) AS n FROM records")
+    expect(panel.locator("tbody td")).to_have_text(["2", "null"])
+    expect(panel).to_contain_text("There were more rows")
+    panel.locator(".source").first.click()
+    expect(panel.locator("mark.current")).to_have_text(COLD)
+
+
 def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 2) | slow(SYNTHESIS, 1))
     page = open_page()
