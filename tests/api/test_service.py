@@ -14,10 +14,16 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
+from api.errors import ServiceEnding
 from api.ingesting import run_ingest
+from api.running import Runs
+from api.shelf import Shelf
 from multi_agent.answer import Status
 from multi_agent.events import Event, RevisionDeclined
-from support.service import NEVER, QUESTION, SCRIPT, SLOWLY, follow, status, until
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.request import Request
+from multi_agent.tracing.trace import Trace
+from support.service import NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status, until
 
 
 def test_a_question_is_asked_and_its_answer_waited_for(http: httpx.Client) -> None:
@@ -181,3 +187,36 @@ def test_a_document_is_taken_out_while_the_service_has_the_collection_open(
     assert names() == []
     [gone] = http.get("/v1/documents", params={"collection": "passing", "state": "removed"}).json()
     assert gone["id"] == known["id"]
+
+
+def test_no_event_is_lost_while_a_slow_database_is_read(
+    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
+) -> None:
+    class SlowTrace(Trace):
+        def events(self, run_id: str, after: int = 0) -> list[Event]:
+            found = super().events(run_id, after)
+            time.sleep(0.4)  # in which the run goes on
+            return found
+
+    candor = make_candor(llm=serve(model))
+    run_ingest(candor, [folder], "papers", progress=False)
+    candor.trace = SlowTrace(candor.engine)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        run_id = http.post("/v1/research", json={"question": SLOWLY, "wait": False}).json()["run_id"]
+        numbers = [event["number"] for event in follow(http, run_id)]
+        assert numbers == [event.number for event in candor.trace.events(run_id)]
+
+
+async def test_a_run_that_had_no_moment_to_begin_is_stored_as_cancelled_too(
+    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
+) -> None:
+    candor = make_candor(llm=serve(model))
+    run_ingest(candor, [folder], "papers", progress=False)
+    shelf = Shelf(candor)
+    runs = Runs(candor, shelf)
+    run_id = await runs.start(Request(question=QUESTION), "papers")
+    await runs.stop()
+    assert candor.trace.run(run_id).status == "cancelled"
+    with pytest.raises(ServiceEnding):
+        await runs.start(Request(question=QUESTION), "papers")
+    shelf.close()
