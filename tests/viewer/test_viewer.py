@@ -213,7 +213,9 @@ def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, s
     broken: list[str] = []
 
     def break_it(route: Route) -> None:
-        """The first streams: one with an event too far, two that are cut off, one that is refused."""
+        """The first streams: one with an event too far, one that repeats the first event, one that is cut off, one
+        that is refused.
+        """
         broken.append(route.request.headers.get("last-event-id", ""))
         stream = {"content_type": "text/event-stream"}
         if len(broken) == 1:
@@ -221,7 +223,8 @@ def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, s
             event = Event(run_id="run", number=900, at=datetime.now(UTC), body=far)
             route.fulfill(body=f"id: 900\ndata: {event.model_dump_json()}\n\n", **stream)
         elif len(broken) == 2:
-            route.fulfill(body="retry: 50\n\n", **stream)
+            first = site.candor.trace.events(route.request.url.split("/")[-2])[0]
+            route.fulfill(body=f"retry: 50\nid: 1\ndata: {first.model_dump_json()}\n\n", **stream)
         elif len(broken) == 3:
             route.abort()
         elif len(broken) == 4:
