@@ -79,17 +79,19 @@ class Trace:
 
     def expect(self, run_id: str, question: str, collection: str, model: str) -> None:
         """Note that a run was asked for, and waits for its turn."""
-        self._execute(_runs.insert().values(_row(run_id, question, collection, model, WAITING)))
+        self._execute(_runs.insert(), _row(run_id, question, collection, model, WAITING))
 
     def begin(self, run_id: str, question: str, collection: str, model: str) -> None:
         """Note that a run started."""
         waited = _runs.delete().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
-        self._execute(waited, _runs.insert().values(_row(run_id, question, collection, model, RUNNING)))
+        with self._engine.begin() as connection:
+            connection.execute(waited)
+            connection.execute(_runs.insert(), _row(run_id, question, collection, model, RUNNING))
 
     async def record(self, event: Event) -> None:
         """Keep an event: subscribe this to a run's bus."""
         row = {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
-        self._execute(_events.insert().values(row))
+        self._execute(_events.insert(), row)
 
     def finish(self, answer: Answer) -> None:
         """Keep the answer, and with it the terminal state."""
@@ -154,11 +156,9 @@ class Trace:
         )
         return [JournalEntry.model_validate(row.entry) for row in self._select(query)]
 
-    def _execute(self, *statements: sql.Executable) -> None:
-        """Carry them out, all or none."""
+    def _execute(self, statement: sql.Executable, row: dict[str, object] | None = None) -> None:
         with self._engine.begin() as connection:
-            for statement in statements:
-                connection.execute(statement)
+            connection.execute(statement, row)
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
@@ -190,7 +190,7 @@ class SqlJournal:
             "entry": entry.model_dump(mode="json"),
         }
         with self._engine.begin() as connection:
-            connection.execute(_journal.insert().values(row))
+            connection.execute(_journal.insert(), row)
 
 
 def _row(run_id: str, question: str, collection: str, model: str, status: str) -> dict[str, object]:
