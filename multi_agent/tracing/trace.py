@@ -193,6 +193,14 @@ class SqlJournal:
             connection.execute(_journal.insert(), row)
 
 
+def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
+    values = dict(row._mapping)
+    del values["answer"]
+    if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
+        values["started_at"] = values["started_at"].replace(tzinfo=UTC)
+    return RunSummary(**values)
+
+
 def _row(run_id: str, question: str, collection: str, model: str, status: str) -> dict[str, object]:
     return {
         "run_id": run_id,
@@ -202,11 +210,3 @@ def _row(run_id: str, question: str, collection: str, model: str, status: str) -
         "status": status,
         "started_at": datetime.now(UTC),
     }
-
-
-def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
-    values = dict(row._mapping)
-    del values["answer"]
-    if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
-        values["started_at"] = values["started_at"].replace(tzinfo=UTC)
-    return RunSummary(**values)
