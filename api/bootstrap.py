@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from multi_agent.llm.llm import LLM
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
+    from multi_agent.registry import AgentRegistry
     from multi_agent.tracing.trace import Trace
     from vectorstore.embedding import Embedder
     from vectorstore.models import CollectionSpec
@@ -78,6 +79,14 @@ class Candor:
         return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question), model)
 
     @cached_property
+    def registry(self) -> AgentRegistry:
+        """The agents there are."""
+        from multi_agent.registry import BUILT_IN, AgentRegistry
+
+        research = self.settings.research
+        return AgentRegistry.discover((BUILT_IN, *research.agent_packages), research.disabled_agents)
+
+    @cached_property
     def store(self) -> VectorStore:
         """Where collections live."""
         store = self.settings.store
@@ -107,15 +116,24 @@ class Candor:
         names = [spec.collection for spec in self.collections()]
         if len(names) == 1:
             return names[0]
-        known = f"There are {', '.join(names)}: name one with --collection." if names else (
+        known = f"There are {', '.join(names)}: name one, with --collection on the command line." if names else (
             "There is none yet: `candor ingest FOLDER` makes one.")  # fmt: skip
         raise UsageError(f"Which collection? {known}")
 
     @contextmanager
     def open_collection(self, name: str) -> Iterator[Collection]:
         """What is live of an existing collection, embedded with the model in force. Raises StoreError."""
+        with self.store.open(self.place_of(name)) as collection:
+            yield self.live(collection)
+
+    def live(self, collection: Collection) -> Collection:
+        """A collection as searches are to see it."""
         from ingest.editions import LiveCollection
 
+        return LiveCollection(collection, self.ledger)
+
+    def place_of(self, name: str) -> str:
+        """Where in the store that lies which is searched. Raises CollectionNotFound, CollectionMismatch."""
         made_with, in_force = self._existing(name).embedding_model, self.settings.store.embedding.model
         if made_with != in_force:
             raise CollectionMismatch(
@@ -123,8 +141,7 @@ class Candor:
                 f"CANDOR_STORE__EMBEDDING__MODEL={made_with} to search it as it is, or embed it anew with the model in "
                 f"force: `candor ingest FOLDER --collection {name}`."
             )
-        with self.store.open(self.places.of(name)) as collection:
-            yield LiveCollection(collection, self.ledger)
+        return self.places.of(name)
 
     @contextmanager
     def change_collection(self, name: str) -> Iterator[Collection]:
@@ -143,6 +160,11 @@ class Candor:
     @contextmanager
     def open_library(self, name: str) -> Iterator[CollectionLibrary]:
         """An existing collection, ready to be researched. Raises StoreError."""
+        with self.open_collection(name) as collection:
+            yield self.library(name, collection)
+
+    def library(self, name: str, collection: Collection) -> CollectionLibrary:
+        """An open collection as the panel sees it. Raises EmbeddingModelError."""
         from api.library import CollectionLibrary
         from multi_agent.library import CatalogueEntry
         from vectorstore.retrieval import Retriever
@@ -154,8 +176,7 @@ class Candor:
                 if document.chunks  # also what is being replaced, or failed since: its last edition is searched
             ]
 
-        with self.open_collection(name) as collection:
-            yield CollectionLibrary(name, catalogue, Retriever(collection, self.embedder))
+        return CollectionLibrary(name, catalogue, Retriever(collection, self.embedder))
 
     @contextmanager
     def open_pipeline(self, name: str) -> Iterator[IngestPipeline]:
@@ -309,12 +330,9 @@ class Candor:
         """The panel over a library, asking ``llm``, or the model of the settings."""
         from multi_agent.llm.factory import build_llm
         from multi_agent.orchestrator.orchestrator import Orchestrator
-        from multi_agent.registry import BUILT_IN, AgentRegistry
 
-        research = self.settings.research
-        registry = AgentRegistry.discover((BUILT_IN, *research.agent_packages), research.disabled_agents)
         model = llm or build_llm(self.settings.llm)
-        return Orchestrator(model, library, registry, self.trace, self.plans, research)
+        return Orchestrator(model, library, self.registry, self.trace, self.plans, self.settings.research)
 
 
 def _no_name(name: str) -> UsageError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.errors import HomeError, UsageError
+from api.errors import HomeError, UsageError, in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -383,6 +383,35 @@ def doctor(as_json: Json = False, home: Home = None) -> None:
 
 
 @app.command()
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address of this machine itself; 127.0.0.1.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", min=0, max=65535, help="8484; 0 takes any that is free.")
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Serve the web page and the REST API, until Ctrl-C.
+
+    It listens to this machine alone. Runs that are under way when it ends are cancelled.
+
+    Example: candor serve --port 8484
+    """
+    from api.serving import serve as run_service
+
+    given = {name: value for name, value in {"host": host, "port": port}.items() if value is not None}
+
+    def tell(url: str) -> None:
+        if as_json:
+            _print_json({"url": url})
+            sys.stdout.flush()
+        else:
+            _say(f"Candor serves {url} (OpenAPI: {url}openapi.json). Ctrl-C ends it.")
+
+    run_service(_candor(home, **({"service": given} if given else {})), tell)
+
+
+@app.command()
 def demo(
     live: Annotated[bool, typer.Option("--live", help="Ask your own model instead of the recording.")] = False,
     record: Annotated[
@@ -418,18 +447,7 @@ def main() -> None:
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
-        _fail(_in_words(error), type(error).__name__, as_json, 1)
-
-
-def _in_words(error: Exception) -> str:
-    """The message; the database's own, where SQLAlchemy wraps it in links and statements."""
-    cause = getattr(error, "orig", None)
-    if cause is None:
-        return str(error)
-    return (
-        f"The database cannot be used: {' '.join(str(cause).split())} Check that it runs, or that its disk has room; "
-        "CANDOR_DATABASE_URL names it, without one it is candor.db in the home folder."
-    )
+        _fail(in_words(error), type(error).__name__, as_json, 1)
 
 
 def _expected() -> tuple[type[Exception], ...]:

@@ -31,8 +31,13 @@ class Diagnosis(Value):
 
 def examine(candor: Candor) -> Diagnosis:
     """Look at every part; a part that does not work is a failed check, not an error."""
-    checks = (_database(candor), _store(candor), _embedding(candor), *asyncio.run(check(candor.settings.llm)))
+    checks = (*check_parts(candor), *asyncio.run(check(candor.settings.llm)))
     return Diagnosis(settings=_shown(candor.settings.model_dump()), checks=checks)
+
+
+def check_parts(candor: Candor) -> tuple[Check, ...]:
+    """All that does not ask the language model."""
+    return _database(candor), _store(candor), _embedding(candor)
 
 
 def _database(candor: Candor) -> Check:

@@ -1,4 +1,4 @@
-"""Looking at ingested documents from the command line."""
+"""Looking at ingested documents, and taking one out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from api.bootstrap import Candor
 from api.errors import UsageError
 from ingest.records import DocumentRecord, DocumentState
 from vectorstore.errors import CollectionNotFound
+from vectorstore.store import Collection
 
 
 def list_documents(candor: Candor, collection: str | None, state: str | None) -> list[DocumentRecord]:
@@ -23,15 +24,20 @@ def find_document(candor: Candor, reference: str, collection: str | None) -> Doc
 
 def remove_document(candor: Candor, reference: str, collection: str | None) -> DocumentRecord:
     """Take a document out of its collection; gives what it was. Raises UsageError, IngestError, StoreError."""
-    from ingest.editions import remove_document as remove
-
     found = find_document(candor, reference, collection)
     with candor.change_collection(found.collection) as opened:
-        for member in candor.ledger.list(found.collection):
-            if member.container == found.path and member.state is not DocumentState.REMOVED:
-                remove(opened, candor.ledger, member, "removed by hand, with what held it")
-        remove(opened, candor.ledger, found, "removed by hand")
+        take_out(candor, opened, found)
     return found
+
+
+def take_out(candor: Candor, opened: Collection, found: DocumentRecord) -> None:
+    """Remove a document, and what lies in it if it is an archive, from a collection that nobody else changes."""
+    from ingest.editions import remove_document as remove
+
+    for member in candor.ledger.list(found.collection):
+        if member.container == found.path and member.state is not DocumentState.REMOVED:
+            remove(opened, candor.ledger, member, "removed by hand, with what held it")
+    remove(opened, candor.ledger, found, "removed by hand")
 
 
 def _existing(candor: Candor, collection: str | None) -> str:

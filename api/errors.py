@@ -11,3 +11,25 @@ class SettingsError(UsageError):
 
 class HomeError(Exception):
     """The home folder or its database cannot be used."""
+
+
+class ServiceEnding(Exception):
+    """The service is being ended and takes on nothing new."""
+
+    def __init__(self) -> None:
+        super().__init__("The service is being ended and takes on nothing new. Ask again when it has been started.")
+
+
+class NotOurs(Exception):
+    """What is asked for can be done only by the process that a run belongs to."""
+
+
+def in_words(error: Exception) -> str:
+    """The message; the database's own, where SQLAlchemy wraps it in links and statements."""
+    cause = getattr(error, "orig", None)
+    if cause is None:
+        return str(error)
+    return (
+        f"The database cannot be used: {' '.join(str(cause).split())} Check that it runs, or that its disk has room; "
+        "CANDOR_DATABASE_URL names it, without one it is candor.db in the home folder."
+    )

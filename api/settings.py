@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -23,6 +23,17 @@ from vectorstore.settings import VectorStoreSettings
 
 PREFIX = "CANDOR_"
 FILE = "candor.toml"
+
+
+class ServiceSettings(BaseModel):
+    """Where the service listens, and how much it does at once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = Field(default="127.0.0.1", description="address of this machine itself; no other, as long as there "
+                      "are no keys")  # fmt: skip
+    port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
+    runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, first come first served")
 
 
 class Settings(BaseSettings):
@@ -38,6 +49,7 @@ class Settings(BaseSettings):
     research: ResearchSettings = ResearchSettings()
     ingest: IngestSettings = IngestSettings()
     store: VectorStoreSettings = VectorStoreSettings()
+    service: ServiceSettings = ServiceSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -68,7 +68,7 @@ class Hold:
     def _take(self) -> None:
         now = time.time()
         row: dict[str, Any] = {
-            "collection": self._collection, "holder": self._holder, "since": now, "alive_at": now, **_this_process()
+            "collection": self._collection, "holder": self._holder, "since": now, "alive_at": now, **this_process()
         }  # fmt: skip
         with database():
             try:
@@ -86,7 +86,7 @@ class Hold:
         other = connection.execute(select(UNDER_WAY).where(its)).mappings().first()
         if other is None:
             return
-        if time.time() - other["alive_at"] < self._stale_s and not _has_ended(other):
+        if time.time() - other["alive_at"] < self._stale_s and not has_ended(other):
             since = datetime.fromtimestamp(other["since"]).astimezone()
             raise IngestUnderWay(
                 f"Collection {self._collection!r} is being changed by process {other['process']} on {other['host']}, "
@@ -120,12 +120,13 @@ def holding(engine: Engine, collection: str) -> Iterator[Hold]:
         hold.release()
 
 
-def _this_process() -> dict[str, Any]:
+def this_process() -> dict[str, Any]:
+    """Columns that tell this process from all others: `host`, `process`, `process_started`."""
     process = psutil.Process()
     return {"host": socket.gethostname(), "process": os.getpid(), "process_started": process.create_time()}
 
 
-def _has_ended(row: RowMapping) -> bool:
+def has_ended(row: RowMapping) -> bool:
     """Whether the holder was a process of this machine that is no more. Of other machines, only their silence tells."""
     if row["host"] != socket.gethostname():
         return False

@@ -11,8 +11,9 @@ from multi_agent.bus import Subscriber
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.memory.plans import PlanMemory
+from multi_agent.orchestrator.direct import direct_plan
 from multi_agent.orchestrator.run import Run
-from multi_agent.plan import PlanExample
+from multi_agent.plan import Plan, PlanExample
 from multi_agent.registry import AgentRegistry
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
@@ -52,6 +53,15 @@ class Orchestrator:
         """
         asked = (Request(question=request) if isinstance(request, str) else request).checked()
         return await Run(self, asked, run_id or new_run_id(), listeners, examples).to_the_end()
+
+    def chosen_plan(self, request: Request) -> Plan | None:
+        """The plan that the request itself chooses, by its name or by an agent's; None leaves it to the planner.
+
+        Raises AgentError if there is no such plan or agent, or if the agent cannot work alone.
+        """
+        if request.agent:
+            return direct_plan(self.registry.get(request.agent), request.question)
+        return self.plans.get(request.template).plan if request.template else None
 
     async def deep_research(self, question: str, *listeners: Subscriber, samples: int | None = None) -> Answer:
         """The whole workflow in one call, planned whatever the question looks like.

@@ -29,7 +29,6 @@ from multi_agent.llm.llm import LLM
 from multi_agent.llm.observing import Meter, ObservedLLM
 from multi_agent.llm.varied import Varied
 from multi_agent.orchestrator.account import Account
-from multi_agent.orchestrator.direct import direct_plan
 from multi_agent.orchestrator.executor import Executor, Keep
 from multi_agent.orchestrator.planner import Planner
 from multi_agent.orchestrator.worker import Turn
@@ -85,9 +84,7 @@ class Run:
     async def to_the_end(self) -> Answer:
         """The answer, whatever happens. Raises AgentError for a request that cannot be followed."""
         panel, request = self._panel, self._request
-        chosen = panel.plans.get(request.template).plan if request.template else None
-        if request.agent:
-            chosen = direct_plan(panel.registry.get(request.agent), request.question)
+        chosen = panel.chosen_plan(request)
         panel.trace.begin(self._id, request.question, panel.library.collection, panel.llm.model)
         try:
             return await self._finish(await self._research(chosen))

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import sqlalchemy as sql
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, Field
 
-from multi_agent.answer import Answer
+from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, RunNotFound
-from multi_agent.events import Event
+from multi_agent.events import Event, RunFinished
 from multi_agent.llm.journal import Journal, JournalEntry
+from multi_agent.llm.observing import Meter
 from vectorstore.models import Value
 
 _metadata = sql.MetaData()
@@ -49,18 +50,24 @@ _journal = sql.Table(
     sql.Column("entry", sql.JSON, nullable=False),
 )
 
+WAITING = "waiting"
 RUNNING = "running"
 
 
 class RunSummary(Value):
-    """A run in a list of runs. ``status`` is ``running`` until it reaches its terminal state."""
+    """A run in a list of runs."""
 
     run_id: str
     collection: str
     question: str
     model: str
-    status: str
-    started_at: AwareDatetime
+    status: str = Field(description="waiting for its turn, running, or its terminal state")
+    started_at: AwareDatetime = Field(description="of one that waits: when it was asked for")
+
+    @property
+    def ended(self) -> bool:
+        """Whether it reached its terminal state."""
+        return self.status not in (WAITING, RUNNING)
 
 
 class Trace:
@@ -70,17 +77,16 @@ class Trace:
         self._engine = engine
         _metadata.create_all(engine)
 
+    def expect(self, run_id: str, question: str, collection: str, model: str) -> None:
+        """Note that a run was asked for, and waits for its turn."""
+        self._execute(_runs.insert(), _row(run_id, question, collection, model, WAITING))
+
     def begin(self, run_id: str, question: str, collection: str, model: str) -> None:
         """Note that a run started."""
-        row = {
-            "run_id": run_id,
-            "collection": collection,
-            "question": question,
-            "model": model,
-            "status": RUNNING,
-            "started_at": datetime.now(UTC),
-        }
-        self._execute(_runs.insert().values(row))
+        waited = _runs.delete().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
+        with self._engine.begin() as connection:
+            connection.execute(waited)
+            connection.execute(_runs.insert(), _row(run_id, question, collection, model, RUNNING))
 
     async def record(self, event: Event) -> None:
         """Keep an event: subscribe this to a run's bus."""
@@ -91,6 +97,20 @@ class Trace:
         """Keep the answer, and with it the terminal state."""
         values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
         self._execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
+
+    async def break_off(self, run_id: str, status: Status, reason: str) -> Event:
+        """End a run that nobody works on (any more): its last event, and an answer that says why there is none."""
+        run, happened, meter = self.run(run_id), self.events(run_id), Meter()
+        for event in happened:
+            await meter.listen(event)
+        answer = Answer(
+            run_id=run_id, status=status, mode="", question=run.question, reasoning=reason, usage=meter.usage
+        )
+        body = RunFinished(status=status.value, reason=reason, usage=meter.usage)
+        last = Event(run_id=run_id, number=len(happened) + 1, at=datetime.now(UTC), body=body)
+        await self.record(last)
+        self.finish(answer)
+        return last
 
     def journal(self, run_id: str) -> Journal:
         """The journal of one run."""
@@ -179,3 +199,14 @@ def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
         values["started_at"] = values["started_at"].replace(tzinfo=UTC)
     return RunSummary(**values)
+
+
+def _row(run_id: str, question: str, collection: str, model: str, status: str) -> dict[str, object]:
+    return {
+        "run_id": run_id,
+        "collection": collection,
+        "question": question,
+        "model": model,
+        "status": status,
+        "started_at": datetime.now(UTC),
+    }

@@ -1,17 +1,26 @@
-"""The command line, called as a shell would, in this process (the embedding library is loaded only once)."""
+"""The command line, called as a shell would, and the service over HTTP, both in this process (the embedding library is
+loaded only once).
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
+from api.bootstrap import Candor
 from api.cli import main
+from api.ingesting import run_ingest
+from api.settings import ServiceSettings, Settings
 from multi_agent.llm.settings import EndpointSettings
+from support.scripted_endpoint import ScriptedEndpoint
+from support.service import SCRIPT, RunningService, model
+from vectorstore.embedding import Embedder
 
 
 class Result(NamedTuple):
@@ -65,3 +74,49 @@ def folder(tmp_path: Path) -> Path:
     (documents / "pumps.md").write_text("# Pumps\n\n## Limits\n\nThe Borea 12 works down to -25 °C.\n")
     (documents / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
     return documents
+
+
+@pytest.fixture(scope="session")
+def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Candor]:
+    """Three documents in the collection `papers`, a model that plays the whole panel, and two runs at once."""
+    folder = tmp_path_factory.mktemp("papers")
+    (folder / "pumps.md").write_text("# Pumps\n\n## Limits\n\nThe Borea 12 works down to -25 °C.\n")
+    (folder / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
+    (folder / "evil.txt").write_text(f"Heat pumps are loud. {SCRIPT}\n")
+    with ScriptedEndpoint(model) as endpoint:
+        home, service = tmp_path_factory.mktemp("service"), ServiceSettings(runs=2)
+        candor = Candor(Settings(home=home, llm=endpoint.settings("openai"), service=service))
+        candor.embedder = embedder
+        run_ingest(candor, [folder], "papers", progress=False)
+        yield candor
+
+
+@pytest.fixture(scope="session")
+def service_url(service_candor: Candor) -> Iterator[str]:
+    """Where the service is, one for all tests."""
+    with RunningService(service_candor) as service:
+        yield service.url
+
+
+@pytest.fixture
+def http(service_url: str) -> Iterator[httpx.Client]:
+    """A client of it."""
+    with httpx.Client(base_url=service_url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def ask(http: httpx.Client) -> Iterator[Callable[[str], str]]:
+    """``ask(QUESTION)`` begins a run in the background and gives its id; what still runs at the end is cancelled."""
+    begun: list[str] = []
+
+    def begin(question: str) -> str:
+        asked = {"question": question, "collection": "papers", "wait": False}
+        response = http.post("/v1/research", json=asked)
+        assert response.status_code == 202, response.text
+        begun.append(response.json()["run_id"])
+        return begun[-1]
+
+    yield begin
+    for run_id in begun:
+        http.post(f"/v1/runs/{run_id}/cancel")

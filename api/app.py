@@ -1,0 +1,71 @@
+"""The web application: routes, errors and safety, put together over one Candor; ``serving.py`` serves it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+
+from api.bootstrap import Candor
+from api.problems import Problem, tell_problems
+from api.routes import documents, health, panel, research, runs, viewer
+from api.running import Runs
+from api.safety import SAFE_HEADERS, LocalOnly
+from api.service import Service
+from api.shelf import Shelf
+
+ABOUT = """Cited, checked and explained answers from your own documents.
+
+Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`. Every error is a problem
+(`application/problem+json`) that says what happened and what to do."""
+
+
+def make_app(candor: Candor) -> FastAPI:
+    """The application; collections are opened when they are first asked for, and closed with it."""
+    shelf = Shelf(candor)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        runs_here = Runs(candor, shelf)
+        await runs_here.recover()
+        app.state.service = Service(candor, shelf, runs_here)
+        try:
+            yield
+        finally:
+            await runs_here.stop()
+            await asyncio.to_thread(shelf.close)
+
+    app = FastAPI(
+        title="Candor",
+        version=version("candor"),
+        description=ABOUT,
+        docs_url=None,  # its pages load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    for routes in (health, documents, research, runs, panel, viewer):
+        app.include_router(routes.router)
+    viewer.mount(app)
+    app.add_middleware(LocalOnly)
+    tell_problems(app, SAFE_HEADERS)
+    _document_problems(app)
+    return app
+
+
+def _document_problems(app: FastAPI) -> None:
+    """In OpenAPI, a wrong input is a problem like every other, and not what FastAPI takes it to be."""
+    describe = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schemas = describe()["components"]["schemas"]
+            schemas["Problem"] = Problem.model_json_schema()
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+        return describe()
+
+    app.openapi = described  # type: ignore[method-assign]

@@ -1,0 +1,137 @@
+"""Errors as the service tells them: application/problem+json (RFC 9457), with what to do."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from pydantic import Field
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from api.errors import HomeError, NotOurs, ServiceEnding, UsageError, in_words
+from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
+from multi_agent.errors import AgentError, LLMError, RunNotFound
+from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
+from vectorstore.models import Value
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Value):
+    """Why a request was not served."""
+
+    type: str = Field(description="which kind of problem, as a URN")
+    title: str = Field(description="the kind in words")
+    status: int = Field(description="the HTTP status")
+    detail: str = Field(description="what happened, to what")
+    remedy: str = Field(description="what to do")
+
+
+_AS_IT_SAYS = "Do what the detail says, then ask again."
+
+# By class, the most special first.
+_KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
+    (CollectionNotFound, 404, "No such collection", "GET /v1/collections lists those there are."),
+    (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists those there are."),
+    (RunNotFound, 404, "No such run", "GET /v1/runs lists those there are."),
+    (CollectionLocked, 409, "Collection in use", "End the process that the detail names, then ask again."),
+    (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),
+    (IngestUnderWay, 409, "Collection being changed", "Ask again when the process that the detail names has ended."),
+    (NotOurs, 409, "Another process's run", "End it there."),
+    (ServiceEnding, 503, "Service ending", "Ask again when it has been started."),
+    (LLMError, 503, "Model unavailable", "`candor doctor` checks the endpoint and the model."),
+    (StoreError, 503, "Store unavailable", "`candor doctor` checks the store and the embedding model."),
+    (LedgerUnavailable, 503, "Database unavailable", "`candor doctor` checks the database."),
+    (SQLAlchemyError, 503, "Database unavailable", "`candor doctor` checks the database."),
+    (HomeError, 503, "Data folder unavailable", "`candor doctor` checks the data folder."),
+    (AmbiguousDocument, 422, "More than one document", "Name the document by its whole id."),
+    (UsageError, 422, "Wrong input", "Correct the request as the detail says."),
+    (AgentError, 422, "Wrong input", "Correct the request as the detail says."),
+    (IngestError, 422, "Wrong input", "Correct the request as the detail says."),
+)
+
+
+def problem_of(error: Exception) -> Problem:
+    """How an error of Candor is told. Raises the error itself if it is a defect."""
+    for kind, status, title, remedy in _KINDS:
+        if isinstance(error, kind):
+            return Problem(type=_urn(title), title=title, status=status, detail=in_words(error) or title, remedy=remedy)
+    raise error
+
+
+def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    """The problem as it goes out."""
+    return Response(problem.model_dump_json(), problem.status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
+    """Let every error go out as a problem; ``headers`` go with that of a defect, which passes by all middleware."""
+
+    async def expected(_: Request, error: Exception) -> Response:
+        return problem_response(problem_of(error))
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return problem_response(_wrong_input(error))
+
+    async def http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        remedy = "GET /openapi.json describes every route."
+        title = HTTPStatus(error.status_code).phrase
+        told = Problem(type=_urn(title), title=title, status=error.status_code, detail=str(error.detail), remedy=remedy)
+        return problem_response(told, dict(error.headers or {}))
+
+    async def defect(_: Request, error: Exception) -> Response:
+        told = Problem(
+            type="urn:candor:defect", title="A defect in Candor", status=500, detail=type(error).__name__,
+            remedy="Report it, with what the service wrote to its standard error.",
+        )  # fmt: skip
+        return problem_response(told, headers)
+
+    for kind, *_ in _KINDS:
+        app.add_exception_handler(kind, expected)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(Exception, defect)
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For OpenAPI: the statuses of problems that a route may answer with, each with an example."""
+    return {status: _documented(status) for status in (*statuses, 421)}
+
+
+def _documented(status: int) -> dict[str, Any]:
+    titles = dict.fromkeys(title for _, its, title, _ in _KINDS if its == status)
+    description = ". ".join(titles) or "The Host header does not name this machine"
+    schema = {"$ref": "#/components/schemas/Problem"}
+    example = Problem(
+        type=_urn(next(iter(titles), "Wrong host")),
+        title=next(iter(titles), "Not addressed to this machine"),
+        status=status,
+        detail="What happened, to what.",
+        remedy=next((remedy for _, its, _, remedy in _KINDS if its == status), "Use 127.0.0.1 or localhost."),
+    )
+    content = {MEDIA_TYPE: {"schema": schema, "example": example.model_dump()}}
+    return {"description": f"{description}.", "content": content}
+
+
+def _wrong_input(error: RequestValidationError) -> Problem:
+    faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    return Problem(
+        type=_urn("Wrong input"),
+        title="Wrong input",
+        status=422,
+        detail=f"{faults}.",
+        remedy="Correct the request; GET /openapi.json describes it.",
+    )
+
+
+def _urn(title: str) -> str:
+    return f"urn:candor:{title.lower().replace(' ', '-').replace(chr(39), '')}"

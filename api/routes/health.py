@@ -1,0 +1,40 @@
+"""Is it alive, and can it work?"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from api.doctor import check_parts
+from api.service import Served
+from multi_agent.llm.probing import Check
+from vectorstore.models import Value
+
+router = APIRouter(tags=["health"])
+
+
+class Health(Value):
+    """The service answers."""
+
+    ok: bool = True
+
+
+class Readiness(Value):
+    """Whether database, store and embedding model work. Nothing is asked of the language model here."""
+
+    ok: bool
+    checks: tuple[Check, ...]
+
+
+@router.get("/healthz")
+async def healthz() -> Health:
+    """Whether the process answers at all."""
+    return Health()
+
+
+@router.get("/readyz", responses={503: {"model": Readiness, "description": "A part does not work; it says which."}})
+def readyz(service: Served, response: Response) -> Readiness:
+    """Whether it can work; 503 with what is missing and what to do. `candor doctor` asks the language model, too."""
+    checks = check_parts(service.candor)
+    ok = all(check.ok for check in checks)
+    response.status_code = 200 if ok else 503
+    return Readiness(ok=ok, checks=checks)

@@ -1,0 +1,72 @@
+"""What keeps a service on this machine from being used by web pages of others.
+
+A page from elsewhere can make a browser send requests here. It is refused by the Host header (a name of its own that
+was made to point to this machine), by Origin (its script, or its form), and reads no answer, since CORS is closed.
+"""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.problems import Problem, problem_response
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+SAFE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class LocalOnly:
+    """ASGI middleware: lets through what was addressed to this machine by its own page, or by no page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(SAFE_HEADERS)
+            await send(message)
+
+        refusal = _refusal(Headers(scope=scope), _own_names(scope))
+        await (problem_response(refusal) if refusal else self._app)(scope, receive, send_safely)
+
+
+def _own_names(scope: Scope) -> frozenset[str]:
+    """What a Host header may say, for the port that the request came in by."""
+    hosts = [f"[{host}]" if ":" in host else host for host in LOOPBACK]
+    port = scope["server"][1]
+    return frozenset([f"{host}:{port}" for host in hosts] + (hosts if port == 80 else []))
+
+
+def _refusal(headers: Headers, own: frozenset[str]) -> Problem | None:
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if host.lower() not in own:
+        return Problem(
+            type="urn:candor:wrong-host",
+            title="Not addressed to this machine",
+            status=421,
+            detail=f"The request's Host header says {host!r}; this service answers to {', '.join(sorted(own))}.",
+            remedy="Use one of these addresses.",
+        )
+    if origin is not None and origin.lower() not in {f"http://{name}" for name in own}:
+        return Problem(
+            type="urn:candor:wrong-origin",
+            title="Asked by a foreign page",
+            status=403,
+            detail=f"The request comes from a page of {origin!r}; only the service's own pages may use it.",
+            remedy="Use the page that the service itself serves, or call it from a program, without an Origin header.",
+        )
+    return None

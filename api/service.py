@@ -1,0 +1,32 @@
+"""What the routes of the service share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Query, Request
+
+from api.bootstrap import Candor
+from api.running import Runs
+from api.shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Service:
+    """Candor, its open collections, and its runs."""
+
+    candor: Candor
+    shelf: Shelf
+    runs: Runs
+
+
+def _of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Served = Annotated[Service, Depends(_of)]
+CollectionQuery = Annotated[
+    str | None, Query(description="Name of the collection; not needed if there is just one.", examples=["papers"])
+]

@@ -1,0 +1,92 @@
+/* An answer with its claims; each mark opens what stands behind it. */
+
+import {fold, h} from "./dom.js";
+import {openComputation, openQuote} from "./evidence.js";
+import {table} from "./tables.js";
+import {fileName, many, pages, seconds, tokens} from "./words.js";
+
+const LISTED = /^(?:- |1\. )/;
+
+/** The answer of a run that has ended, in whatever way. */
+export function answerView(answer, collection) {
+  const quiet = answer.status === "answered";
+  return h("section", {class: "answer", "aria-label": "Answer"},
+    h("p", {class: "facts"},
+      answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),
+      answer.mode && h("span", {}, `mode ${answer.mode}`)),
+    answer.short && h("p", {class: "short"}, answer.short),
+    claims(answer, collection),
+    !quiet && lacking(answer),
+    answer.evidence.length > 0 && sources(answer, collection),
+    quiet && answer.reasoning && fold("why", "How the answer was reached", () => h("p", {class: "text"}, answer.reasoning)),
+    answer.on_the_way.length > 0 && fold("way", "Answered on the way", () => onTheWay(answer)),
+    answer.records.length > 0 && fold("records", many(answer.records.length, "record"), () => records(answer.records)),
+    h("p", {class: "facts small"}, cost(answer)));
+}
+
+function claims(answer, collection) {
+  if (!answer.claims.length) return null;
+  const told = answer.claims.map((claim) => h(LISTED.test(answer.answer) ? "li" : "span", {class: "claim"},
+    h("span", {class: claim.supported ? "" : "unsupported"}, claim.text), " ", marks(claim, answer, collection), " "));
+  if (!LISTED.test(answer.answer)) return h("p", {class: "claims"}, told);
+  return h(answer.answer.startsWith("1.") ? "ol" : "ul", {class: "claims"}, told);
+}
+
+function marks(claim, answer, collection) {
+  if (!claim.supported) return h("span", {class: "mark none", title: "Nothing that was read supports this"}, "unsupported");
+  const quotes = claim.evidence.map((number) => {
+    const quote = answer.evidence.find((each) => each.number === number);
+    return mark(`[${number}]`, quote && place(quote), () => openQuote(answer.evidence, number, collection));
+  });
+  const computed = claim.computations.map((number) =>
+    mark(`[C${number}]`, "computed", () => openComputation(answer, number, collection)));
+  return [...quotes, ...computed];
+}
+
+function mark(label, title, open) {
+  return h("button", {type: "button", class: "mark", title, on: {click: open}}, label);
+}
+
+export function place(quote) {
+  return [fileName(quote.document), pages(quote.pages)].filter(Boolean).join(", ");
+}
+
+function lacking(answer) {
+  const list = (title, items) => items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
+  return h("div", {class: "lacking"},
+    answer.reasoning && h("p", {class: "text"}, answer.reasoning),
+    list("What was looked for", answer.looked_for),
+    answer.found && [h("h3", {}, "What was found"), h("p", {class: "text"}, answer.found)],
+    list("What is missing", answer.missing));
+}
+
+function sources(answer, collection) {
+  const computations = answer.computations.map((each) => h("li", {},
+    h("button", {type: "button", class: "source", on: {click: () => openComputation(answer, each.number, collection)}},
+      h("span", {class: "where"}, `[C${each.number}] computed`), h("span", {class: "words"}, each.purpose))));
+  const quotes = answer.evidence.map((quote) => h("li", {},
+    h("button", {type: "button", class: "source", on: {click: () => openQuote(answer.evidence, quote.number, collection)}},
+      h("span", {class: "where"}, `[${quote.number}] ${place(quote)}`), h("span", {class: "words"}, quote.quote))));
+  const title = `Evidence: ${many(quotes.length, "quote")}${computations.length ? `, ${many(computations.length, "computation")}` : ""}`;
+  return fold("evidence", title, () => h("ul", {class: "sources"}, computations, quotes), quotes.length <= 12);
+}
+
+function onTheWay(answer) {
+  return h("dl", {}, answer.on_the_way.map((each) => [
+    h("dt", {}, each.question), h("dd", {class: each.sufficient ? "" : "unsupported"}, each.answer || "not answered")]));
+}
+
+function records(rows) {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return table(names, rows.map((row) => names.map((name) => row[name])));
+}
+
+function cost(answer) {
+  const {coverage, summary, usage} = answer;
+  return [
+    coverage.chunks_total > 0 && `read ${coverage.chunks_considered} of ${many(coverage.chunks_total, "passage")} in ${coverage.documents_considered} of ${many(coverage.documents_total, "document")}`,
+    summary.attempts > 1 && many(summary.attempts, "attempt"),
+    many(usage.model_calls, "model call"), tokens(usage), seconds(usage.seconds),
+    usage.cost > 0 && `cost ${usage.cost.toFixed(4)}`,
+  ].filter(Boolean).map((each) => h("span", {}, each));
+}

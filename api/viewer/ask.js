@@ -1,0 +1,173 @@
+/* Asking a question, and watching the panel at work on it. */
+
+import * as api from "./api.js";
+import {answerView} from "./answer.js";
+import {badge, empty, failure, h, loading, replace} from "./dom.js";
+import {LiveRun} from "./live.js";
+import {agentsOf, statusOf} from "./model.js";
+import {closePanel} from "./panel.js";
+import {head} from "./run.js";
+import {many, said, shorten} from "./words.js";
+
+const WAYS = [["auto", "As the question needs"], ["fast", "Fast: one search, one answer"], ["high", "High: the whole panel"]];
+const asked = {question: "", collection: "", way: "auto", samples: ""}; // what was asked last, for the next time
+
+export function showAsk(place, runId) {
+  const view = new AskView(place);
+  view.follow(runId);
+  return {close: () => view.close(), moved: (path) => view.moved(path)};
+}
+
+class AskView {
+  constructor(place) {
+    this.form = h("div", {}, loading());
+    this.run = h("div", {class: "live"});
+    this.live = null;
+    place.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
+    this.again = () => this.load();
+    this.load();
+  }
+
+  async load() {
+    try {
+      const [collections, agents] = await Promise.all([api.collections(), api.agents()]);
+      this.form.replaceChildren(collections.length ? form(collections, agents) : nothingToAsk());
+      if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
+    } catch (error) {
+      this.form.replaceChildren(failure(error, error instanceof api.Away ? null : this.again));
+      if (error instanceof api.Away) api.back().then(this.again);
+    }
+  }
+
+  moved(path) {
+    const [, ask, runId] = path.split("/").map(decodeURIComponent);
+    if (path !== "/" && ask !== "ask") return false;
+    if (path === "/" && !this.live) return true;
+    this.follow(runId);
+    return true;
+  }
+
+  follow(runId) {
+    this.live?.close();
+    this.live = null;
+    closePanel();
+    this.run.replaceChildren();
+    if (!runId) return;
+    const work = h("div", {class: "work"});
+    const top = h("div", {}, loading("Asking"));
+    const answer = h("div", {"aria-live": "polite"});
+    const trouble = h("div", {});
+    this.run.append(top, trouble, answer, work);
+    let shown = null;
+    this.live = new LiveRun(runId, (live) => {
+      const known = live.summary || live.model.started;
+      trouble.replaceChildren(...(live.error && !(live.error instanceof api.Away && known) ? [failure(live.error)] : []));
+      if (!known) {
+        if (live.error) top.replaceChildren();
+        return;
+      }
+      replace(top, head(live));
+      replace(work, workView(live));
+      if (live.answer && shown !== live.answer) {
+        shown = live.answer;
+        answer.replaceChildren(answerView(live.answer, live.collection));
+      }
+    });
+  }
+
+  close() {
+    this.live?.close();
+  }
+}
+
+function nothingToAsk() {
+  return empty("There is nothing to ask yet", "Candor answers from your own documents. Make a collection of them first:", h("code", {}, "candor ingest FOLDER --collection NAME"));
+}
+
+function form(collections, agents) {
+  const option = (value, label, chosen) => h("option", {value, selected: value === chosen}, label);
+  const question = h("textarea", {
+    id: "question", name: "question", rows: 3, required: true, "data-slash": true,
+    placeholder: "What do you want to know from your documents?",
+    on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.requestSubmit()},
+  });
+  question.value = asked.question;
+  const trouble = h("div", {});
+  const submit = h("button", {type: "submit", class: "main"}, "Ask");
+  const element = h("form", {class: "ask", on: {submit: (event) => {
+    event.preventDefault();
+    send(new FormData(element), submit, trouble);
+  }}},
+  h("label", {for: "question", class: "hidden"}, "Question"), question,
+  h("div", {class: "choices"},
+    h("label", {}, "Collection", h("select", {name: "collection"}, collections.map(({name}) => option(name, name, asked.collection)))),
+    h("label", {}, "How", h("select", {name: "way"},
+      WAYS.map(([value, label]) => option(value, label, asked.way)),
+      h("optgroup", {label: "One agent alone"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.way))))),
+    h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "as set", value: asked.samples, title: "How often the answer is written, to take a vote"})),
+    submit),
+  trouble);
+  return element;
+}
+
+async function send(given, submit, trouble) {
+  Object.assign(asked, Object.fromEntries(given));
+  const agent = asked.way.startsWith("agent:") ? asked.way.slice("agent:".length) : "";
+  submit.disabled = true;
+  trouble.replaceChildren();
+  try {
+    const {run_id: runId} = await api.ask({
+      collection: asked.collection, question: asked.question, mode: agent ? "direct" : asked.way, agent,
+      samples: asked.samples ? Number(asked.samples) : null,
+    });
+    location.hash = `#/ask/${encodeURIComponent(runId)}`;
+  } catch (error) {
+    trouble.replaceChildren(failure(error));
+  } finally {
+    submit.disabled = false;
+  }
+}
+
+/** Who is at work on what: the supervisor, its attempts, their steps, and each step's agents. */
+function workView(live) {
+  const {model, over} = live;
+  const base = `#/runs/${encodeURIComponent(live.id)}`;
+  const attempts = model.attempts.map((attempt) => h("li", {class: "attempt"},
+    h("div", {class: "line"}, h("strong", {}, `Attempt ${attempt.number}`), h("span", {class: "doing"}, attempt.diagnosis || attempt.plan?.goal)),
+    h("ol", {}, [...attempt.steps.values()].map((step) => stepLine(step, over || attempt.number < model.attempts.length, base)))));
+  return [
+    h("div", {class: "line head"}, h("h2", {}, "The panel at work"), h("a", {href: base}, "The whole reasoning")),
+    h("ol", {class: "tree"},
+      h("li", {class: "supervisor"},
+        h("div", {class: "line"}, h("strong", {}, "Supervisor"), h("span", {class: "doing"}, supervising(model, over))),
+        attempts.length > 0 && h("ol", {}, attempts))),
+  ];
+}
+
+function supervising(model, over) {
+  const last = model.panel.events.filter(({body}) => body.type !== "model_called").at(-1);
+  if (!last || last.body.type === "run_started") return over ? "" : "understands the question and plans";
+  return shorten(said(last).join(": "), 180);
+}
+
+function stepLine(step, over, base) {
+  const status = statusOf(step, over);
+  const agents = agentsOf(step);
+  return h("li", {class: `step is-${status.replace(" ", "-")}`},
+    h("div", {class: "line"}, badge(status),
+      h("a", {href: `${base}/${encodeURIComponent(step.key)}`, "data-key": step.key}, step.id),
+      h("span", {class: "doing"}, shorten(step.instruction, 120)),
+      step.calls.length > 0 && h("span", {class: "note"}, many(step.calls.length, "model call"))),
+    h("ol", {}, agents.map((agent) => h("li", {class: "agent"},
+      h("div", {class: "line"}, h("span", {}, agent), h("span", {class: "doing"}, doing(step, agent)))))));
+}
+
+/** The last thing that an agent of a step did, or said. */
+function doing(step, agent) {
+  const own = step.events.filter(({body}) => (body.agent ?? body.caller ?? agent) === agent);
+  const last = own.at(-1);
+  if (!last) return "";
+  if (last.body.type === "step_started") return "at work";
+  if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
+  return shorten(said(last).join(": "), 200);
+}

@@ -1,0 +1,181 @@
+/* What the events of a run add up to: attempts, their steps, and what each step did. No elements here. */
+
+const REFERENCE = /@\{outputs\.([a-z][a-z0-9_]*)\.[a-z][a-z0-9_]*\}/g;
+
+export class RunModel {
+  constructor() {
+    this.events = [];
+    this.started = null;
+    this.finished = null;
+    this.planned = null;
+    this.attempts = [];
+    this.panel = emptyStep("", 0, null); // what nobody's step did: planning, voting, explaining
+    this.declined = "";
+    this.counted = new Set();
+    this.votes = [];
+  }
+
+  /** Take the next events, in order. */
+  take(events) {
+    for (const event of events) {
+      this.events.push(event);
+      this.apply(event);
+    }
+  }
+
+  get began() {
+    return this.events.length ? Date.parse(this.events[0].at) : null;
+  }
+
+  get ended() {
+    return this.finished ? Date.parse(this.events.at(-1).at) : null;
+  }
+
+  get usage() {
+    return sum([this.panel, ...this.steps].map((step) => step.usage));
+  }
+
+  get steps() {
+    return this.attempts.flatMap((attempt) => [...attempt.steps.values()]);
+  }
+
+  /** The step of a link: "find", or "find@2" where it belongs to the second attempt. */
+  step(key) {
+    return this.steps.find((step) => step.key === key) ?? null;
+  }
+
+  apply(event) {
+    const {body} = event;
+    const about = event.step ? this.stepOf(event) : this.panel;
+    about.changed = event.number;
+    about.events.push(event);
+    (APPLY[body.type] ?? (() => {}))(this, body, about, event);
+  }
+
+  stepOf(event) {
+    if (!this.attempts.length) this.begin(1, null, "");
+    const attempt = this.attempts.at(-1);
+    if (!attempt.steps.has(event.step)) attempt.steps.set(event.step, emptyStep(event.step, attempt.number, null));
+    return attempt.steps.get(event.step);
+  }
+
+  begin(number, plan, diagnosis) {
+    const steps = new Map((plan?.steps ?? []).map((each) => [each.id, emptyStep(each.id, number, each)]));
+    this.attempts.push({number, plan, diagnosis, steps, outcome: null, findings: []});
+  }
+
+  called(step, body, event) {
+    step.calls.push({...body, number: event.number, at: Date.parse(event.at)});
+    const entry = `${body.key}/${body.occurrence}`;
+    if (body.key && this.counted.has(entry)) return; // a repeated step had it from the journal
+    this.counted.add(entry);
+    step.usage = sum([step.usage, body.usage]);
+  }
+}
+
+const APPLY = {
+  run_started: (run, body) => { run.started = body; },
+  plan_made: (run, body) => {
+    run.planned = body;
+    run.begin(1, body.plan, "");
+  },
+  plan_revised: (run, body) => run.begin(body.attempt, body.plan, body.diagnosis),
+  attempt_ended: (run, body) => {
+    const attempt = run.attempts.find((each) => each.number === body.attempt.number);
+    if (!attempt) return;
+    attempt.outcome = body.attempt;
+    attempt.findings = body.key_findings;
+    for (const {step} of body.attempt.failed) {
+      const failed = attempt.steps.get(step);
+      if (failed) failed.lost = true;
+    }
+  },
+  revision_declined: (run, body) => { run.declined = body.reason; },
+  plan_rejected: (run, body, about) => { about.faults.push(...body.faults); },
+  step_started: (run, body, step, event) => {
+    step.startedAt ??= Date.parse(event.at);
+    step.instruction = body.instruction;
+    step.turns.push({agent: body.agent, at: Date.parse(event.at)});
+    step.reads = [...new Set([...step.reads, ...body.reads])];
+  },
+  step_retried: (run, body, step) => { step.retries.push(body); },
+  step_skipped: (run, body, step, event) => {
+    step.skipped.push(body);
+    step.endedAt = Date.parse(event.at);
+  },
+  step_failed: (run, body, step, event) => {
+    step.failures.push(body);
+    step.endedAt = Date.parse(event.at);
+  },
+  step_finished: (run, body, step, event) => {
+    step.wrote.push(body);
+    step.endedAt = Date.parse(event.at);
+    step.votes.push(...run.votes.splice(0)); // a vote is told just before the step that it was taken on
+  },
+  reasoning_shared: (run, body, step) => { step.reasoning.push(body); },
+  model_called: (run, body, step, event) => run.called(step, body, event),
+  model_failed: (run, body, step, event) => {
+    step.calls.push({...body, failed: true, number: event.number, at: Date.parse(event.at)});
+    step.usage = sum([step.usage, body.usage]);
+  },
+  searched: (run, body, step) => { step.searches.push(body); },
+  evidence_rejected: (run, body, step) => { step.rejected.push(body); },
+  computed: (run, body, step) => { step.computed.push(body); },
+  voted: (run, body) => { run.votes.push(body); },
+  run_finished: (run, body) => { run.finished = body; },
+};
+
+function emptyStep(id, attempt, plan) {
+  return {
+    id, attempt, plan,
+    key: attempt > 1 ? `${id}@${attempt}` : id,
+    instruction: plan?.instruction ?? "",
+    changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
+    events: [], turns: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
+    calls: [], searches: [], rejected: [], computed: [], votes: [], faults: [],
+  };
+}
+
+/** How far a step is, in a word. `over` says that nothing more will happen to it. */
+export function statusOf(step, over) {
+  if (step.lost) return "failed";
+  if (step.wrote.length) return "done";
+  const open = step.turns.length - step.retries.length - step.failures.length;
+  if (open > 0) return over ? "stopped" : "running";
+  if (step.failures.length) return "failed";
+  if (step.skipped.length) return "skipped";
+  return over ? "not run" : "waiting";
+}
+
+/** The agents of a step: those of the plan, or whoever took a turn that no plan had. */
+export function agentsOf(step) {
+  return step.plan?.agents ?? [...new Set([...step.turns, ...step.skipped].map((turn) => turn.agent))];
+}
+
+/** Ids of the steps that a step waits for: those it needs, and those whose outputs it names. */
+export function after(planStep) {
+  const named = JSON.stringify([planStep.instruction, planStep.inputs]).matchAll(REFERENCE);
+  return [...new Set([...planStep.needs, ...[...named].map(([, step]) => step)])];
+}
+
+/** Steps of a plan in columns: each stands right of all that it waits for. */
+export function columns(plan) {
+  const steps = new Map(plan.steps.map((step) => [step.id, step]));
+  const depths = new Map();
+  const depthOf = (step) => {
+    if (!depths.has(step.id)) {
+      const before = after(step).filter((id) => steps.has(id)).map((id) => depthOf(steps.get(id)));
+      depths.set(step.id, before.length ? Math.max(...before) + 1 : 0);
+    }
+    return depths.get(step.id);
+  };
+  const found = [];
+  for (const step of plan.steps) (found[depthOf(step)] ??= []).push(step);
+  return found;
+}
+
+export function sum(usages) {
+  const total = {model_calls: 0, prompt_tokens: 0, completion_tokens: 0, seconds: 0, cost: 0};
+  for (const usage of usages) for (const name of Object.keys(total)) total[name] += usage[name];
+  return total;
+}

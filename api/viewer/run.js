@@ -1,0 +1,147 @@
+/* One run: its answer, plans, time line and events; a step or an event opens at the side. */
+
+import * as api from "./api.js";
+import {answerView} from "./answer.js";
+import {badge, failure, h, loading, replace} from "./dom.js";
+import {EventList} from "./eventlist.js";
+import {graph} from "./graph.js";
+import {LiveRun} from "./live.js";
+import {closePanel, openPanel, panelShows, updatePanel} from "./panel.js";
+import {eventView, stepView, vote} from "./step.js";
+import {timeline} from "./timeline.js";
+import {attemptOutcome, many, said, seconds, tokens, when} from "./words.js";
+
+export function showRun(place, runId, stepKey) {
+  const view = new RunView(place, runId, stepKey ?? "");
+  return {close: () => view.close(), moved: (path) => view.moved(path)};
+}
+
+class RunView {
+  constructor(place, runId, stepKey) {
+    Object.assign(this, {runId, stepKey, changed: -1, answered: null});
+    this.head = h("div", {}, loading("Opening the run"));
+    this.answer = h("div", {});
+    this.plans = h("div", {});
+    this.times = h("div", {});
+    this.trouble = h("div", {});
+    this.live = new LiveRun(runId, () => this.draw());
+    this.list = new EventList(this.live, (event) => this.openEvent(event));
+    this.body = h("div", {hidden: true}, this.answer, this.plans,
+      h("section", {}, h("h2", {}, "Time line"), this.times),
+      h("section", {}, h("h2", {}, "Events"), this.list.element));
+    place.append(this.head, this.trouble, this.body);
+  }
+
+  close() {
+    this.live.close();
+    this.list.close();
+  }
+
+  /** Whether the address is one of this run; then its step is opened. */
+  moved(path) {
+    const [, runs, run, step] = path.split("/").map(decodeURIComponent);
+    if (runs !== "runs" || run !== this.runId) return false;
+    this.stepKey = step ?? "";
+    if (!step) closePanel();
+    this.drawStep();
+    return true;
+  }
+
+  get base() {
+    return `#/runs/${encodeURIComponent(this.runId)}`;
+  }
+
+  href(step) {
+    return `${this.base}/${encodeURIComponent(step.key)}`;
+  }
+
+  draw() {
+    const {live} = this;
+    const known = live.summary || live.model.started;
+    this.trouble.replaceChildren(...(live.error && !(live.error instanceof api.Away && known) ? [failure(live.error)] : []));
+    if (!known) {
+      if (live.error) this.head.replaceChildren();
+      return;
+    }
+    this.body.hidden = false;
+    replace(this.head, head(live));
+    if (live.answer && this.answered !== live.answer) {
+      this.answered = live.answer;
+      this.answer.replaceChildren(answerView(live.answer, live.collection));
+    }
+    replace(this.plans, this.attempts());
+    replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, (step) => this.href(step)) : h("p", {class: "note"}, "Nothing has happened yet."));
+    this.list.update();
+    this.drawStep();
+  }
+
+  attempts() {
+    const {model, over} = this.live;
+    const ended = (attempt) => over || attempt.number < model.attempts.length;
+    return [
+      model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
+        h("h2", {}, model.attempts.length > 1 ? `Plan, attempt ${attempt.number}` : "Plan"),
+        h("p", {class: "text"}, attempt.plan.goal),
+        attempt.number === 1 && model.planned && h("p", {class: "note"}, `Mode ${attempt.plan.mode}: ${model.planned.mode_reason}`),
+        attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
+        h("div", {class: "wide"}, graph(attempt, ended(attempt), (step) => this.href(step))),
+        attempt.outcome && h("p", {class: "note"}, `Ended ${attemptOutcome(attempt.outcome)}`))),
+      model.panel.faults.length > 0 && h("p", {class: "note"}, `A plan was given back: ${model.panel.faults.join(" ")}`),
+      model.declined && h("p", {class: "note"}, `No other plan was tried: ${model.declined}`),
+      model.votes.map(vote),
+    ];
+  }
+
+  drawStep() {
+    if (!this.stepKey) return;
+    const name = `step ${this.stepKey}`;
+    const step = this.live.model.step(this.stepKey);
+    if (!step && !this.live.over) return; // it may come yet
+    const mark = step ? `${step.changed} ${this.live.over}` : "none";
+    if (panelShows(name) && this.changed === mark) return;
+    this.changed = mark;
+    const content = step
+      ? stepView(this.live, step, this.live.over || step.attempt < this.live.model.attempts.length)
+      : h("p", {class: "note"}, "This run has no such step.");
+    if (panelShows(name)) updatePanel(name, content);
+    else openPanel({name, title: step?.id ?? this.stepKey, content, closed: () => this.leaveStep(name)});
+  }
+
+  /** The address names the step no more once it is closed, or something else is open in its place. */
+  leaveStep(name) {
+    if (`step ${this.stepKey}` !== name || this.live.closed) return;
+    this.stepKey = "";
+    history.replaceState(null, "", this.base);
+  }
+
+  openEvent(event) {
+    const step = event.step && this.live.model.steps.find((each) => each.events.includes(event));
+    openPanel({name: `event ${event.number}`, title: said(event)[0], content: eventView(this.live, event, step && this.href(step))});
+  }
+}
+
+/** The question, and how it stands with it. */
+export function head(live) {
+  const {model} = live;
+  const took = model.began && (model.ended ?? Date.now()) - model.began;
+  return [
+    h("h1", {class: "asked"}, live.question),
+    h("p", {class: "facts"}, badge(live.status),
+      live.collection && h("span", {}, live.collection),
+      live.summary && [h("span", {}, live.summary.model), h("span", {}, when(live.summary.started_at))],
+      took && h("span", {}, seconds(took / 1000)),
+      model.usage.model_calls > 0 && [h("span", {}, many(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage))],
+      !live.over && stopButton(live)),
+  ];
+}
+
+function stopButton(live) {
+  return h("button", {type: "button", class: "quiet stop", "data-key": "stop", on: {click: async ({currentTarget}) => {
+    currentTarget.disabled = true;
+    try {
+      await api.cancel(live.id);
+    } catch (error) {
+      live.failed(error);
+    }
+  }}}, "Cancel");
+}

@@ -1,0 +1,108 @@
+/* All about one step, or one event: what it was told, read and wrote, its words, and its prompts and responses. */
+
+import {badge, fold, h} from "./dom.js";
+import {computation} from "./evidence.js";
+import {agentsOf, after, statusOf} from "./model.js";
+import {fields, value} from "./tables.js";
+import {many, said, seconds, tokens} from "./words.js";
+
+/** The step's side of the story. */
+export function stepView(live, step, over) {
+  const status = statusOf(step, over);
+  const part = (title, ...content) => content.flat().some(Boolean) && h("section", {}, h("h3", {}, title), content);
+  return [
+    h("p", {class: "facts"}, badge(status), h("span", {}, agentsOf(step).join(", ")),
+      step.startedAt && step.endedAt && h("span", {}, seconds((step.endedAt - step.startedAt) / 1000)),
+      step.calls.length > 0 && [h("span", {}, many(step.calls.length, "model call")), h("span", {}, tokens(step.usage))],
+      step.retries.length > 0 && h("span", {}, many(step.retries.length, "retry", "retries"))),
+    part("Instruction", h("p", {class: "text"}, step.instruction),
+      step.plan?.why && h("p", {class: "note"}, `Why: ${step.plan.why}`),
+      step.plan && after(step.plan).length > 0 && h("p", {class: "note"}, `After: ${after(step.plan).join(", ")}`),
+      step.plan && Object.keys(step.plan.inputs).length > 0 && fields(step.plan.inputs, `${step.key} inputs`)),
+    part("What went wrong", [...step.failures, ...step.retries].map((each) =>
+      h("p", {class: "fault"}, `${each.agent}${each.error_type ? "" : ", tried again"}: ${each.error}`))),
+    part("Why nothing was done", step.skipped.map((each) => h("p", {class: "text"}, each.reason))),
+    part("Reasoning", step.reasoning.map((each) => h("p", {class: "text"},
+      step.reasoning.length > 1 && h("strong", {}, `${each.agent}: `), each.reasoning || "Nothing was said."))),
+    part("Read", step.reads.length > 0 && h("p", {}, step.reads.join(", "))),
+    part("Searches", step.searches.map((each) => h("div", {},
+      h("p", {}, `${each.method}: ${many(each.chunks_found, "passage")} of ${many(each.documents_found, "document")}`), value(each.queries, `${step.key} queries`)))),
+    part("Wrote", step.wrote.map((each, at) => wrote(each, `${step.key} wrote ${at}`, step.wrote.length > 1))),
+    part("Computed", computed(step)),
+    part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
+      h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "asked for again"}`),
+      h("span", {class: "words"}, each.quote), h("span", {class: "note"}, each.reason)))),
+    part("Votes", step.votes.map(vote)),
+    part("Prompts and responses", step.calls.map((call) => callView(live, call))),
+  ].filter(Boolean);
+}
+
+function wrote(finished, key, named) {
+  const entries = Object.entries(finished.wrote);
+  return h("div", {}, named && h("p", {}, h("strong", {}, finished.agent)),
+    entries.length ? entries.map(([name, it]) => fold(`${key} ${name}`,
+      `+ ${name.replaceAll("_", " ")}${Array.isArray(it) ? ` (${it.length})` : ""}`, () => value(it, `${key} ${name}`)))
+      : h("p", {class: "note"}, "Nothing."));
+}
+
+/** What ran, with its results; then what was refused. */
+function computed(step) {
+  const results = step.wrote.flatMap((each) => each.wrote.computations ?? []);
+  const refused = step.computed.filter((each) => each.error);
+  return [
+    ...results.map((each) => h("div", {}, h("p", {}, `[C${each.number}] ${each.purpose}`), computation(each))),
+    ...refused.map((each) => h("div", {}, h("p", {}, each.purpose), h("pre", {class: "sql"}, each.sql), h("p", {class: "fault"}, each.error))),
+  ];
+}
+
+export function vote(voted) {
+  return h("div", {class: "vote"},
+    h("p", {}, `${voted.method} vote, ${Math.round(voted.share * 100)} % for the first${voted.tie ? `; tie broken by ${voted.tie}` : ""}`),
+    h("ol", {}, voted.groups.map((group) => h("li", {}, h("span", {class: "text"}, group.answer), " ",
+      h("span", {class: "note"}, `${group.voters.join(", ")} (${group.weight})`)))));
+}
+
+/** A model call; its prompt and response are fetched when it is opened. */
+export function callView(live, call, open = false) {
+  const title = [call.caller, tokens(call.usage), call.replayed ? "from the journal" : seconds(call.usage.seconds),
+    call.failed && "failed", call.faults.length > 0 && `${call.faults.length} not accepted`].filter(Boolean).join(" · ");
+  return fold(`call ${call.number}`, title, async () => {
+    if (call.failed) return [h("p", {class: "fault"}, `${call.error_type}: ${call.error}`), ...call.faults.map((each) => h("p", {class: "fault"}, each))];
+    const entry = await live.entry(call);
+    return entry ? exchange(entry, call.number) : h("p", {class: "note"}, "The journal has no entry for this call.");
+  }, open);
+}
+
+function exchange(entry, number) {
+  return [
+    ...entry.messages.map((message) => h("div", {class: `message ${message.role}`}, h("h4", {}, message.role), h("pre", {}, message.content))),
+    ...entry.exchanges.map((each, at) => h("div", {class: "message response"},
+      h("h4", {}, each.fault ? "response, not accepted" : "response"),
+      each.fault && h("p", {class: "fault"}, each.fault),
+      each.thinking && fold(`thinking ${number}.${at}`, "thinking", () => h("pre", {}, each.thinking)),
+      h("pre", {}, indented(each.response)))),
+  ];
+}
+
+/** JSON with its structure shown; any other text as it is. */
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text; // a response that was not accepted may be anything
+  }
+}
+
+/** One event, with all that it holds. */
+export function eventView(live, event, href) {
+  const {body} = event;
+  const [what] = said(event);
+  return [
+    h("p", {class: "facts"}, h("span", {}, new Date(event.at).toLocaleTimeString()),
+      href ? h("a", {href}, event.step) : h("span", {}, "supervisor"), h("code", {}, body.type)),
+    body.type === "model_called" || body.type === "model_failed"
+      ? callView(live, {...body, failed: body.type === "model_failed", number: event.number}, true)
+      : fields(body, `event ${event.number}`, ["type"]),
+    h("p", {class: "note"}, `Event ${event.number}: ${what}`),
+  ];
+}

@@ -1,0 +1,72 @@
+/* How figures, times and events are said. */
+
+export function seconds(value) {
+  if (value === null || value === undefined) return "";
+  if (value === 0) return "0 s";
+  if (value < 0.0995) return `${Math.round(value * 1000)} ms`;
+  if (value < 9.95) return `${value.toFixed(1)} s`;
+  if (value < 60) return `${Math.round(value)} s`;
+  const whole = Math.round(value);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}
+
+export function many(count, one, more = `${one}s`) {
+  return `${Number(count).toLocaleString("en")} ${count === 1 ? one : more}`;
+}
+
+export function when(iso) {
+  return new Date(iso).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+}
+
+export function pages(numbers) {
+  if (!numbers?.length) return "";
+  return numbers.length === 1 ? `page ${numbers[0]}` : `pages ${numbers[0]}–${numbers.at(-1)}`;
+}
+
+export function fileName(path) {
+  return path.split(/[\\/]/).at(-1);
+}
+
+export function tokens(usage) {
+  return many(usage.prompt_tokens + usage.completion_tokens, "token");
+}
+
+/** A text on one line, cut where it gets long. */
+export function shorten(text, length = 160) {
+  const line = String(text).replace(/\s+/g, " ").trim();
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
+}
+
+const SAID = {
+  run_started: (body) => ["question", body.request.question],
+  plan_rejected: (body) => ["plan rejected", body.faults.join(" ")],
+  plan_made: (body) => ["plan", `${body.plan.goal} (mode ${body.plan.mode})`],
+  attempt_ended: (body) => ["attempt ended", attemptOutcome(body.attempt)],
+  plan_revised: (body) => ["plan revised", body.diagnosis],
+  revision_declined: (body) => ["no other plan", body.reason],
+  step_started: (body) => ["started", `${body.agent}: ${body.instruction}`],
+  step_skipped: (body) => ["skipped", body.reason],
+  step_finished: (body) => ["finished", `${body.agent} wrote ${Object.keys(body.wrote).join(", ") || "nothing"} in ${seconds(body.seconds)}`],
+  step_failed: (body) => ["failed", `${body.agent}: ${body.error}`],
+  step_retried: (body) => ["retried", `${body.agent}: ${body.error}`],
+  reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
+  model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
+  model_failed: (body) => ["model failed", `${body.caller}: ${body.error}`],
+  searched: (body) => [body.method, `${many(body.chunks_found, "passage")} of ${many(body.documents_found, "document")}: ${body.queries.join("; ")}`],
+  evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
+  computed: (body) => ["computed", `${body.purpose}: ${body.error || many(body.rows, "row")}`],
+  voted: (body) => ["voted", `${Math.round(body.share * 100)} % for ${body.groups[0]?.answer ?? ""}`],
+  run_finished: (body) => [body.status, body.reason],
+};
+
+/** An event in two: what it is, and what it says. */
+export function said(event) {
+  const tell = SAID[event.body.type];
+  return tell ? tell(event.body) : [event.body.type, JSON.stringify(event.body)];
+}
+
+export function attemptOutcome(attempt) {
+  const failed = attempt.failed.map((each) => `${each.step} failed: ${each.error}`);
+  const missing = attempt.missing.map((each) => `missing: ${each}`);
+  return [...failed, ...missing].join("; ") || "with an answer";
+}

@@ -1,0 +1,213 @@
+"""What the service does not do, and how it says so: problems with a remedy, and nothing for pages from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api.bootstrap import Candor
+from api.ingesting import run_ingest
+from multi_agent.llm.settings import EndpointSettings
+from support.service import NEVER, QUESTION, RunningService, follow, model, until
+from vectorstore.lock import CollectionLock
+
+RESEARCH = {"question": QUESTION, "collection": "papers"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "says"),
+    [
+        ("GET", "/v1/documents?collection=none", None, 404, "no collection 'none'"),
+        ("GET", "/v1/documents/none?collection=papers", None, 404, "No document 'none'"),
+        ("GET", "/v1/documents/none/text?collection=papers", None, 404, "No document 'none'"),
+        ("DELETE", "/v1/documents/none?collection=papers", None, 404, "No document 'none'"),
+        ("POST", "/v1/search", {"query": "x", "collection": "none"}, 404, "'none'"),
+        ("POST", "/v1/research", RESEARCH | {"collection": "none"}, 404, "'none'"),
+        ("GET", "/v1/runs/run_none", None, 404, "no run 'run_none'"),
+        ("GET", "/v1/runs/run_none/events", None, 404, "no run 'run_none'"),
+        ("GET", "/v1/runs/run_none/journal", None, 404, "no run 'run_none'"),
+        ("POST", "/v1/runs/run_none/cancel", None, 404, "no run 'run_none'"),
+        ("GET", "/v1/none", None, 404, "Not Found"),
+        ("PUT", "/v1/runs", None, 405, "Method Not Allowed"),
+        ("POST", "/v1/search", {"query": "  ", "collection": "papers"}, 422, "body.query"),
+        ("POST", "/v1/search", {"query": "x", "limit": 0}, 422, "body.limit"),
+        ("POST", "/v1/search", {"query": "x", "colour": "red"}, 422, "body.colour"),
+        ("POST", "/v1/research", RESEARCH | {"question": " "}, 422, "The question is empty"),
+        ("POST", "/v1/research", RESEARCH | {"mode": "slow"}, 422, "body.mode"),
+        ("POST", "/v1/research", RESEARCH | {"mode": "direct"}, 422, "name the agent"),
+        ("POST", "/v1/research", RESEARCH | {"agent": "Nobody"}, 422, "'Nobody' does not exist"),
+        ("POST", "/v1/research", RESEARCH | {"agent": "Extractor"}, 422, "cannot be asked directly"),
+        ("POST", "/v1/research", RESEARCH | {"template": "none"}, 422, "no plan 'none'"),
+        ("POST", "/v1/research", RESEARCH | {"budget": {"tokens": -1}}, 422, "body.budget.tokens"),
+        ("GET", "/v1/documents?collection=papers&state=lost", None, 422, "query.state"),
+        ("GET", "/v1/runs?limit=none", None, 422, "query.limit"),
+    ],
+)
+def test_what_is_wrong_is_a_problem_that_says_what_to_do(
+    http: httpx.Client, method: str, path: str, body: Any, status: int, says: str
+) -> None:
+    response = http.request(method, path, json=body)
+    problem = response.json()
+    assert (response.status_code, problem["status"]) == (status, status)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert set(problem) == {"type", "title", "status", "detail", "remedy"}
+    assert re.search(says, problem["detail"])
+    assert problem["remedy"]
+    assert "default-src 'self'" in response.headers["content-security-policy"]
+
+
+def test_nothing_refused_becomes_a_run(http: httpx.Client) -> None:
+    before = http.get("/v1/runs?limit=1000").json()
+    assert http.post("/v1/research", json=RESEARCH | {"agent": "Nobody", "wait": False}).status_code == 422
+    assert http.get("/v1/runs?limit=1000").json() == before
+
+
+@pytest.mark.parametrize("host", ["candor.example.com", "127.0.0.1", "127.0.0.1:1", "localhost", "0.0.0.0", "[::1"])
+def test_a_host_header_that_does_not_name_this_service_is_refused(http: httpx.Client, host: str) -> None:
+    """A page whose own name was made to point to this machine could else read what it likes."""
+    response = http.get("/v1/collections", headers={"Host": host})
+    assert response.status_code == 421
+    assert repr(host) in response.json()["detail"]
+
+
+def test_the_names_of_this_machine_are_its_own(http: httpx.Client) -> None:
+    port = http.base_url.port
+    for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"):
+        assert http.get("/healthz", headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["https://example.com", "null", "http://localhost:1"])
+def test_pages_from_elsewhere_can_do_nothing_and_read_nothing(http: httpx.Client, origin: str) -> None:
+    refused = http.post("/v1/runs/run_1/cancel", headers={"Origin": origin})
+    assert refused.status_code == 403
+    assert "access-control-allow-origin" not in refused.headers
+    form = http.post("/v1/search", content=json.dumps({"query": "x"}), headers={"Content-Type": "text/plain"})
+    assert form.status_code == 422, "what a form of another page can send is not taken for JSON"
+
+
+def test_it_is_alive_and_ready(http: httpx.Client) -> None:
+    assert http.get("/healthz").json() == {"ok": True}
+    ready = http.get("/readyz")
+    assert ready.status_code == 200
+    assert [check["name"] for check in ready.json()["checks"]] == ["database", "store", "embedding model"]
+
+
+def test_it_says_what_is_missing(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]) -> None:
+    candor = make_candor(llm=serve(model), store={"url": "http://127.0.0.1:9"})
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        ready = http.get("/readyz")
+        assert ready.status_code == 503
+        assert [check["name"] for check in ready.json()["checks"] if not check["ok"]] == ["store"]
+        problem = http.post("/v1/search", json={"query": "x", "collection": "papers"})
+        assert (problem.status_code, problem.json()["title"]) == (503, "Store unavailable")
+
+
+def test_a_collection_that_another_process_has_is_a_conflict(
+    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
+) -> None:
+    candor = make_candor(llm=serve(model))
+    run_ingest(candor, [folder], "papers", progress=False)
+    lock = CollectionLock(candor.settings.home / "collections" / "papers")
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        for path, body in (("/v1/search", {"query": "x"}), ("/v1/research", {"question": "x"})):
+            problem = http.post(path, json=body)
+            assert (problem.status_code, problem.json()["title"]) == (409, "Collection in use")
+            assert f"process {os.getpid()}" in problem.json()["detail"]
+        lock.release()
+        assert http.post("/v1/search", json={"query": "lentils"}).status_code == 200, "it can be had now"
+    CollectionLock(candor.settings.home / "collections" / "papers").release()  # free, with the service
+
+
+def test_it_does_not_listen_to_other_machines(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = run("serve", "--host", "0.0.0.0")
+    assert refused.code == 2
+    assert "does not listen on '0.0.0.0': it has no keys yet" in refused.err
+    monkeypatch.setenv("CANDOR_SERVICE__HOST", "192.168.0.1")
+    assert run("serve").code == 2
+
+
+def test_a_port_that_is_taken_is_named(run: Callable) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        refused = run("serve", "--port", str(port))
+    assert refused.code == 2
+    assert f"cannot listen on 127.0.0.1, port {port}" in refused.err
+
+
+def test_the_description_is_whole(http: httpx.Client) -> None:
+    described = http.get("/openapi.json").json()
+    for path, methods in described["paths"].items():
+        for method, route in methods.items():
+            assert route.get("description"), f"{method} {path} says what it does"
+            for status, response in route["responses"].items():
+                if path.startswith("/v1") and int(status) >= 400:
+                    content = response["content"]["application/problem+json"]
+                    assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+                    assert content["example"]["status"] == int(status)
+    assert "HTTPValidationError" not in json.dumps(described)
+    assert {"404", "409", "422", "503"} <= set(described["paths"]["/v1/research"]["post"]["responses"])
+
+
+def _serve(environment: dict[str, str]) -> tuple[subprocess.Popen[str], httpx.Client]:
+    """``candor serve`` as a process of its own."""
+    command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--json"]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    told = ""
+    while "}" not in told:
+        told += process.stdout.readline() or pytest.fail("it ended at once")
+    client = httpx.Client(base_url=json.loads(told)["url"], timeout=30)
+    until(lambda: _answers(client))
+    return process, client
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/healthz").status_code == 200
+    except httpx.ConnectError:
+        return False
+
+
+def test_runs_end_with_the_service_and_those_of_a_killed_one_are_found(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(model))
+    run("ingest", folder, "-c", "papers")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ask = {"question": NEVER, "wait": False}
+
+    process, http = _serve(environment)
+    killed = http.post("/v1/research", json=ask).json()["run_id"]
+    follow(http, killed, most=1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert run("trace", killed, "--json").json["run"]["status"] == "running", "nobody could tell of its end"
+
+    process, http = _serve(environment)
+    found = http.get(f"/v1/runs/{killed}").json()
+    assert found["run"]["status"] == "failed"
+    assert "it was killed" in found["answer"]["reasoning"]
+    assert follow(http, killed)[-1]["body"]["type"] == "run_finished"
+    ended = http.post("/v1/research", json=ask).json()["run_id"]
+    follow(http, ended, most=1)
+    with ThreadPoolExecutor() as threads:
+        following = threads.submit(follow, http, ended)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert following.result()[-1]["body"]["status"] == "cancelled", "who follows a run is told of its end"
+    assert process.wait(timeout=20) == 0
+    assert run("trace", ended, "--json").json["run"]["status"] == "cancelled"
+    assert run("search", "lentils", "--json").code == 0, "the collection is free again"

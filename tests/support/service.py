@@ -1,0 +1,98 @@
+"""The service over real HTTP: in a thread of this process, on a free port."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import httpx
+
+from api.app import make_app
+from api.bootstrap import Candor
+from api.serving import Server, listen, url_of
+from support.panel import Panel
+from support.scripted_endpoint import Reply, Request
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+SLOWLY = f"Slowly: {QUESTION}"
+"""Every call of the model takes a moment, so that there is a middle of the run to be in."""
+NEVER = f"Never: {QUESTION}"
+"""The model does not answer at all."""
+SCRIPT = "<script>alert('the document')</script>"
+
+_START_S = 30
+
+
+class RunningService:
+    """What ``candor serve`` serves; ``url`` has no slash at its end.
+
+    with RunningService(candor) as service:
+        httpx.get(f"{service.url}/healthz")
+    """
+
+    def __init__(self, candor: Candor, port: int = 0) -> None:
+        self._listener = listen("127.0.0.1", port)
+        self.url = url_of(self._listener).rstrip("/")
+        self._server = Server(make_app(candor))
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._listener]}, name="candor-serve", daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        until = time.monotonic() + _START_S
+        while not self._server.started:
+            assert self._thread.is_alive(), "the service did not start"
+            assert time.monotonic() < until, "the service does not come up"
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+
+
+_panel = Panel("-25 °C")
+
+
+def model(request: Request) -> Reply | str:
+    """Plays the whole panel, as fast as the question says."""
+    if NEVER in request.prompt:
+        return Reply(hang=True)
+    played = _panel(request)
+    assert isinstance(played, str)
+    return Reply(text=played, delay=0.1 if SLOWLY in request.prompt else 0.0)
+
+
+def follow(http: httpx.Client, run_id: str, last: int | None = None, most: int | None = None) -> list[dict[str, Any]]:
+    """Events from the stream, to its end, or ``most`` of them; ``last`` is what a browser that reconnects sends."""
+    headers = {} if last is None else {"Last-Event-ID": str(last)}
+    events: list[dict[str, Any]] = []
+    with http.stream("GET", f"/v1/runs/{run_id}/events", headers=headers) as response:
+        assert (response.status_code, response.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+        number = ""
+        for line in response.iter_lines():
+            if line.startswith("id: "):
+                number = line.removeprefix("id: ")
+            elif line.startswith("data: "):
+                events.append(json.loads(line.removeprefix("data: ")))
+                assert number == str(events[-1]["number"])
+                if len(events) == most:
+                    break
+    return events
+
+
+def status(http: httpx.Client, run_id: str) -> str:
+    """The state that a run is in."""
+    return str(http.get(f"/v1/runs/{run_id}").json()["run"]["status"])
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what is about to happen."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
