@@ -57,15 +57,9 @@ class MiniLM:
 
     @cached_property
     def _weights(self) -> dict[str, Vectors]:
-        """90 MB, read when first needed: who only counts tokens, or computes passages in PyTorch, needs none of it.
-
-        From then on NumPy multiplies in one thread: for a query more of them gain nothing, and where many queries are
-        embedded at once they wait for each other, spinning (two threads on two cores: 2.4 times the processor time).
-        """
+        """90 MB, read when first needed: who only counts tokens, or computes passages in PyTorch, needs none of it."""
         from safetensors.numpy import load_file
-        from threadpoolctl import threadpool_limits
 
-        threadpool_limits(limits=1, user_api="blas")
         return load_file(self.weights)
 
     def _embeddings(self, ids: Sequence[int]) -> Vectors:
