@@ -46,6 +46,7 @@ def run_demo(home: Path | None, *, live: bool, record: Path | None, progress: bo
     """Ingest, then answer. Raises what ingesting and asking raise."""
     candor = Candor(_settings(home))
     with as_file(files("sample_docs") / "documents") as folder:
+        _make_room(candor, folder, progress=progress)
         run_ingest(candor, [folder], COLLECTION, progress=progress)
     recording = None if live else _load_recording()
     answers = []
@@ -56,6 +57,15 @@ def run_demo(home: Path | None, *, live: bool, record: Path | None, progress: bo
     if record:
         _save(candor, answers, record)
     return DemoResult(home=str(candor.settings.home), collection=COLLECTION, answers=tuple(answers))
+
+
+def _make_room(candor: Candor, folder: Path, *, progress: bool) -> None:
+    """Drop the demo's own collection if it was made by another copy of Candor: its documents would be there twice."""
+    strangers = [each for each in candor.ledger.list(COLLECTION) if not Path(each.path).is_relative_to(folder)]
+    if strangers:
+        if progress:
+            print("The demo's collection is of another copy of Candor; it is made anew.", file=sys.stderr)
+        candor.drop(COLLECTION)
 
 
 def demo_questions() -> list[str]:
