@@ -81,19 +81,24 @@ class Budgeted:
         with_this = so_far + expected
         if budget.model_calls is not None and with_this.model_calls > budget.model_calls:
             said = f"{so_far.model_calls} made or under way, {budget.model_calls} allowed"
-            raise _reached("model calls", said, "model_calls", " (`--max-calls`)")
+            raise _reached("model calls", said, "model_calls", "--max-calls")
         if budget.tokens is not None and _tokens(with_this) > budget.tokens:
             said = f"{_tokens(so_far)} used, about {expected.prompt_tokens} in the next prompt, {budget.tokens} allowed"
-            raise _reached("tokens", said, "tokens")
+            raise _reached("tokens", said, "tokens", "--max-tokens")
         if budget.seconds is not None and spent.seconds >= budget.seconds:
-            raise _reached("time", f"{spent.seconds:.1f} s since it began, {budget.seconds:g} s allowed", "seconds")
+            raise _reached(
+                "time",
+                f"{spent.seconds:.1f} s since it began, {budget.seconds:g} s allowed",
+                "seconds",
+                "--max-seconds",
+            )
         if budget.cost is not None and so_far.cost >= budget.cost:
-            raise _reached("cost", f"{so_far.cost:.4g} spent, {budget.cost:g} allowed", "cost")
+            raise _reached("cost", f"{so_far.cost:.4g} spent, {budget.cost:g} allowed", "cost", "--max-cost")
 
 
-def _reached(what: str, said: str, field: str, option: str = "") -> BudgetReached:
+def _reached(what: str, said: str, field: str, option: str) -> BudgetReached:
     return BudgetReached(
-        f"The run's budget of {what} is reached: {said}. To let it go on, raise `research.budget.{field}`{option}."
+        f"The run's budget of {what} is reached: {said}. To let it go on, raise `research.budget.{field}` (`{option}`)."
     )
 
 

@@ -78,13 +78,13 @@ class Executor:
         self.answer, self._outputs = None, {}
         worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
         try:
-            return await self._run(plan, samples)
+            return await self._run(plan, samples, worker)
         finally:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
             self._storage.delete_run(self._run_id)
 
-    async def _run(self, plan: Plan, samples: int) -> tuple[FailedStep, ...]:
+    async def _run(self, plan: Plan, samples: int, worker: asyncio.Task[None]) -> tuple[FailedStep, ...]:
         answering = answering_step(plan, self._registry)
         steps = {step.id: step for step in plan.steps}
         waiting: dict[str, str] = {}  # step ids by task ids
@@ -105,7 +105,7 @@ class Executor:
                     waiting |= dict.fromkeys(tasks[step.id], step.id)
             if not waiting:
                 continue  # every step that was ready could not be started, which may have made others ready
-            result = await self._queue.next_result(self._run_id)
+            result = await self._next_result(worker)
             _end_run_if_it_must(result.error_details)
             step = steps[waiting.pop(result.sub_task_id)]
             results[result.sub_task_id] = result
@@ -115,6 +115,20 @@ class Executor:
                 if lost := await self._settle(step, reported, is_answer=step is answering):
                     failed[step.id] = lost
         return tuple(failed.values())
+
+    async def _next_result(self, worker: asyncio.Task[None]) -> TaskResult:
+        """What became of the next task. Raises what ended the worker, if that comes first: it reports no more."""
+        result = asyncio.create_task(self._queue.next_result(self._run_id))
+        try:
+            await asyncio.wait({result, worker}, return_when=asyncio.FIRST_COMPLETED)
+            if result.done():
+                return result.result()
+            worker.result()
+            raise AssertionError("unreachable: a worker ends by an error only")
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            result.cancel()
 
     # Handing out
 

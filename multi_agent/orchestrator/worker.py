@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from multi_agent.agent import AgentKit
@@ -72,7 +72,8 @@ class Worker:
             turn = self._turn_for(registered, message.sub_task_id)
             task = turn.kit.get_task_data(message.sub_task_id)
             try:
-                return _result(message, "COMPLETED", output=await self._take(registered, task, turn.kit))
+                output = await self._in_time(self._take(registered, task, turn.kit))
+                return _result(message, "COMPLETED", output=output)
             # The boundary to agents' own code, which may be anybody's: whatever it raises is this task's failure.
             except Exception as error:  # noqa: BLE001
                 if _is_transient(error) and attempt < self._settings.step_retries:
@@ -87,20 +88,30 @@ class Worker:
                 return _result(message, "FAILED", error=details)
         raise AssertionError("unreachable: the last attempt returns")
 
+    async def _in_time(self, turn: Awaitable[TaskOutput]) -> TaskOutput:
+        """Raises StepError if the turn takes too long; a time-out of the agent's own is the agent's error."""
+        seconds = self._settings.step_timeout_s
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await turn
+        except TimeoutError:
+            if limit.expired():
+                raise StepError(f"It took longer than {seconds:g} s (`research.step_timeout_s`).") from None
+            raise
+
     async def _take(self, registered: RegisteredAgent, task: TaskData, kit: AgentKit) -> TaskOutput:
         """One agent's turn, from the question whether it has anything to do, to its reasoning."""
         card = registered.card
         agent = registered.make(kit)
         seen = self._context().only(card.sees)
-        async with asyncio.timeout(self._settings.step_timeout_s):
-            if not await agent.should_activate(seen):
-                reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
-                await self._bus.publish(StepSkipped(agent=card.name, reason=reason), step=task.step)
-                return TaskOutput(skipped=reason)
-            started = StepStarted(agent=card.name, instruction=task.instruction, reads=tuple(sorted(card.sees)))
-            await self._bus.publish(started, step=task.step)
-            began = time.perf_counter()
-            update = await agent.process(seen, task)
+        if not await agent.should_activate(seen):
+            reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
+            await self._bus.publish(StepSkipped(agent=card.name, reason=reason), step=task.step)
+            return TaskOutput(skipped=reason)
+        started = StepStarted(agent=card.name, instruction=task.instruction, reads=tuple(sorted(card.sees)))
+        await self._bus.publish(started, step=task.step)
+        began = time.perf_counter()
+        update = await agent.process(seen, task)
         return TaskOutput(update=update, reasoning=agent.explain_reasoning(), seconds=time.perf_counter() - began)
 
     def _details(self, error: Exception, agent: str, step: str) -> ErrorDetails:
@@ -111,9 +122,6 @@ class Worker:
         if isinstance(error, LLMError | StoreError):
             ends = "no" if isinstance(error, _ANOTHER_WAY_HELPS) else "failed"
             return ErrorDetails(message=str(error), type=type(error).__name__, ends_run=ends)
-        if isinstance(error, TimeoutError):
-            seconds = self._settings.step_timeout_s
-            error = StepError(f"It took longer than {seconds:g} s (`research.step_timeout_s`).")
         said = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
         return ErrorDetails(message=f"Step {step!r} ({agent}) failed: {said}", type=type(error).__name__)
 

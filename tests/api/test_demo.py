@@ -102,3 +102,16 @@ def test_the_recording_was_made_by_hand_from_the_prompts_of_this_version() -> No
     ]
     assert {entry["model"] for entry in entries} == {"by-hand"}
     assert len(entries) >= 3 * 4
+
+
+def test_the_collection_of_another_copy_of_candor_is_made_anew(run: Run, tmp_path: Path) -> None:
+    """Its documents would be there twice, and no prompt would be the recorded one."""
+    elsewhere, home = tmp_path / "elsewhere", tmp_path / "demo"
+    elsewhere.mkdir()
+    (elsewhere / "warranty_policy.html").write_text("<p>Another copy of the sample documents.</p>", encoding="utf-8")
+    assert run("ingest", elsewhere, "-c", "sample_docs", "--home", home).code == 0
+    result = run("demo", "--home", home)
+    assert result.code == 0, result.err
+    assert "is of another copy of Candor; it is made anew" in result.err
+    listed = run("documents", "-c", "sample_docs", "--home", home, "--json").json
+    assert not [each for each in listed if str(elsewhere) in each["path"]]

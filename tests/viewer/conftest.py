@@ -15,9 +15,12 @@ from support.viewer import DOCUMENTS, Site
 from vectorstore.embedding import Embedder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium as the system has it; nothing is downloaded."""
+    """Chromium as the system has it; nothing is downloaded.
+
+    Playwright keeps an event loop in this thread as long as it is up: other modules' tests need one of their own.
+    """
     found = shutil.which("chromium")
     if found is None:
         pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")

@@ -255,6 +255,44 @@ async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel, serve:
     assert "step_timeout_s" in answer.reasoning
 
 
+async def test_a_listener_that_fails_at_the_worst_time_ends_the_run_and_does_not_hang_it(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    """As a full disk would: a step cannot be noted, nor that it failed."""
+
+    async def broken(event: Event) -> None:
+        if event.step:
+            raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        await asyncio.wait_for(panel(serve(Panel("-25 °C"))).research(QUESTION, broken, run_id="run_full"), timeout=20)
+    assert trace.answer("run_full").status is Status.FAILED
+    assert "no space left" in trace.answer("run_full").reasoning
+
+
+async def test_an_agents_own_time_out_is_not_taken_for_the_steps(
+    panel: MakePanel, serve: Serve, package: Callable[..., str]
+) -> None:
+    source = """
+        from typing import ClassVar
+
+        from multi_agent.agents.retriever import Retriever as Usual
+
+
+        class Sleeper(Usual):
+            card: ClassVar = Usual.card.model_copy(update={"name": "Sleeper"})
+
+            async def process(self, context, task):
+                raise TimeoutError("the archive does not answer")
+    """
+    steps = plan(("f", "Retriever", []), ("x", "Extractor", ["f"]), ("s", "Synthesizer", ["x"]))
+    steps["steps"][0]["agent"] = "Sleeper"
+    settings = serve(Panel(roles={PLANNER: lambda _: json.dumps(steps)}))
+    answer = await panel(settings, agent_packages=(package("sleepers", source, None),)).research(QUESTION)
+    assert "TimeoutError: the archive does not answer" in answer.reasoning
+    assert "step_timeout_s" not in answer.reasoning
+
+
 async def test_a_scan_reads_every_passage(panel: MakePanel, serve: Serve) -> None:
     scan = json.dumps(
         plan(
