@@ -20,6 +20,10 @@ class ServiceEnding(Exception):
         super().__init__("The service is being ended and takes on nothing new. Ask again when it has been started.")
 
 
+class Forbidden(Exception):
+    """The caller is known and lacks the right."""
+
+
 class NotOurs(Exception):
     """What is asked for can be done only by the process that a run belongs to."""
 

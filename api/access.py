@@ -1,0 +1,74 @@
+"""Who asks, and what they may do: the rights of a caller over collections.
+
+Every route asks here before it reads or changes anything. A collection that a caller may not read is told in the very
+words of one that is not there: nobody learns by asking what others have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Depends, Request
+from pydantic import Field
+
+from api.errors import Forbidden
+from vectorstore.errors import CollectionNotFound
+from vectorstore.models import Value
+
+EVERYTHING = "*"
+
+
+class Right(StrEnum):
+    """What may be done with a collection; each holds the ones before it."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+    def covers(self, other: Right) -> bool:
+        """Whether who has this has the other, too."""
+        order = list(Right)
+        return order.index(self) >= order.index(other)
+
+
+class Caller(Value):
+    """Who asks: the holder of a key, or the person at this machine, who needs none."""
+
+    key: str = Field(default="", description="id of the key; empty for the person at this machine")
+    name: str = Field(description="what the key was named, for people")
+    rights: Mapping[str, Right] = Field(description="by collection; '*' stands for all, and for the service itself")
+
+    @property
+    def owner(self) -> bool:
+        """Whether all is theirs: keys, agents, settings, and every collection."""
+        return self.rights.get(EVERYTHING) is Right.ADMIN
+
+    def may(self, right: Right, collection: str) -> bool:
+        """Whether they have this right over the collection, be it there or not."""
+        granted = (self.rights.get(collection), self.rights.get(EVERYTHING))
+        return any(each.covers(right) for each in granted if each)
+
+    def require(self, right: Right, collection: str) -> None:
+        """Raises CollectionNotFound for what they may not even read, Forbidden for what they may only read."""
+        if not self.may(Right.READ, collection):
+            raise CollectionNotFound(f"There is no collection {collection!r}.")
+        if not self.may(right, collection):
+            raise Forbidden(f"This needs the right {right.value!r} over the collection {collection!r}.")
+
+    def require_owner(self) -> None:
+        """Raises Forbidden for everybody whose right is not 'admin' over all collections."""
+        if not self.owner:
+            raise Forbidden("This needs a key with the right 'admin' over all collections ('*').")
+
+
+AT_THIS_MACHINE = Caller(name="the person at this machine", rights={EVERYTHING: Right.ADMIN})
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent the request."""
+    return AT_THIS_MACHINE
+
+
+Called = Annotated[Caller, Depends(caller_of)]

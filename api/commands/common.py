@@ -1,0 +1,61 @@
+"""What the commands share: their common options, and how results and messages are printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from api.bootstrap import Candor
+
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output.")]
+Home = Annotated[Path | None, typer.Option("--home", help="Folder of all data (CANDOR_HOME).", show_default=False)]
+CollectionOption = Annotated[
+    str | None, typer.Option("--collection", "-c", help="Which collection; not needed if there is just one.")
+]
+
+
+def make_candor(home: Path | None, **overrides: Any) -> Candor:
+    """Candor with its settings. Raises SettingsError."""
+    from api.bootstrap import Candor
+    from api.settings import load_settings
+
+    return Candor(load_settings(home, **overrides))
+
+
+def make_console() -> Console:
+    """Where tables and answers are shown: standard output."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def not_empty(text: str, what: str) -> str:
+    """The text itself. Raises UsageError if there is nothing in it."""
+    if not text.strip():
+        raise UsageError(f"The {what} is empty; write one, in quotation marks.")
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON takes it."""
+    return value.model_dump(mode="json")
+
+
+def print_json(value: Any) -> None:
+    """One JSON value, to standard output."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def say(text: str) -> None:
+    """A message for a person, to standard error."""
+    print(text, file=sys.stderr)

@@ -1,0 +1,70 @@
+"""Commands about saved plans."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.commands.common import Home, Json, make_candor, make_console, plain, print_json, say
+
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+
+
+@app.callback()
+def plans(context: typer.Context, as_json: Json = False, home: Home = None) -> None:
+    """List the plans that were saved under a name.
+
+    The planner is shown them as examples; `candor ask --plan NAME` follows one.
+
+    Example: candor plans save weekly run_3f2a
+    """
+    if context.invoked_subcommand:
+        return
+    found = make_candor(home).plans.list()
+    if as_json:
+        print_json([plain(each) for each in found])
+        return
+    from api.rendering import show_table
+
+    rows = [
+        (each.name, " → ".join(", ".join(step.agents) for step in each.plan.steps), each.question) for each in found
+    ]
+    show_table(make_console(), ("plan", "steps", "made for the question"), rows)
+
+
+@app.command("save")
+def save_plan(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    run_id: Annotated[str, typer.Argument(help="The run whose last plan it is, or the beginning of its id.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Save the plan of a run under a name.
+
+    Example: candor plans save weekly run_3f2a
+    """
+    from api.plans import plan_of
+
+    candor = make_candor(home)
+    question, plan = plan_of(candor, run_id)
+    candor.plans.save(name, plan, question)
+    if as_json:
+        print_json({"saved": name, "plan": plain(plan)})
+    else:
+        say(f"Saved {name}: {len(plan.steps)} steps.")
+
+
+@app.command("rm")
+def remove_plan(
+    name: Annotated[str, typer.Argument(help="The plan to forget.")], as_json: Json = False, home: Home = None
+) -> None:
+    """Forget a saved plan.
+
+    Example: candor plans rm weekly
+    """
+    make_candor(home).plans.delete(name)
+    if as_json:
+        print_json({"removed": name})
+    else:
+        say(f"Forgot {name}.")

@@ -1,0 +1,116 @@
+"""Commands about questions and their runs: ask, trace, runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from api.commands.common import (
+    CollectionOption,
+    Home,
+    Json,
+    make_candor,
+    make_console,
+    not_empty,
+    plain,
+    print_json,
+)
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    collection: CollectionOption = None,
+    mode: Annotated[
+        str, typer.Option("--mode", help="fast: one search, at most two model calls in a row; high: planned; or auto.")
+    ] = "auto",
+    agent: Annotated[str, typer.Option("--agent", help="Ask this agent directly, and no other.")] = "",
+    plan: Annotated[str, typer.Option("--plan", help="Follow the plan saved under this name.")] = "",
+    samples: Annotated[
+        int | None, typer.Option("--samples", min=1, max=32, help="Write the answer so often, and take a vote.")
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Model calls it may take.")] = None,
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Tokens it may take.")] = None,
+    max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time it may take.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", help="What it may cost.")] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Research a question over a collection, and answer it with evidence.
+
+    A budget that is reached ends the research with what is known so far.
+
+    Exit code 0 if the research came to its end, be it an answer or the finding that the documents hold none
+    (`status` tells which); 1 if it failed or was cancelled.
+
+    Example: candor ask "Which of these pumps works below -20 °C, and where does it say so?" -c papers
+    """
+    from api.asking import make_request, run_question
+
+    candor = make_candor(home)
+    request = make_request(
+        not_empty(question, "question"),
+        {"mode": mode, "agent": agent, "template": plan, "samples": samples},
+        {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
+        candor.settings.research.budget,
+    )
+    answer = run_question(candor, request, collection, progress=not as_json)
+    if as_json:
+        print_json(answer.model_dump(mode="json"))
+    else:
+        from api.rendering import show_answer
+
+        show_answer(make_console(), answer, home)
+    if answer.status.value in ("failed", "cancelled"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def trace(
+    run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    prompts: Annotated[bool, typer.Option("--prompts", help="Every prompt and response in full, too.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show the whole reasoning of a run, step by step.
+
+    Example: candor trace run_3f2a --prompts
+    """
+    kept = make_candor(home).trace
+    run = kept.run(run_id)
+    happened = kept.events(run.run_id)
+    calls = kept.journal_entries(run.run_id) if prompts else []
+    if as_json:
+        value: dict[str, Any] = {"run": run.model_dump(mode="json"), "events": [plain(event) for event in happened]}
+        print_json({**value, "calls": [plain(call) for call in calls]} if prompts else value)
+        return
+    from api.rendering import show_call, show_event
+
+    console = make_console()
+    for event in happened:
+        show_event(console, event)
+    for call in calls:
+        show_call(console, call)
+
+
+@app.command()
+def runs(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The latest so many.")] = 20,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """List the latest runs, newest first.
+
+    Example: candor runs --limit 5
+    """
+    found = make_candor(home).trace.runs(limit)
+    if as_json:
+        print_json([plain(run) for run in found])
+        return
+    from api.rendering import show_table
+
+    rows = [(run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection, run.question) for run in found]
+    show_table(make_console(), ("run", "status", "started (UTC)", "collection", "question"), rows)
