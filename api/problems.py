@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from api.errors import Forbidden, HomeError, NotOurs, ServiceEnding, UsageError, in_words
 from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
-from multi_agent.errors import AgentError, LLMError, RunNotFound
+from multi_agent.errors import AgentError, LLMError, RunNotFound, RunUnderWay
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
 from vectorstore.models import Value
 
@@ -46,6 +46,7 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),
     (IngestUnderWay, 409, "Collection being changed", "Ask again when the process that the detail names has ended."),
     (NotOurs, 409, "Another process's run", "End it there."),
+    (RunUnderWay, 409, "Run under way", "Ask again when the run has ended; GET /v1/runs/{run_id}/events tells when."),
     (ServiceEnding, 503, "Service ending", "Ask again when it has been started."),
     (LLMError, 503, "Model unavailable", "`candor doctor` checks the endpoint and the model."),
     (StoreError, 503, "Store unavailable", "`candor doctor` checks the store and the embedding model."),

@@ -33,7 +33,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     console.print(Text(f"{answer.status.value.capitalize()}", style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     _paragraph(console, answer.answer or answer.reasoning)
-    for quote in _cited(answer):
+    for quote in answer.cited:
         console.print(Text(f"\n[{quote.number}] {_where(quote)}", style="bold"), soft_wrap=True)
         _paragraph(console, f"“{' '.join(quote.quote.split())}”")
     for computed in answer.computations:
@@ -53,11 +53,6 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     console.print(
         Text(f"\n{_account(answer)}\nAll steps: candor trace {answer.run_id}{where}", style="dim"), soft_wrap=True
     )
-
-
-def _cited(answer: Answer) -> list[Quote]:
-    numbers = {number for claim in answer.claims for number in claim.evidence}
-    return [quote for quote in answer.evidence if quote.number in numbers]
 
 
 def _show_computed(console: Console, computed: Computed) -> None:

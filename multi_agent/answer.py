@@ -114,6 +114,12 @@ class Answer(Value):
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()
 
+    @property
+    def cited(self) -> tuple[Quote, ...]:
+        """The evidence that a claim stands on, by number."""
+        numbers = {number for claim in self.claims for number in claim.evidence}
+        return tuple(quote for quote in self.evidence if quote.number in numbers)
+
 
 def status_of(synthesis: Synthesis) -> Status:
     """Answered if the Synthesizer says that the evidence suffices and at least one claim stands on evidence."""

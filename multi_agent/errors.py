@@ -21,7 +21,8 @@ AgentError                      base
 ├── UnknownAgent                the caller names an agent that is registered
 ├── UnknownPlan                 the user names a plan that is saved
 ├── ContextViolation            the author of an agent: it wrote a field it does not declare
-└── RunNotFound                 the user names a run that exists
+├── RunNotFound                 the user names a run that exists
+└── RunUnderWay                 the user waits until the run has ended
 """
 
 from __future__ import annotations
@@ -122,3 +123,7 @@ class QueryRefused(AgentError):
 
 class RunNotFound(AgentError):
     """No run with that id."""
+
+
+class RunUnderWay(AgentError):
+    """The run has not ended, and has no answer yet."""

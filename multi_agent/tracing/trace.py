@@ -12,7 +12,7 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.answer import Answer, Status
-from multi_agent.errors import AgentError, RunNotFound
+from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished
 from multi_agent.llm.journal import Journal, JournalEntry
 from multi_agent.llm.observing import Meter
@@ -132,10 +132,10 @@ class Trace:
         return _summary(rows[0])
 
     def answer(self, run_id: str) -> Answer:
-        """The answer of a finished run. Raises RunNotFound; AgentError if it has not finished."""
+        """The answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
         [row] = self._select(sql.select(_runs).where(_runs.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
-            raise AgentError(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows how far it is.")
+            raise RunUnderWay(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows how far it is.")
         return Answer.model_validate(row.answer)
 
     def events(self, run_id: str, after: int = 0) -> list[Event]:
