@@ -18,11 +18,11 @@ from multi_agent.request import Request
 from multi_agent.settings import Budget
 
 if TYPE_CHECKING:
-    from multi_agent.llm.llm import LLM
+    from multi_agent.llm.models import Models
 
 
 def run_question(
-    candor: Candor, request: Request, collection: str | None, *, progress: bool, llm: LLM | None = None
+    candor: Candor, request: Request, collection: str | None, *, progress: bool, models: Models | None = None
 ) -> Answer:
     """The answer, in whatever terminal state; interrupted, it is the stored one of the cancelled run.
 
@@ -31,7 +31,7 @@ def run_question(
     run_id = new_run_id()
     listeners = (_tell,) if progress else ()
     with candor.open_library(candor.collection_name(collection)) as library:
-        orchestrator = candor.orchestrator(library, llm)
+        orchestrator = candor.orchestrator(library, models)
         try:
             return asyncio.run(orchestrator.research(request, *listeners, run_id=run_id))
         except KeyboardInterrupt:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ingest.planning import Plan
     from ingest.rebuilding import ModelChange, RebuildReport
     from ingest.reports import Progress
-    from multi_agent.llm.llm import LLM
+    from multi_agent.llm.models import Models
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
     from multi_agent.registry import AgentRegistry
@@ -326,13 +326,19 @@ class Candor:
             self.ledger.forget(name)
             self.places.forget(self.places.of(name))
 
-    def orchestrator(self, library: CollectionLibrary, llm: LLM | None = None) -> Orchestrator:
-        """The panel over a library, asking ``llm``, or the model of the settings."""
+    def models(self) -> Models:
+        """The models of the settings, made anew: they belong to the event loop that first asks them."""
         from multi_agent.llm.factory import build_llm
+        from multi_agent.llm.models import Models
+
+        return Models(build_llm(self.settings.llm), self.settings.llms)
+
+    def orchestrator(self, library: CollectionLibrary, models: Models | None = None) -> Orchestrator:
+        """The panel over a library, asking ``models``, or those of the settings."""
         from multi_agent.orchestrator.orchestrator import Orchestrator
 
-        model = llm or build_llm(self.settings.llm)
-        return Orchestrator(model, library, self.registry, self.trace, self.plans, self.settings.research)
+        asked = models or self.models()
+        return Orchestrator(asked, library, self.registry, self.trace, self.plans, self.settings.research)
 
 
 def _no_name(name: str) -> UsageError:

@@ -18,7 +18,7 @@ from api.ingesting import run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
 from multi_agent.llm.journal import JournalEntry, RecordedJournal
-from multi_agent.llm.llm import LLM
+from multi_agent.llm.models import Models
 from multi_agent.llm.replaying import ReplayingLLM
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
@@ -92,10 +92,10 @@ def _settings(home: Path | None) -> Any:
 
 
 def _answer(candor: Candor, question: str, recording: RecordedJournal | None, *, progress: bool) -> Answer:
-    llm: LLM | None = ReplayingLLM(recording, recording.entries[0].model) if recording else None
+    models = Models(ReplayingLLM(recording, recording.entries[0].model)) if recording else None
     if progress:
         print(f"\n▸ {question}", flush=True)
-    answer = run_question(candor, Request(question=question), COLLECTION, progress=progress, llm=llm)
+    answer = run_question(candor, Request(question=question), COLLECTION, progress=progress, models=models)
     if progress:
         from rich.console import Console
 

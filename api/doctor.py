@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from api.bootstrap import Candor
 from api.errors import HomeError
+from api.settings import Settings
 from multi_agent.llm.probing import Check, check
 from vectorstore.errors import StoreError
 from vectorstore.models import Value
@@ -31,8 +32,14 @@ class Diagnosis(Value):
 
 def examine(candor: Candor) -> Diagnosis:
     """Look at every part; a part that does not work is a failed check, not an error."""
-    checks = (*check_parts(candor), *asyncio.run(check(candor.settings.llm)))
+    checks = (*check_parts(candor), *asyncio.run(_check_models(candor.settings)))
     return Diagnosis(settings=_shown(candor.settings.model_dump()), checks=checks)
+
+
+async def _check_models(settings: Settings) -> list[Check]:
+    """The default endpoint, and every other one that is set."""
+    found = await asyncio.gather(*(check(each) for each in (settings.llm, *settings.llms.values())))
+    return [each for checks in found for each in checks]
 
 
 def check_parts(candor: Candor) -> tuple[Check, ...]:

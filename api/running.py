@@ -19,7 +19,7 @@ from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, RunNotFound
 from multi_agent.events import Event, RunFinished
-from multi_agent.llm.llm import LLM
+from multi_agent.llm.models import Models
 from multi_agent.orchestrator.orchestrator import Orchestrator, new_run_id
 from multi_agent.request import Request
 from multi_agent.tracing.trace import RunSummary
@@ -80,7 +80,9 @@ class Runs:
             raise ServiceEnding
         live = LiveRun(new_run_id())
         self._claims.claim(live.run_id)
-        self._candor.trace.expect(live.run_id, request.question.strip(), collection, self._llm.model)
+        self._candor.trace.expect(
+            live.run_id, request.question.strip(), collection, self._models.get(request.model).model
+        )
         self._live[live.run_id] = live
         task = asyncio.create_task(self._take_turn(live, orchestrator, request), name=live.run_id)
         self._tasks[live.run_id] = task
@@ -139,7 +141,7 @@ class Runs:
 
     def _prepare(self, request: Request, collection: str) -> Orchestrator:
         """The panel over the collection, if it can follow the request."""
-        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self._llm)
+        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self._models)
         orchestrator.chosen_plan(request.checked())
         return orchestrator
 
@@ -192,11 +194,9 @@ class Runs:
         return Claims(self._candor.engine)
 
     @cached_property
-    def _llm(self) -> LLM:
-        """One for all runs: it bounds how many requests its endpoint gets at once."""
-        from multi_agent.llm.factory import build_llm
-
-        return build_llm(self._candor.settings.llm)
+    def _models(self) -> Models:
+        """The same for all runs: they bound how many requests each endpoint gets at once."""
+        return self._candor.models()
 
 
 async def _next(queue: asyncio.Queue[Event], live: LiveRun) -> Event | None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -23,6 +23,9 @@ from vectorstore.settings import VectorStoreSettings
 
 PREFIX = "CANDOR_"
 FILE = "candor.toml"
+
+
+EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
 class ServiceSettings(BaseModel):
@@ -46,10 +49,19 @@ class Settings(BaseSettings):
         default=None, description="of Postgres; none means SQLite in the home folder"
     )
     llm: EndpointSettings = EndpointSettings()
+    llms: dict[EndpointName, EndpointSettings] = Field(
+        default={}, description="further models by name, for agents and questions that name one"
+    )
     research: ResearchSettings = ResearchSettings()
     ingest: IngestSettings = IngestSettings()
     store: VectorStoreSettings = VectorStoreSettings()
     service: ServiceSettings = ServiceSettings()
+
+    @field_validator("llms")
+    @classmethod
+    def _know_their_place(cls, value: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
+        """So that messages name the settings of the endpoint that they are about."""
+        return {name: settings.at(f"llms.{name}") for name, settings in value.items()}
 
     @classmethod
     def settings_customise_sources(

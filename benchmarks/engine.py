@@ -183,11 +183,12 @@ _FIXED: dict[str, Any] = {
 
 def _panel(candor: Candor, library: Any, url: str, parallel: int) -> Orchestrator:
     from multi_agent.llm.factory import build_llm
+    from multi_agent.llm.models import Models
 
     settings = EndpointSettings(
         provider="openai", base_url=url, model="scripted", parallel=parallel, context_window=64_000, timeout_s=600
     )
-    return candor.orchestrator(library, build_llm(settings))
+    return candor.orchestrator(library, Models(build_llm(settings)))
 
 
 async def _one_by_one(candor: Candor, library: Any, url: str, seconds: float) -> dict[str, Measured]:

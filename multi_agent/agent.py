@@ -71,6 +71,7 @@ class AgentCard(Value):
         default=None, description="its inputs when a person asks it directly; needed only if it has inputs"
     )
     outputs: type[StepOutput] = Field(default=StepOutput, description="what later steps may refer to")
+    model: str = Field(default="", description="the model it asks, by the name of its endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None leaves it to the number of votes")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
 

@@ -19,6 +19,7 @@ AgentError                      base
 ├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
 ├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
 ├── UnknownAgent                the caller names an agent that is registered
+├── UnknownModel                the user describes that endpoint in the settings, or names another
 ├── UnknownPlan                 the user names a plan that is saved
 ├── ContextViolation            the author of an agent: it wrote a field it does not declare
 ├── RunNotFound                 the user names a run that exists
@@ -83,6 +84,10 @@ class PlanError(AgentError):
 
 class UnknownAgent(AgentError):
     """No agent of that name is registered."""
+
+
+class UnknownModel(AgentError):
+    """No model endpoint of that name is set."""
 
 
 class UnknownPlan(AgentError):

@@ -17,6 +17,9 @@ class Request(Value):
     question: str
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
     agent: str = Field(default="", description="in mode direct: the agent that is asked, alone")
+    model: str = Field(
+        default="", description="named endpoint that is asked, except by agents that have one of their own"
+    )
     template: str = Field(default="", description="name of a saved plan that is to be followed")
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+SUPERVISORS = ("Planner", "Explainer", "Consensus")
+"""The supervisor's own callers of a model, as traces and `agent_models` name them."""
+
 
 class Budget(BaseModel):
     """What a run may spend; None is without limit. Checked before each model call."""
@@ -46,4 +49,7 @@ class ResearchSettings(BaseModel):
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )
     disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
+    agent_models: dict[str, str] = Field(
+        default={}, description="named endpoints (`[llms.NAME]`) by the agent that asks them; also by `Planner`, "
+        "`Explainer` and `Consensus`, which are the supervisor's")  # fmt: skip
     budget: Budget = Budget()

@@ -8,7 +8,7 @@ from math import ceil
 from multi_agent.errors import PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
 from multi_agent.llm.llm import Message
-from multi_agent.llm.settings import EndpointSettings, setting
+from multi_agent.llm.settings import EndpointSettings
 
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
 _BEYOND_ASCII = bytes(range(128, 256))
@@ -46,6 +46,6 @@ class Fitting:
             raise PromptTooLong(
                 f"The prompt has about {prompt} tokens and its answer may take {output}, together more than the "
                 f"context window of {window} tokens for the {self._settings.name}. Nothing was sent. Ask a narrower "
-                f"question, raise {setting('context_window')} if the model can hold more, or lower "
-                f"{setting('max_output_tokens')}."
+                f"question, raise {self._settings.setting('context_window')} if the model can hold more, or lower "
+                f"{self._settings.setting('max_output_tokens')}."
             )

@@ -90,10 +90,11 @@ class JournalingLLM:
     def model(self) -> str:
         return self._inner.model
 
-    def called_by(self, caller: str) -> JournalingLLM:
-        """The same LLM with the same numbering; what it records is labelled with the caller."""
+    def called_by(self, caller: str, inner: LLM | None = None) -> JournalingLLM:
+        """The same LLM, or another, with the same numbering; what it records is labelled with the caller."""
         labelled = copy(self)
         labelled._caller = caller
+        labelled._inner = inner or self._inner
         labelled._mine = set()
         return labelled
 

@@ -11,7 +11,7 @@ from multi_agent.llm.factory import client_of
 from multi_agent.llm.llm import Message
 from multi_agent.llm.ollama_native import OllamaNative
 from multi_agent.llm.openai_compatible import OpenAICompatible
-from multi_agent.llm.settings import EndpointSettings, setting
+from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
 from vectorstore.models import Value
 
@@ -45,11 +45,11 @@ async def check(settings: EndpointSettings) -> list[Check]:
         offered = await client.models()
     except LLMTimeout:
         remedy = f"It takes connections and does not answer within {_LISTING_TIMEOUT_S:g} s. Start it anew."
-        return [Check(name="llm endpoint", ok=False, detail=settings.base_url, remedy=remedy)]
+        return [Check(name=f"{settings.place} endpoint", ok=False, detail=settings.base_url, remedy=remedy)]
     except LLMError as error:
-        return [Check(name="llm endpoint", ok=False, detail=settings.base_url, remedy=str(error))]
+        return [Check(name=f"{settings.place} endpoint", ok=False, detail=settings.base_url, remedy=str(error))]
     checks = [
-        Check(name="llm endpoint", ok=True, detail=f"{settings.base_url} answers"),
+        Check(name=f"{settings.place} endpoint", ok=True, detail=f"{settings.base_url} answers"),
         _model_is_there(settings, list(offered)),
     ]
     if checks[-1].ok:
@@ -60,14 +60,14 @@ async def check(settings: EndpointSettings) -> list[Check]:
 
 def _model_is_there(settings: EndpointSettings, offered: list[str]) -> Check:
     if settings.model in offered:
-        return Check(name="llm model", ok=True, detail=f"{settings.model!r} is there")
+        return Check(name=f"{settings.place} model", ok=True, detail=f"{settings.model!r} is there")
     known = ", ".join(offered[:_NAMES_SHOWN]) + (", …" if len(offered) > _NAMES_SHOWN else "")
     get = f"Get it with `ollama pull {settings.model}`, or name" if settings.provider == "ollama" else "Name"
     return Check(
-        name="llm model",
+        name=f"{settings.place} model",
         ok=False,
         detail=f"{settings.model!r} is not there; the endpoint has: {known or 'none'}",
-        remedy=f"{get} another in {setting('model')}.",
+        remedy=f"{get} another in {settings.setting('model')}.",
     )
 
 
@@ -77,16 +77,21 @@ async def _window_fits(
     try:
         longest = await client.context_length() if isinstance(client, OllamaNative) else listed
     except LLMError as error:
-        return Check(name="llm context window", ok=False, detail=f"{settings.context_window} tokens", remedy=str(error))
+        return Check(
+            name=f"{settings.place} context window",
+            ok=False,
+            detail=f"{settings.context_window} tokens",
+            remedy=str(error),
+        )
     if longest is None:
         detail = f"{settings.context_window} tokens by the settings; the endpoint does not tell the model's own"
-        return Check(name="llm context window", ok=True, detail=detail)
+        return Check(name=f"{settings.place} context window", ok=True, detail=detail)
     fits = settings.context_window <= longest
     return Check(
-        name="llm context window",
+        name=f"{settings.place} context window",
         ok=fits,
         detail=f"{settings.context_window} tokens of the model's {longest}",
-        remedy="" if fits else f"Set {setting('context_window')} to {longest} at most.",
+        remedy="" if fits else f"Set {settings.setting('context_window')} to {longest} at most.",
     )
 
 
@@ -96,6 +101,11 @@ async def _keeps_to_schema(settings: EndpointSettings) -> Check:
     try:
         completion = await llm.complete([question], _Colour)
     except LLMError as error:
-        return Check(name="llm structured output", ok=False, detail="a response by a JSON schema", remedy=str(error))
+        return Check(
+            name=f"{settings.place} structured output",
+            ok=False,
+            detail="a response by a JSON schema",
+            remedy=str(error),
+        )
     detail = f"a valid response by a JSON schema in {completion.usage.seconds:.1f} s"
-    return Check(name="llm structured output", ok=True, detail=detail)
+    return Check(name=f"{settings.place} structured output", ok=True, detail=detail)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, field_validator
 
 Provider = Literal["ollama", "openai"]
 DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1"}
@@ -49,6 +49,7 @@ class EndpointSettings(BaseModel):
     parallel: int = Field(default=4, ge=1, description="requests under way at once")
     prompt_price: float = Field(default=0.0, ge=0, description="price of a million prompt tokens")
     completion_price: float = Field(default=0.0, ge=0, description="price of a million completion tokens")
+    _place: str = PrivateAttr(default="llm")
 
     @field_validator("base_url")
     @classmethod
@@ -63,9 +64,20 @@ class EndpointSettings(BaseModel):
         """Model and address, as messages name them."""
         return f"model {self.model!r} at {self.base_url}"
 
+    @property
+    def place(self) -> str:
+        """The table of the settings that it stands in: `llm`, or `llms.NAME`."""
+        return self._place
 
-def setting(field: str) -> str:
-    """How a message tells the user which setting to change."""
-    if field not in EndpointSettings.model_fields:
-        raise KeyError(field)
-    return f"CANDOR_LLM__{field.upper()} (or `{field}` under [llm] in candor.toml)"
+    def at(self, place: str) -> Self:
+        """The same settings, as they stand in that table."""
+        moved = self.model_copy()
+        moved._place = place
+        return moved
+
+    def setting(self, field: str) -> str:
+        """How a message tells the user which setting to change."""
+        if field not in type(self).model_fields:
+            raise KeyError(field)
+        variable = "__".join([*self.place.split("."), field]).upper()
+        return f"CANDOR_{variable} (or `{field}` under [{self.place}] in candor.toml)"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from multi_agent.errors import LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable, LLMUnreachable
-from multi_agent.llm.settings import EndpointSettings, setting
+from multi_agent.llm.settings import EndpointSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,7 @@ async def speaking_to(settings: EndpointSettings) -> AsyncIterator[None]:
     except (TimeoutError, httpx.TimeoutException) as error:
         raise LLMTimeout(
             f"The {settings.name} did not finish its answer within {settings.timeout_s:g} s. Give it more time with "
-            f"{setting('timeout_s')}, or take a faster model with {setting('model')}."
+            f"{settings.setting('timeout_s')}, or take a faster model with {settings.setting('model')}."
         ) from error
     except httpx.TransportError as error:
         raise LLMUnavailable(
@@ -62,7 +62,7 @@ async def speaking_to(settings: EndpointSettings) -> AsyncIterator[None]:
 def unreachable(settings: EndpointSettings) -> LLMUnreachable:
     """Nothing listens there."""
     start = "Start Ollama with `ollama serve`" if settings.provider == "ollama" else "Start the endpoint"
-    return LLMUnreachable(f"Nothing answers at {settings.base_url}. {start}, or set {setting('base_url')}.")
+    return LLMUnreachable(f"Nothing answers at {settings.base_url}. {start}, or set {settings.setting('base_url')}.")
 
 
 def foreign(settings: EndpointSettings, said: str) -> LLMRefused:
@@ -71,7 +71,8 @@ def foreign(settings: EndpointSettings, said: str) -> LLMRefused:
     path = ", with its path, mostly /v1" if settings.provider == "openai" else ""
     return LLMRefused(
         f"What answers at {settings.base_url} does not speak the protocol of {settings.provider!r}; it said: "
-        f"{_excerpt(said)!r}. Correct {setting('base_url')}{path}, or set {setting('provider')} to {other!r}."
+        f"{_excerpt(said)!r}. Correct {settings.setting('base_url')}{path}, or set {settings.setting('provider')} to "
+        f"{other!r}."
     )
 
 
@@ -82,7 +83,8 @@ def status_fault(settings: EndpointSettings, status: int, body: str, headers: Ma
         wait = _retry_after(headers)
         asked = f" It asks to wait {wait:.0f} s." if wait else ""
         return LLMRateLimited(
-            f"The {settings.name} refuses for load ({said}).{asked} Wait a while, or lower {setting('parallel')}.",
+            f"The {settings.name} refuses for load ({said}).{asked} Wait a while, or lower "
+            f"{settings.setting('parallel')}.",
             retry_after=wait,
         )
     if status >= 500:
@@ -94,13 +96,14 @@ def status_fault(settings: EndpointSettings, status: int, body: str, headers: Ma
 
 
 def _remedy(settings: EndpointSettings, status: int) -> str:
+    model = settings.setting("model")
     if status in (401, 403):
-        return f"Check the key in {setting('api_key')}, and its rights."
+        return f"Check the key in {settings.setting('api_key')}, and its rights."
     if status == 404 and settings.provider == "ollama":
-        return f"Get the model with `ollama pull {settings.model}`, or name another in {setting('model')}."
+        return f"Get the model with `ollama pull {settings.model}`, or name another in {model}."
     if status == 404:
-        return f"Name a model that it has in {setting('model')}, or correct {setting('base_url')}: most end in /v1."
-    return f"Check that it can answer by a JSON schema, and the settings of its model, such as {setting('model')}."
+        return f"Name a model that it has in {model}, or correct {settings.setting('base_url')}: most end in /v1."
+    return f"Check that it can answer by a JSON schema, and the settings of its model, such as {model}."
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

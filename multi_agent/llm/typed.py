@@ -18,7 +18,7 @@ from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
 from multi_agent.llm.llm import Completion, Exchange, Message, ResponseT, Usage
 from multi_agent.llm.schema import schema_of
-from multi_agent.llm.settings import EndpointSettings, setting
+from multi_agent.llm.settings import EndpointSettings
 
 _EXCERPT = 200
 
@@ -83,6 +83,7 @@ class TypedLLM:
 
     def _truncated(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
         conversation.reject("stopped at the output limit")
+        setting = self._settings.setting
         return InvalidResponse(
             f"The {self._settings.name} reached the output limit in the middle of its {response_model.__name__}: "
             f"{conversation.usage.completion_tokens} tokens, thinking included. Raise {setting('max_output_tokens')}, "
@@ -91,7 +92,7 @@ class TypedLLM:
         )
 
     def _invalid(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
-        last = conversation.exchanges[-1]
+        last, setting = conversation.exchanges[-1], self._settings.setting
         return InvalidResponse(
             f"The {self._settings.name} gave no valid {response_model.__name__} in {len(conversation.exchanges)} "
             f"attempts. The last one began {last.response[:_EXCERPT]!r}; its fault: {last.fault}. Take a model that "

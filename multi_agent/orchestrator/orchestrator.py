@@ -10,13 +10,14 @@ from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
+from multi_agent.llm.models import Models
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.direct import direct_plan
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.registry import AgentRegistry
 from multi_agent.request import Request
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings import SUPERVISORS, ResearchSettings
 from multi_agent.tracing.trace import Trace
 
 
@@ -24,10 +25,11 @@ from multi_agent.tracing.trace import Trace
 class Orchestrator:
     """Researches questions. One instance serves many runs at once; all state of a run is made for that run.
 
-    answer = await Orchestrator(llm, library, registry, trace, plans, settings).research("Which pump works at -20 °C?")
+    panel = Orchestrator(models, library, registry, trace, plans, settings)
+    answer = await panel.research("Which pump works at -20 °C?")
     """
 
-    llm: LLM
+    models: Models
     library: Library
     registry: AgentRegistry
     trace: Trace
@@ -49,7 +51,7 @@ class Orchestrator:
         Always ends in a terminal state, which is stored with the answer. Errors of the model, the plan and the store
         end the run as ``failed`` with their message. A cancelled run is stored as such, then the cancellation goes
         on; so is any other exception, which is a defect of Candor. Raises AgentError for a request that cannot be
-        followed: an empty question, an agent or a saved plan that there is not.
+        followed: an empty question, an agent, a model or a saved plan that there is not.
         """
         asked = (Request(question=request) if isinstance(request, str) else request).checked()
         return await Run(self, asked, run_id or new_run_id(), listeners, examples).to_the_end()
@@ -57,11 +59,32 @@ class Orchestrator:
     def chosen_plan(self, request: Request) -> Plan | None:
         """The plan that the request itself chooses, by its name or by an agent's; None leaves it to the planner.
 
-        Raises AgentError if there is no such plan or agent, or if the agent cannot work alone.
+        Raises AgentError if there is no such plan or agent, if the agent cannot work alone, or if one of the models
+        that are to be asked is not there.
         """
+        self._require_models(request)
         if request.agent:
             return direct_plan(self.registry.get(request.agent), request.question)
         return self.plans.get(request.template).plan if request.template else None
+
+    def model_of(self, caller: str, request: Request) -> LLM:
+        """The model that an agent asks, or a part of the supervisor: its own, or that of the request, or the default.
+
+        Raises UnknownModel.
+        """
+        return self.models.get(self._endpoint_of(caller) or request.model)
+
+    def _endpoint_of(self, caller: str) -> str:
+        own = self.registry.get(caller).card.model if caller in self.registry else ""
+        return own or self.settings.agent_models.get(caller, "")
+
+    def _require_models(self, request: Request) -> None:
+        self.models.require(request.model)
+        for caller in self.settings.agent_models:
+            if caller not in SUPERVISORS and caller not in self.registry.disabled:
+                self.registry.get(caller)
+        for caller in (*SUPERVISORS, *self.registry.names):
+            self.models.require(self._endpoint_of(caller), caller)
 
     async def deep_research(self, question: str, *listeners: Subscriber, samples: int | None = None) -> Answer:
         """The whole workflow in one call, planned whatever the question looks like.

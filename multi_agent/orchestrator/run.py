@@ -71,8 +71,9 @@ class Run:
         self._began = time.perf_counter()
         self._meter = Meter()
         self._account = Account(run_id, request.question, request.mode if request.mode != "auto" else "")
-        budgeted = Budgeted(panel.llm, request.budget or panel.settings.budget, Spent())
-        self._llm = JournalingLLM(budgeted, panel.trace.journal(run_id))
+        self._model = panel.models.get(request.model)
+        self._budget, self._spent = request.budget or panel.settings.budget, Spent()
+        self._llm = JournalingLLM(self._model, panel.trace.journal(run_id))
         self._samples = request.samples or panel.settings.samples
         self._executor: Executor | None = None
         self._attempts: list[Attempt] = []
@@ -85,7 +86,7 @@ class Run:
         """The answer, whatever happens. Raises AgentError for a request that cannot be followed."""
         panel, request = self._panel, self._request
         chosen = panel.chosen_plan(request)
-        panel.trace.begin(self._id, request.question, panel.library.collection, panel.llm.model)
+        panel.trace.begin(self._id, request.question, panel.library.collection, self._model.model)
         try:
             return await self._finish(await self._research(chosen))
         except BudgetReached as error:
@@ -105,7 +106,7 @@ class Run:
         examples = await self._find_examples() if chosen is None else ()
         await self._bus.publish(
             RunStarted(
-                request=request, collection=panel.library.collection, model=panel.llm.model, examples=tuple(examples)
+                request=request, collection=panel.library.collection, model=self._model.model, examples=tuple(examples)
             )
         )
         catalogue = self._account.catalogue = await asyncio.to_thread(panel.library.catalogue)
@@ -222,7 +223,7 @@ class Run:
         self, registered: RegisteredAgent, step: str, varied: bool, get_task_data: GetTaskData, keep: Keep
     ) -> Turn:
         publish = partial(self._bus.publish, step=step)
-        journaling = self._llm.called_by(registered.card.name)
+        journaling = self._journaling(registered.card.name)
         llm: LLM = ObservedLLM(journaling, registered.card.name, publish)
         kit = AgentKit(
             llm=Varied(llm) if varied else llm,
@@ -241,7 +242,12 @@ class Run:
 
     def _observed(self, caller: str) -> LLM:
         publish: Publish = self._bus.publish
-        return ObservedLLM(self._llm.called_by(caller), caller, publish)
+        return ObservedLLM(self._journaling(caller), caller, publish)
+
+    def _journaling(self, caller: str) -> JournalingLLM:
+        """The model that this caller asks, within the budget and the journal of the run."""
+        model = self._panel.model_of(caller, self._request)
+        return self._llm.called_by(caller, Budgeted(model, self._budget, self._spent))
 
     # Ends
 

@@ -66,3 +66,19 @@ def test_all_faults_are_named_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_home_folder_comes_from_the_option_then_the_environment(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "given").home == tmp_path / "given"
     assert load_settings().home == tmp_path / "home"
+
+
+def test_further_models_are_named_in_files_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "candor.toml").write_text(
+        '[llms.small]\nmodel = "qwen3:4b"\n[research.agent_models]\nExtractor = "small"\n'
+    )
+    monkeypatch.setenv("CANDOR_LLMS__SMALL__API_KEY", "sesame")
+    settings = load_settings(tmp_path / "home")
+    small = settings.llms["small"]
+    assert (small.model, small.api_key and small.api_key.get_secret_value()) == ("qwen3:4b", "sesame")
+    assert small.setting("model").startswith("CANDOR_LLMS__SMALL__MODEL")
+    assert settings.research.agent_models == {"Extractor": "small"}
+    (tmp_path / "candor.toml").write_text('[llms."Not a name"]\nmodel = "x"\n')
+    with pytest.raises(SettingsError, match="Not a name"):
+        load_settings(tmp_path / "home")

@@ -13,6 +13,7 @@ import sqlalchemy as sql
 from api.library import CollectionLibrary
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -65,10 +66,12 @@ def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
 def panel(library: CollectionLibrary, trace: Trace, plans: PlanMemory) -> Callable[..., Orchestrator]:
     """``panel(endpoint_settings, agent_packages=…, step_timeout_s=…)``."""
 
-    def make(settings: EndpointSettings, **research: Any) -> Orchestrator:
+    def make(
+        settings: EndpointSettings, *, llms: dict[str, EndpointSettings] | None = None, **research: Any
+    ) -> Orchestrator:
         chosen = ResearchSettings(**research)
         registry = AgentRegistry.discover((BUILT_IN, *chosen.agent_packages), chosen.disabled_agents)
-        return Orchestrator(build_llm(settings), library, registry, trace, plans, chosen)
+        return Orchestrator(Models(build_llm(settings), llms), library, registry, trace, plans, chosen)
 
     return make
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from multi_agent.llm.settings import EndpointSettings, setting
+from multi_agent.llm.settings import EndpointSettings
 
 
 def test_the_default_is_ollama_on_this_machine() -> None:
@@ -37,9 +37,11 @@ def test_a_key_is_never_printed() -> None:
 
 
 def test_messages_name_a_setting_as_the_user_sets_it() -> None:
-    assert setting("base_url") == "CANDOR_LLM__BASE_URL (or `base_url` under [llm] in candor.toml)"
+    default, small = EndpointSettings(), EndpointSettings().at("llms.small")
+    assert default.setting("base_url") == "CANDOR_LLM__BASE_URL (or `base_url` under [llm] in candor.toml)"
+    assert small.setting("model") == "CANDOR_LLMS__SMALL__MODEL (or `model` under [llms.small] in candor.toml)"
     with pytest.raises(KeyError):
-        setting("colour")
+        default.setting("colour")
 
 
 def test_building_blocks_import_without_the_slow_clients() -> None:

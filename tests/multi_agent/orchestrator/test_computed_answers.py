@@ -11,6 +11,7 @@ import pytest
 
 from multi_agent.answer import Answer, Status
 from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -97,9 +98,8 @@ def research(serve: Serve, embedder: Embedder, trace: Trace, plans: PlanMemory, 
         def ask(question: str, roles: dict[str, Role]) -> Awaitable[Answer]:
             panel = Panel(roles={PATTERNS: name_fields, EXTRACTION: copy_rows, **roles})
             registry = AgentRegistry.discover((BUILT_IN,))
-            return Orchestrator(build_llm(serve(panel)), library, registry, trace, plans, ResearchSettings()).research(
-                question
-            )
+            models = Models(build_llm(serve(panel)))
+            return Orchestrator(models, library, registry, trace, plans, ResearchSettings()).research(question)
 
         yield ask
 

@@ -12,6 +12,7 @@ from multi_agent.answer import Status
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.llm.journal import RecordedJournal
+from multi_agent.llm.models import Models
 from multi_agent.llm.replaying import ReplayingLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -86,7 +87,12 @@ async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
     first = await live.research(QUESTION)
     journal = RecordedJournal(trace.journal_entries(first.run_id))
     again = await Orchestrator(
-        ReplayingLLM(journal, live.llm.model), live.library, live.registry, trace, live.plans, live.settings
+        Models(ReplayingLLM(journal, live.models.default.model)),
+        live.library,
+        live.registry,
+        trace,
+        live.plans,
+        live.settings,
     ).research(QUESTION, examples=trace.events(first.run_id)[0].body.examples)
 
     own = {"run_id", "usage"}

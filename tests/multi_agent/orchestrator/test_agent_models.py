@@ -1,0 +1,146 @@
+"""Several models in one panel: who asks which, what the trace says of it, and what is refused before a run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from multi_agent.answer import Status
+from multi_agent.errors import UnknownAgent, UnknownModel
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.request import Request
+from multi_agent.settings import Budget
+from multi_agent.tracing.trace import Trace
+from support.panel import Panel, role_of
+from support.scripted_endpoint import Request as Asked
+
+MakePanel = Callable[..., Orchestrator]
+Serve = Callable[..., EndpointSettings]
+QUESTION = "Down to which temperature does the Borea 12 work?"
+
+
+class Endpoint:
+    """A scripted panel that remembers which responses it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, request: Asked) -> str:
+        self.asked.append(role_of(request))
+        answered = Panel("-25 °C")(request)
+        assert isinstance(answered, str)
+        return answered
+
+
+def models_by_caller(trace: Trace, run_id: str) -> dict[str, str]:
+    return {event.body.caller: event.body.model for event in trace.events(run_id) if event.body.type == "model_called"}
+
+
+async def test_an_agent_asks_the_endpoint_that_it_was_given(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    large, small = Endpoint(), Endpoint()
+    orchestrator = panel(
+        serve(large, model="large-70b"),
+        llms={"small": serve(small, "ollama", model="small-4b")},
+        agent_models={"Extractor": "small", "Planner": "small"},
+    )
+    answer = await orchestrator.research(QUESTION)
+
+    assert answer.status is Status.ANSWERED
+    assert set(small.asked) == {"PlannerResponse", "Extraction"}
+    assert "Extraction" not in large.asked
+    assert "WrittenAnswer" in large.asked
+    models = models_by_caller(trace, answer.run_id)
+    assert (models["Planner"], models["Extractor"], models["Synthesizer"]) == ("small-4b", "small-4b", "large-70b")
+    kept = {entry.caller: entry.model for entry in trace.journal_entries(answer.run_id)}
+    assert kept == models
+
+
+async def test_a_question_may_name_the_model_for_all_that_have_none_of_their_own(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    orchestrator = panel(
+        serve(Endpoint(), model="default"),
+        llms={"large": serve(Endpoint(), model="large-70b"), "small": serve(Endpoint(), model="small-4b")},
+        agent_models={"Extractor": "small"},
+    )
+    answer = await orchestrator.research(Request(question=QUESTION, model="large"))
+
+    models = models_by_caller(trace, answer.run_id)
+    assert models.pop("Extractor") == "small-4b"
+    assert set(models.values()) == {"large-70b"}
+    assert trace.run(answer.run_id).model == "large-70b"
+
+
+async def test_the_same_model_at_two_addresses_has_each_of_its_answers_in_the_journal(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    orchestrator = panel(serve(Endpoint()), llms={"twin": serve(Endpoint())}, agent_models={"Extractor": "twin"})
+    answer = await orchestrator.research(QUESTION)
+    entries = trace.journal_entries(answer.run_id)
+    assert len(entries) == answer.usage.model_calls
+    assert len({(entry.key, entry.occurrence) for entry in entries}) == len(entries)
+
+
+async def test_the_budget_of_a_run_counts_the_calls_of_all_its_models(panel: MakePanel, serve: Serve) -> None:
+    large, small = Endpoint(), Endpoint()
+    orchestrator = panel(
+        serve(large), llms={"small": serve(small)}, agent_models={"Planner": "small", "DataInspector": "small"}
+    )
+    answer = await orchestrator.research(Request(question=QUESTION, budget=Budget(model_calls=3)))
+    assert answer.status is Status.INSUFFICIENT
+    assert len(large.asked) + len(small.asked) == 3
+
+
+async def test_a_prompt_is_measured_by_the_window_of_the_endpoint_that_is_asked(panel: MakePanel, serve: Serve) -> None:
+    narrow = Endpoint()
+    orchestrator = panel(
+        serve(Endpoint()),
+        llms={"narrow": serve(narrow, context_window=600, max_output_tokens=500)},
+        agent_models={"Synthesizer": "narrow"},
+        max_revisions=0,
+    )
+    answer = await orchestrator.research(QUESTION)
+    assert answer.status is Status.FAILED
+    assert "CANDOR_LLM" in answer.reasoning
+    assert narrow.asked == []
+
+
+@pytest.mark.parametrize(
+    ("research", "request_", "error", "said"),
+    [
+        (
+            {"agent_models": {"Extractor": "big"}},
+            {},
+            UnknownModel,
+            r"'big' \(Extractor is to ask it\); there are small",
+        ),
+        ({"agent_models": {"Oracle": "small"}}, {}, UnknownAgent, "'Oracle' does not exist"),
+        ({}, {"model": "big"}, UnknownModel, r"\[llms\.big\].*CANDOR_LLMS__BIG__MODEL"),
+    ],
+)
+async def test_what_is_not_there_is_refused_before_the_run(
+    panel: MakePanel,
+    serve: Serve,
+    trace: Trace,
+    research: dict[str, object],
+    request_: dict[str, str],
+    error: type[Exception],
+    said: str,
+) -> None:
+    endpoint = Endpoint()
+    orchestrator = panel(serve(endpoint), llms={"small": serve(Endpoint())}, **research)
+    with pytest.raises(error, match=said):
+        await orchestrator.research(Request(question=QUESTION, **request_))
+    assert (endpoint.asked, trace.runs()) == ([], [])
+
+
+async def test_an_agent_that_is_disabled_may_keep_its_model(panel: MakePanel, serve: Serve) -> None:
+    orchestrator = panel(
+        serve(Endpoint()),
+        llms={"small": serve(Endpoint())},
+        agent_models={"Analyst": "small"},
+        disabled_agents=("Analyst",),
+    )
+    assert (await orchestrator.research(QUESTION)).status is Status.ANSWERED
