@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends
+from fastapi.requests import HTTPConnection
 from pydantic import Field
 
 from api.errors import Forbidden
@@ -66,7 +67,7 @@ class Caller(Value):
 AT_THIS_MACHINE = Caller(name="the person at this machine", rights={EVERYTHING: Right.ADMIN})
 
 
-def caller_of(request: Request) -> Caller:
+def caller_of(connection: HTTPConnection) -> Caller:
     """Who sent the request."""
     return AT_THIS_MACHINE
 

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from api.bootstrap import Candor
 from api.problems import Problem, tell_problems
-from api.routes import documents, exports, health, panel, research, runs, viewer
+from api.routes import documents, exports, health, live, panel, research, runs, viewer
 from api.running import Runs
 from api.safety import SAFE_HEADERS, LocalOnly
 from api.service import Service
@@ -47,7 +47,7 @@ def make_app(candor: Candor) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for routes in (health, documents, research, runs, exports, panel, viewer):
+    for routes in (health, documents, research, runs, exports, live, panel, viewer):
         app.include_router(routes.router)
     viewer.mount(app)
     app.add_middleware(LocalOnly)

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
 from fastapi.responses import Response
 from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
@@ -80,7 +80,7 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
         return problem_response(problem_of(error))
 
     async def invalid(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
+        assert isinstance(error, RequestValidationError | WebSocketRequestValidationError)
         return problem_response(_wrong_input(error))
 
     async def http(_: Request, error: Exception) -> Response:
@@ -100,6 +100,7 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
     for kind, *_ in _KINDS:
         app.add_exception_handler(kind, expected)
     app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(WebSocketRequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(Exception, defect)
 
@@ -124,7 +125,7 @@ def _documented(status: int) -> dict[str, Any]:
     return {"description": f"{description}.", "content": content}
 
 
-def _wrong_input(error: RequestValidationError) -> Problem:
+def _wrong_input(error: RequestValidationError | WebSocketRequestValidationError) -> Problem:
     faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
     return Problem(
         type=_urn("Wrong input"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query
+from fastapi.requests import HTTPConnection
 
 from api.bootstrap import Candor
 from api.running import Runs
@@ -21,8 +22,8 @@ class Service:
     runs: Runs
 
 
-def _of(request: Request) -> Service:
-    service: Service = request.app.state.service
+def _of(connection: HTTPConnection) -> Service:
+    service: Service = connection.app.state.service
     return service
 
 

@@ -16,6 +16,7 @@ from api.commands.common import (
     plain,
     print_json,
 )
+from api.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -100,14 +101,25 @@ def trace(
 @app.command()
 def runs(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The latest so many.")] = 20,
+    status: Annotated[
+        list[str] | None, typer.Option("--status", help="Only those in this state, such as failed; more than once.")
+    ] = None,
+    collection: Annotated[str | None, typer.Option("--collection", "-c", help="Only those of this collection.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Only those whose question says this.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """List the latest runs, newest first.
 
-    Example: candor runs --limit 5
+    Example: candor runs --status failed --collection papers
     """
-    found = make_candor(home).trace.runs(limit)
+    from multi_agent.tracing.listing import RunFilter, RunState
+
+    if unknown := [each for each in status or () if each not in list(RunState)]:
+        raise UsageError(f"There is no state {unknown[0]!r}; there are {', '.join(RunState)}.")
+    states = tuple(map(RunState, status)) if status else None
+    wanted = RunFilter(status=states, collection=collection, text=text)
+    found = make_candor(home).trace.runs(limit, wanted)
     if as_json:
         print_json([plain(run) for run in found])
         return

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from collections.abc import AsyncIterator
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Body, Response
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from api.problems import problems
-from api.service import Served
+from api.service import Served, Service
+from api.streaming import stream, told
 from multi_agent.answer import Answer
 from multi_agent.request import Request
 from vectorstore.models import Value
@@ -24,6 +26,15 @@ class ResearchRequest(Request):
     wait: bool = Field(
         default=True, description="answer with the result when it is there; else at once with the id of the run"
     )
+    stream: bool = Field(
+        default=False, description="answer with the run's events as they happen, and with `answer` as the last one"
+    )
+
+    @model_validator(mode="after")
+    def _one_way_to_answer(self) -> Self:
+        if self.stream and not self.wait:
+            raise ValueError("a run is streamed (stream) or left to itself (wait=false), not both")
+        return self
 
     def asked(self) -> Request:
         """What the panel is asked; an agent that is named is asked directly."""
@@ -40,13 +51,19 @@ class Accepted(Value):
 _EXAMPLES = [
     {"collection": "papers", "question": "Which of these pumps works below -20 °C?"},
     {"question": "Which pump is the quietest?", "mode": "high", "budget": {"model_calls": 20}, "wait": False},
+    {"question": "Which pump is the quietest?", "stream": True},
 ]
 
 
 @router.post(
     "/research",
     responses={
-        200: {"model": Answer, "description": "The answer; `status` tells whether there is one, and why not."},
+        200: {
+            "model": Answer,
+            "description": "The answer; `status` tells whether there is one, and why not. With `stream=true`: the "
+            "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
         202: {"model": Accepted, "description": "With `wait=false`: the run has been taken on."},
         **problems(404, 409, 422, 503),
     },
@@ -60,9 +77,19 @@ async def research(service: Served, wanted: Annotated[ResearchRequest, Body(exam
     """
     collection = await asyncio.to_thread(service.candor.collection_name, wanted.collection)
     run_id = await service.runs.start(wanted.asked(), collection)
+    where = {"Location": f"/v1/runs/{run_id}"}
     if not wanted.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
-        where = {"Location": f"/v1/runs/{run_id}"}
         return Response(accepted, status_code=202, headers=where, media_type="application/json")
+    if wanted.stream:
+        return stream(_with_answer(service, run_id), where)
     answer = await service.runs.wait(run_id)
     return Response(answer.model_dump_json(), media_type="application/json")
+
+
+async def _with_answer(service: Service, run_id: str) -> AsyncIterator[str]:
+    """The events, and the answer as the last of them."""
+    async for event in told(service.runs.follow(run_id, 0)):
+        yield event
+    answer = await service.runs.wait(run_id)
+    yield f"event: answer\ndata: {answer.model_dump_json()}\n\n"

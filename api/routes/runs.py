@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Response
-from fastapi.responses import StreamingResponse
-from pydantic import TypeAdapter
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from pydantic import Field, TypeAdapter
 
+from api.access import Called
 from api.problems import problems
-from api.service import Served, Service
+from api.runs import list_runs
+from api.service import Served
+from api.streaming import event_stream
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
+from multi_agent.tracing.listing import RunFilter
 from multi_agent.tracing.trace import RunSummary
 from vectorstore.models import Value
 
@@ -22,7 +24,6 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 RunId = Annotated[str, Path(description="The run's id, or the beginning of it.", examples=["run_d65459f7e628"])]
 _EVENTS = TypeAdapter(list[Event])
-_KEEP_ALIVE = ": nothing new\n\n"
 
 
 class RunWithAnswer(Value):
@@ -32,10 +33,30 @@ class RunWithAnswer(Value):
     answer: Answer | None
 
 
-@router.get("", responses=problems(422, 503))
-def runs(service: Served, limit: Annotated[int, Query(ge=1, le=100_000)] = 50) -> list[RunSummary]:
-    """The latest runs, newest first; also those of the command line."""
-    return service.candor.trace.runs(limit)
+class RunQuery(RunFilter):
+    """Which runs are listed, and how many at once."""
+
+    limit: int = Field(default=50, ge=1, le=100_000)
+
+
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {"Link": {"description": "Where the next page is, if there is one.", "schema": {"type": "string"}}}
+    }
+}
+
+
+@router.get("", responses=_PAGE | problems(404, 422, 503))
+def runs(
+    service: Served, caller: Called, request: Request, response: Response, query: Annotated[RunQuery, Query()]
+) -> list[RunSummary]:
+    """The latest runs, newest first; also those of the command line. The `Link` header names the next page."""
+    found = list_runs(service.candor, query, query.limit + 1, caller)
+    page = found[: query.limit]
+    if len(found) > len(page):
+        following = request.url.include_query_params(after=page[-1].run_id)
+        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+    return page
 
 
 @router.get("/{run_id}", responses=problems(404, 422, 503))
@@ -83,20 +104,8 @@ async def events(
     trace, after = service.candor.trace, max(after, last_event_id)
     found = await asyncio.to_thread(trace.run, run_id)
     if follow and not found.ended:
-        return _stream(service, found.run_id, after)
+        return event_stream(service.runs.follow(found.run_id, after))
     known = await asyncio.to_thread(trace.events, found.run_id, after)
     if not follow:
         return Response(_EVENTS.dump_json(known), media_type="application/json")
-    return _stream(service, found.run_id, after) if known else Response(status_code=204)
-
-
-def _stream(service: Service, run_id: str, after: int) -> Response:
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    told = _told(service.runs.follow(run_id, after))
-    return StreamingResponse(told, media_type="text/event-stream", headers=headers)
-
-
-async def _told(events: AsyncIterator[Event | None]) -> AsyncIterator[str]:
-    """As server-sent events; JSON has no line breaks in it."""
-    async for event in events:
-        yield f"id: {event.number}\ndata: {event.model_dump_json()}\n\n" if event else _KEEP_ALIVE
+    return event_stream(service.runs.follow(found.run_id, after)) if known else Response(status_code=204)

@@ -5,7 +5,7 @@ Writes are small and happen in the event loop, in order; SQLite in WAL mode take
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import UTC, datetime
 
 import sqlalchemy as sql
@@ -16,6 +16,7 @@ from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished
 from multi_agent.llm.journal import Journal, JournalEntry
 from multi_agent.llm.observing import Meter
+from multi_agent.tracing.listing import ALL_RUNS, RunFilter, RunState
 from vectorstore.models import Value
 
 _metadata = sql.MetaData()
@@ -50,8 +51,8 @@ _journal = sql.Table(
     sql.Column("entry", sql.JSON, nullable=False),
 )
 
-WAITING = "waiting"
-RUNNING = "running"
+WAITING = RunState.WAITING.value
+RUNNING = RunState.RUNNING.value
 
 
 class RunSummary(Value):
@@ -116,9 +117,15 @@ class Trace:
         """The journal of one run."""
         return SqlJournal(self._engine, run_id)
 
-    def runs(self, limit: int = 50) -> list[RunSummary]:
-        """The latest runs, newest first."""
-        query = sql.select(_runs).order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
+    def runs(self, limit: int = 50, wanted: RunFilter = ALL_RUNS, *, among: Set[str] | None = None) -> list[RunSummary]:
+        """The latest of the wanted runs, newest first; ``among`` names the only collections that are looked at.
+
+        Raises RunNotFound if the run to go on after is not there.
+        """
+        query = sql.select(_runs).where(_within(among), *_conditions(wanted))
+        if wanted.after is not None:
+            query = query.where(_older_than(self.run(wanted.after)))
+        query = query.order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
         return [_summary(row) for row in self._select(query)]
 
     def run(self, run_id: str) -> RunSummary:
@@ -191,6 +198,32 @@ class SqlJournal:
         }
         with self._engine.begin() as connection:
             connection.execute(_journal.insert(), row)
+
+
+def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
+    return sql.true() if among is None else _runs.c.collection.in_(sorted(among))
+
+
+def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
+    """All that is asked for but the place to go on after."""
+    if wanted.collection is not None:
+        yield _runs.c.collection == wanted.collection
+    if wanted.status is not None:
+        yield _runs.c.status.in_([state.value for state in wanted.status])
+    if wanted.text is not None:
+        yield _runs.c.question.icontains(wanted.text, autoescape=True)
+    if wanted.model is not None:
+        yield _runs.c.model == wanted.model
+    if wanted.since is not None:
+        yield _runs.c.started_at >= wanted.since.astimezone(UTC)
+    if wanted.until is not None:
+        yield _runs.c.started_at <= wanted.until.astimezone(UTC)
+
+
+def _older_than(run: RunSummary) -> sql.ColumnElement[bool]:
+    """What comes after it in the order of lists."""
+    at = run.started_at.astimezone(UTC)
+    return sql.or_(_runs.c.started_at < at, sql.and_(_runs.c.started_at == at, _runs.c.run_id > run.run_id))
 
 
 def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:

@@ -1,0 +1,94 @@
+"""Lists of runs: filtered, and page after page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+
+import httpx
+import pytest
+import sqlalchemy as sql
+
+from api.bootstrap import Candor
+from multi_agent.llm.settings import EndpointSettings
+from support.service import RunningService, model
+
+MODELS = ("small", "large")
+COLLECTIONS = ("papers", "letters", "100%")
+
+
+@pytest.fixture
+def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]) -> Candor:
+    """Twelve runs: two models in turn, three collections in turn; every fourth is still running."""
+    made = make_candor(llm=serve(model))
+    for number in range(12):
+        run_id = f"run_{number:02}"
+        made.trace.begin(run_id, f"Question {number:02} about Pumps?", COLLECTIONS[number % 3], MODELS[number % 2])
+        if number % 4:
+            _end(made, run_id, "failed" if number % 4 == 1 else "cancelled")
+    return made
+
+
+@pytest.fixture
+def listed(candor: Candor) -> Iterator[Callable[..., list[int]]]:
+    """``listed(model="small")`` gives the numbers of the runs, as they are listed."""
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+
+        def call(**wanted: object) -> list[int]:
+            response = http.get("/v1/runs", params=wanted)
+            assert response.status_code == 200, response.text
+            return [int(run["run_id"].removeprefix("run_")) for run in response.json()]
+
+        yield call
+
+
+def _end(candor: Candor, run_id: str, status: str) -> None:
+    with candor.engine.begin() as connection:
+        connection.execute(
+            sql.text("UPDATE runs SET status = :status WHERE run_id = :run_id"), {"run_id": run_id, "status": status}
+        )
+
+
+def test_runs_are_listed_by_what_is_asked_for(listed: Callable[..., list[int]], candor: Candor) -> None:
+    assert listed() == list(range(11, -1, -1)), "newest first"
+    assert listed(collection="letters") == [10, 7, 4, 1]
+    assert listed(model="small") == [10, 8, 6, 4, 2, 0]
+    assert listed(status="running") == [8, 4, 0]
+    assert listed(status=["running", "failed"]) == [9, 8, 5, 4, 1, 0]
+    assert listed(text="question 07 ABOUT") == [7]
+    assert listed(text="%") == [], "a sign of SQL is a sign like any other"
+    assert listed(collection="100%", model="large", status="failed") == [5]
+    assert listed(collection="none") == []
+    seventh = candor.trace.run("run_07").started_at
+    assert listed(since=seventh.isoformat()) == [11, 10, 9, 8, 7]
+    assert listed(until=seventh.isoformat()) == [7, 6, 5, 4, 3, 2, 1, 0]
+    assert listed(since=(datetime.now(UTC) + timedelta(days=1)).isoformat()) == []
+    elsewhere = seventh.astimezone(timezone(timedelta(hours=5))).isoformat()
+    assert listed(since=elsewhere, until=elsewhere) == [7], "a moment is the same in every time zone"
+
+
+def test_pages_follow_each_other_without_gap_or_overlap(candor: Candor) -> None:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        pages: list[list[str]] = []
+        following: str | None = "/v1/runs?limit=2&model=small"
+        while following:
+            page = http.get(following)
+            pages.append([run["run_id"] for run in page.json()])
+            link = page.headers.get("link")
+            following = link and re.fullmatch(r'<([^>]*)>; rel="next"', link)[1]
+        assert pages == [["run_10", "run_08"], ["run_06", "run_04"], ["run_02", "run_00"]]
+        assert http.get("/v1/runs?after=run_none").status_code == 404
+        assert http.get("/v1/runs?status=lost").status_code == 422
+        assert http.get("/v1/runs?since=2026-01-01T00:00:00").status_code == 422, "of which time zone?"
+
+
+def test_the_command_line_lists_the_same(run: Callable, candor: Candor) -> None:
+    def numbers(*options: str) -> list[int]:
+        return [int(each["run_id"].removeprefix("run_")) for each in run("runs", *options, "--json").json]
+
+    assert numbers("--status", "running", "--collection", "letters") == [4]
+    assert numbers("--status", "failed", "--status", "running", "-n", "2") == [9, 8]
+    assert numbers("--text", "pumps", "-c", "papers") == [9, 6, 3, 0]
+    unknown = run("runs", "--status", "lost")
+    assert (unknown.code, "'lost'" in unknown.err) == (2, True)
