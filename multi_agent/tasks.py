@@ -16,6 +16,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny, create_model
@@ -46,6 +47,7 @@ class TaskData(Value):
     inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
 
 
+@lru_cache(maxsize=512)  # a type takes a millisecond to make
 def task_data_type(agent: str, inputs: type[BaseModel]) -> type[TaskData]:
     """The type of an agent's task data; its JSON schema says what the agent can be told."""
     fields: dict[str, Any] = {"agent": (Literal[agent], agent), "inputs": (inputs, ...)}

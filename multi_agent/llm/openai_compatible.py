@@ -52,10 +52,11 @@ class OpenAICompatible:
         settings = self._settings
         # OpenAI's own newer models refuse `max_tokens`; most other servers know nothing else.
         limit = "max_completion_tokens" if settings.base_url == DEFAULT_URLS["openai"] else "max_tokens"
+        form = {"type": "json_schema", "json_schema": {"name": _name(schema), "schema": schema}}
         request = {
             "model": settings.model,
             "messages": [message.model_dump() for message in messages],
-            "response_format": {"type": "json_schema", "json_schema": {"name": _name(schema), "schema": schema}},
+            "extra_body": {"response_format": form},  # sent as it is: the client would look into every part of it
             limit: settings.max_output_tokens,
         }
         return request if temperature is None else request | {"temperature": temperature}

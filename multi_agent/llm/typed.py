@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -40,21 +41,20 @@ class TypedLLM:
         schema = schema_of(response_model)
         conversation = _Conversation(self._endpoint, self._settings, schema, varied)
         try:
-            await self._converse(conversation, with_schema(messages, schema), response_model)
+            value = await self._converse(conversation, with_schema(messages, schema), response_model)
         except LLMError as error:
             error.usage, error.exchanges = conversation.usage, tuple(conversation.exchanges)
             raise
         return Completion(
-            # instructor answers with an instance of a subclass of its own: callers get the type they asked for.
-            value=response_model.model_validate_json(conversation.answer),
+            value=value,
             model=self.model,
             usage=conversation.usage,
             exchanges=tuple(conversation.exchanges),
         )
 
     async def _converse(
-        self, conversation: _Conversation, messages: list[Message], response_model: type[BaseModel]
-    ) -> None:
+        self, conversation: _Conversation, messages: list[Message], response_model: type[ResponseT]
+    ) -> ResponseT:
         import instructor
         from instructor.core import IncompleteOutputException, InstructorRetryException
         from instructor.core.hooks import Hooks
@@ -65,13 +65,14 @@ class TypedLLM:
         hooks.on("parse:error", conversation.reject)
         create: Any = instructor.patch(create=conversation.create, mode=instructor.Mode.JSON_SCHEMA)
         try:
-            await create(
-                response_model=response_model,
+            checked = await create(
+                response_model=_checker(response_model),
                 messages=[message.model_dump() for message in messages],
                 max_retries=self._settings.reasks,
                 strict=False,  # pydantic's usual leniency: a model that writes "3" for 3 has answered
                 hooks=hooks,
             )
+            return cast("ResponseT", checked.value)
         except IncompleteOutputException:
             raise self._truncated(conversation, response_model) from None
         except InstructorRetryException as error:
@@ -98,6 +99,25 @@ class TypedLLM:
             f"attempts. The last one began {last.response[:_EXCERPT]!r}; its fault: {last.fault}. Take a model that "
             f"keeps to a JSON schema with {setting('model')}, or let it try more often with {setting('reasks')}."
         )
+
+
+@lru_cache(maxsize=512)
+def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
+    """What instructor is given for the type: it checks a response by the type, and has nothing to be looked into.
+
+    Of a type that it is given, instructor makes a subclass and a schema, and walks through all its fields, anew for
+    every call; for a plan that takes more time than everything else that Candor does about the call.
+    """
+    from instructor import ResponseSchema
+
+    class Checked(ResponseSchema):
+        value: Any
+
+        @classmethod
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Any:
+            return cls.model_construct(value=response_model.model_validate_json(json_data, **how))
+
+    return Checked
 
 
 class _Conversation:
