@@ -3,7 +3,7 @@
 import {fold, h} from "./dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {table} from "./tables.js";
-import {fileName, many, pages, seconds, tokens} from "./words.js";
+import {costOf, fileName, many, pages, seconds, tokens} from "./words.js";
 
 const LISTED = /^(?:- |1\. )/;
 
@@ -87,6 +87,6 @@ function cost(answer) {
     coverage.chunks_total > 0 && `read ${coverage.chunks_considered} of ${many(coverage.chunks_total, "passage")} in ${coverage.documents_considered} of ${many(coverage.documents_total, "document")}`,
     summary.attempts > 1 && many(summary.attempts, "attempt"),
     many(usage.model_calls, "model call"), tokens(usage), seconds(usage.seconds),
-    usage.cost > 0 && `cost ${usage.cost.toFixed(4)}`,
+    costOf(usage),
   ].filter(Boolean).map((each) => h("span", {}, each));
 }

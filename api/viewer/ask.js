@@ -155,7 +155,7 @@ function stepLine(step, over, base) {
   const agents = agentsOf(step);
   return h("li", {class: `step is-${status.replace(" ", "-")}`},
     h("div", {class: "line"}, badge(status),
-      h("a", {href: `${base}/${encodeURIComponent(step.key)}`, "data-key": step.key}, step.id),
+      h("a", {href: `${base}/steps/${encodeURIComponent(step.key)}`, "data-key": step.key}, step.id),
       h("span", {class: "doing"}, shorten(step.instruction, 120)),
       step.calls.length > 0 && h("span", {class: "note"}, many(step.calls.length, "model call"))),
     h("ol", {}, agents.map((agent) => h("li", {class: "agent"},

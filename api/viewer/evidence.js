@@ -2,9 +2,10 @@
 
 import * as api from "./api.js";
 import {failure, h, loading} from "./dom.js";
-import {openPanel, panelShows} from "./panel.js";
+import {openPanel, panel, panelShows} from "./panel.js";
 import {offsetsIn, pieces} from "./spans.js";
 import {table} from "./tables.js";
+import {keepingFocus, walkBar, walkKeys} from "./walk.js";
 import {fileName, many, pages} from "./words.js";
 
 const AROUND = 1800; // characters that are shown before and after the quote, and how many more at a time
@@ -15,25 +16,17 @@ export function openQuote(quotes, number, collection) {
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
   if (!quote) return;
-  const go = (step) => openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection);
+  const go = (step) => keepingFocus(panel, () =>
+    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection));
   const body = h("div", {class: "evidence-text"}, loading());
-  const steps = h("div", {class: "steps"},
-    h("button", {type: "button", on: {click: () => go(-1)}, "aria-label": "Previous quote", "data-key": "previous"}, "‹ Previous"),
-    h("span", {}, `${at + 1} of ${quotes.length}`),
-    h("button", {type: "button", on: {click: () => go(1)}, "aria-label": "Next quote", "data-key": "next"}, "Next ›"));
   const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
   const name = `quote ${number}`;
-  const focused = document.activeElement?.dataset?.key;
   openPanel({
     name,
     title: `Evidence [${number}]`,
-    content: [quotes.length > 1 && steps, head, h("blockquote", {}, quote.quote), body],
-    key: ({key}) => {
-      if (key === "n") go(1);
-      if (key === "p") go(-1);
-    },
+    content: [quotes.length > 1 && walkBar("quote", at, quotes.length, go), head, h("blockquote", {}, quote.quote), body],
+    key: walkKeys(go),
   });
-  if (focused) steps.querySelector(`[data-key="${focused}"]`)?.focus({preventScroll: true});
   fill(body, quotes, quote, collection, name);
 }
 

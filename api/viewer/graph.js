@@ -10,8 +10,8 @@ const GAP_X = 28;
 const GAP_Y = 16;
 const MARGIN = 4;
 
-/** The graph of an attempt; `over` says that nothing more will happen to it. */
-export function graph(attempt, over, href) {
+/** The graph of an attempt; `over` says that nothing more will happen to it, `chosen` is the key of the step that is open. */
+export function graph(attempt, over, href, chosen) {
   const layers = columns(attempt.plan);
   const rows = Math.max(...layers.map((layer) => layer.length));
   const width = layers.length * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN;
@@ -23,7 +23,7 @@ export function graph(attempt, over, href) {
   });
   return svg("svg", {class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Plan"},
     attempt.plan.steps.flatMap((step) => after(step).filter((id) => places.has(id)).map((id) => edge(places.get(id), places.get(step.id)))),
-    attempt.plan.steps.map((step) => node(attempt.steps.get(step.id), places.get(step.id), over, href)));
+    attempt.plan.steps.map((step) => node(attempt.steps.get(step.id), places.get(step.id), over, href, chosen)));
 }
 
 function edge(from, to) {
@@ -32,11 +32,11 @@ function edge(from, to) {
   return svg("path", {class: "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`});
 }
 
-function node(step, {x, y}, over, href) {
+function node(step, {x, y}, over, href, chosen) {
   const status = statusOf(step, over);
   const agents = agentsOf(step).join(", ");
   const took = step.startedAt && step.endedAt ? ` · ${seconds((step.endedAt - step.startedAt) / 1000)}` : "";
-  return svg("a", {href: href(step), "data-key": `node ${step.key}`, "aria-label": `${step.id}: ${agents}, ${status}`},
+  return svg("a", {href: href(step), class: step.key === chosen && "chosen", "data-key": `node ${step.key}`, "aria-label": `${step.id}: ${agents}, ${status}`},
     svg("g", {class: `node is-${status.replace(" ", "-")}`},
       svg("title", {}, `${agents}: ${step.instruction}`),
       svg("rect", {x, y, width: WIDTH, height: HEIGHT, rx: 7}),

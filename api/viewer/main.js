@@ -16,7 +16,7 @@ let shown = {path: "", close: () => {}, moved: () => false};
 const PAGES = [
   [/^\/(?:ask\/([^/]+))?$/, showAsk],
   [/^\/runs$/, showRuns],
-  [/^\/runs\/([^/]+)(?:\/([^/]+))?$/, showRun],
+  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
 ];
 

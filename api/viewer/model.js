@@ -4,15 +4,7 @@ const REFERENCE = /@\{outputs\.([a-z][a-z0-9_]*)\.[a-z][a-z0-9_]*\}/g;
 
 export class RunModel {
   constructor() {
-    this.events = [];
-    this.started = null;
-    this.finished = null;
-    this.planned = null;
-    this.attempts = [];
-    this.panel = emptyStep("", 0, null); // what nobody's step did: planning, voting, explaining
-    this.declined = "";
-    this.counted = new Set();
-    this.votes = [];
+    Object.assign(this, {events: [], started: null, resumed: [], ...nothingDone()});
   }
 
   /** Take the next events, in order. */
@@ -52,6 +44,13 @@ export class RunModel {
     (APPLY[body.type] ?? (() => {}))(this, body, about, event);
   }
 
+  /** The run goes on after a restart of the service: all of it happens again, answered from the journal. */
+  again(event) {
+    Object.assign(this, nothingDone());
+    this.resumed.push(Date.parse(event.at));
+    this.panel.events.push(event);
+  }
+
   stepOf(event) {
     if (!this.attempts.length) this.begin(1, null, "");
     const attempt = this.attempts.at(-1);
@@ -75,6 +74,7 @@ export class RunModel {
 
 const APPLY = {
   run_started: (run, body) => { run.started = body; },
+  run_resumed: (run, body, about, event) => run.again(event),
   plan_made: (run, body) => {
     run.planned = body;
     run.begin(1, body.plan, "");
@@ -95,7 +95,7 @@ const APPLY = {
   step_started: (run, body, step, event) => {
     step.startedAt ??= Date.parse(event.at);
     step.instruction = body.instruction;
-    step.turns.push({agent: body.agent, at: Date.parse(event.at)});
+    step.turns.push({agent: body.agent, number: event.number});
     step.reads = [...new Set([...step.reads, ...body.reads])];
   },
   step_retried: (run, body, step) => { step.retries.push(body); },
@@ -109,6 +109,7 @@ const APPLY = {
   },
   step_finished: (run, body, step, event) => {
     step.wrote.push(body);
+    run.writes.push({number: event.number, step, wrote: body.wrote});
     step.endedAt = Date.parse(event.at);
     step.votes.push(...run.votes.splice(0)); // a vote is told just before the step that it was taken on
   },
@@ -124,6 +125,14 @@ const APPLY = {
   voted: (run, body) => { run.votes.push(body); },
   run_finished: (run, body) => { run.finished = body; },
 };
+
+function nothingDone() {
+  return {
+    finished: null, planned: null, attempts: [], declined: "", counted: new Set(), votes: [],
+    writes: [], // what steps added to the context, in order
+    panel: emptyStep("", 0, null), // what nobody's step did: planning, voting, explaining
+  };
+}
 
 function emptyStep(id, attempt, plan) {
   return {

@@ -2,7 +2,7 @@
 
 import {h, replace} from "./dom.js";
 
-const panel = document.querySelector("#panel");
+export const panel = document.querySelector("#panel");
 let open = null;
 
 /** Open something at the side. `shown`: {title, content, closed, key}; `key` is told keys that nobody else takes. */

@@ -1,20 +1,22 @@
 /* All about one step, or one event: what it was told, read and wrote, its words, and its prompts and responses. */
 
+import {readView, wroteView} from "./context.js";
 import {badge, fold, h} from "./dom.js";
 import {computation} from "./evidence.js";
 import {agentsOf, after, statusOf} from "./model.js";
 import {fields, value} from "./tables.js";
-import {many, said, seconds, tokens} from "./words.js";
+import {costOf, many, said, seconds, tokens} from "./words.js";
 
-/** The step's side of the story. */
-export function stepView(live, step, over) {
+/** The step's side of the story; `href` gives the address of a step. */
+export function stepView(live, step, over, href) {
   const status = statusOf(step, over);
   const part = (title, ...content) => content.flat().some(Boolean) && h("section", {}, h("h3", {}, title), content);
   return [
     h("p", {class: "facts"}, badge(status), h("span", {}, agentsOf(step).join(", ")),
       step.startedAt && step.endedAt && h("span", {}, seconds((step.endedAt - step.startedAt) / 1000)),
-      step.calls.length > 0 && [h("span", {}, many(step.calls.length, "model call")), h("span", {}, tokens(step.usage))],
-      step.retries.length > 0 && h("span", {}, many(step.retries.length, "retry", "retries"))),
+      step.calls.length > 0 && [h("span", {}, many(step.calls.length, "model call")), h("span", {}, tokens(step.usage)), costOf(step.usage) && h("span", {}, costOf(step.usage))],
+      step.retries.length > 0 && h("span", {}, many(step.retries.length, "retry", "retries")),
+      copyLink(href(step))),
     part("Instruction", h("p", {class: "text"}, step.instruction),
       step.plan?.why && h("p", {class: "note"}, `Why: ${step.plan.why}`),
       step.plan && after(step.plan).length > 0 && h("p", {class: "note"}, `After: ${after(step.plan).join(", ")}`),
@@ -24,10 +26,10 @@ export function stepView(live, step, over) {
     part("Why nothing was done", step.skipped.map((each) => h("p", {class: "text"}, each.reason))),
     part("Reasoning", step.reasoning.map((each) => h("p", {class: "text"},
       step.reasoning.length > 1 && h("strong", {}, `${each.agent}: `), each.reasoning || "Nothing was said."))),
-    part("Read", step.reads.length > 0 && h("p", {}, step.reads.join(", "))),
+    part("Read", step.reads.length > 0 && readView(live.model, step, href)),
     part("Searches", step.searches.map((each) => h("div", {},
       h("p", {}, `${each.method}: ${many(each.chunks_found, "passage")} of ${many(each.documents_found, "document")}`), value(each.queries, `${step.key} queries`)))),
-    part("Wrote", step.wrote.map((each, at) => wrote(each, `${step.key} wrote ${at}`, step.wrote.length > 1))),
+    part("Changed in the context", wroteView(live.model, step)),
     part("Computed", computed(step)),
     part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
       h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "asked for again"}`),
@@ -37,12 +39,12 @@ export function stepView(live, step, over) {
   ].filter(Boolean);
 }
 
-function wrote(finished, key, named) {
-  const entries = Object.entries(finished.wrote);
-  return h("div", {}, named && h("p", {}, h("strong", {}, finished.agent)),
-    entries.length ? entries.map(([name, it]) => fold(`${key} ${name}`,
-      `+ ${name.replaceAll("_", " ")}${Array.isArray(it) ? ` (${it.length})` : ""}`, () => value(it, `${key} ${name}`)))
-      : h("p", {class: "note"}, "Nothing."));
+function copyLink(href) {
+  if (!navigator.clipboard) return null; // browsers give it to pages of this machine and of https only
+  return h("button", {type: "button", class: "quiet", "data-key": "copy link", on: {click: async ({currentTarget}) => {
+    await navigator.clipboard.writeText(new URL(href, location.href).href);
+    currentTarget.textContent = "Copied";
+  }}}, "Copy link");
 }
 
 /** What ran, with its results; then what was refused. */
@@ -64,8 +66,9 @@ export function vote(voted) {
 
 /** A model call; its prompt and response are fetched when it is opened. */
 export function callView(live, call, open = false) {
-  const title = [call.caller, tokens(call.usage), call.replayed ? "from the journal" : seconds(call.usage.seconds),
-    call.failed && "failed", call.faults.length > 0 && `${call.faults.length} not accepted`].filter(Boolean).join(" · ");
+  const {prompt_tokens: read, completion_tokens: wrote} = call.usage;
+  const title = [call.caller, `${read.toLocaleString("en")} + ${many(wrote, "token")}`, call.replayed ? "from the journal" : seconds(call.usage.seconds),
+    costOf(call.usage), call.failed && "failed", call.faults.length > 0 && `${call.faults.length} not accepted`].filter(Boolean).join(" · ");
   return fold(`call ${call.number}`, title, async () => {
     if (call.failed) return [h("p", {class: "fault"}, `${call.error_type}: ${call.error}`), ...call.faults.map((each) => h("p", {class: "fault"}, each))];
     const entry = await live.entry(call);
@@ -93,7 +96,7 @@ function indented(text) {
   }
 }
 
-/** One event, with all that it holds. */
+/** One event, with all that it holds; `href` is the address of its step. */
 export function eventView(live, event, href) {
   const {body} = event;
   const [what] = said(event);

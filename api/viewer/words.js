@@ -31,6 +31,11 @@ export function tokens(usage) {
   return many(usage.prompt_tokens + usage.completion_tokens, "token");
 }
 
+/** What it cost, where that is known. */
+export function costOf(usage) {
+  return usage.cost > 0 && `cost ${usage.cost.toFixed(4)}`;
+}
+
 /** A text on one line, cut where it gets long. */
 export function shorten(text, length = 160) {
   const line = String(text).replace(/\s+/g, " ").trim();
@@ -39,6 +44,7 @@ export function shorten(text, length = 160) {
 
 const SAID = {
   run_started: (body) => ["question", body.request.question],
+  run_resumed: () => ["resumed", "The service was started again; what had been done is taken from the journal."],
   plan_rejected: (body) => ["plan rejected", body.faults.join(" ")],
   plan_made: (body) => ["plan", `${body.plan.goal} (mode ${body.plan.mode})`],
   attempt_ended: (body) => ["attempt ended", attemptOutcome(body.attempt)],

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+
+from playwright.sync_api import Page, expect
 
 from api.bootstrap import Candor
 from api.settings import Settings
 from support.panel import Panel
-from support.scripted_endpoint import Reply, Request, Responder, ScriptedEndpoint
+from support.scripted_endpoint import Reply, Request, Responder, ScriptedEndpoint, delayed
 from support.service import RunningService
 from vectorstore.embedding import Embedder
 
 HOSTILE = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
 COLD = "It works down to -25 °C without a heater."
 WARRANTY = "Its warranty is seven years."
+QUESTION = "How cold may it get outside?"
+OpenPage = Callable[..., Page]
 DOCUMENTS = {
     # Characters of two UTF-16 units stand before the quotes: the places of quotes are counted in characters.
     "pump.md": "# The Borea 12 🌡️🔥\n\n" + "The pump is quiet. " * 40 + f"\n\n{COLD}\n\n{WARRANTY}\n",
@@ -44,3 +50,21 @@ class Site:
 
     def _respond(self, request: Request) -> Reply | str:
         return self.responder(request)
+
+
+def ask(page: Page, question: str = QUESTION, way: str = "high") -> None:
+    page.get_by_role("textbox", name="Question").fill(question)
+    page.locator("select[name=way]").select_option(way)
+    page.get_by_role("button", name="Ask", exact=True).click()
+
+
+def answered(page: Page) -> None:
+    """Ask, and wait for the answer."""
+    ask(page)
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    expect(page.locator(".live .badge").first).to_have_text("answered")
+
+
+def slow(role: str, seconds: float) -> dict[str, Callable[[Request], Reply | str]]:
+    """A role of the panel that takes its time."""
+    return {role: lambda request: delayed(json.dumps(Panel("-25 °C").play(request)), seconds)}

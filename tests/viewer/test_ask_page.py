@@ -1,0 +1,65 @@
+"""Asking, and watching the panel at work."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from support.panel import EXTRACTION, Panel
+from support.scripted_endpoint import hang
+from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask, slow
+
+
+def test_a_question_is_asked_its_steps_appear_and_then_its_answer(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1.5))
+    page = open_page()
+    ask(page)
+    extract = page.locator(".tree .step").filter(has=page.get_by_role("link", name="extract", exact=True))
+    expect(extract.locator(".badge")).to_have_text("running")
+    expect(page.get_by_role("region", name="Answer")).to_have_count(0)
+    expect(page.locator(".tree .step").last.locator(".badge")).to_have_text("waiting")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.locator(".claims")).to_contain_text(COLD)
+    expect(extract.locator(".badge")).to_have_text("done")
+    expect(extract.locator(".agent")).to_contain_text("Extractor")
+
+
+def test_a_run_is_cancelled(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel(roles={EXTRACTION: lambda _: hang()})
+    page = open_page()
+    ask(page)
+    expect(page.locator(".badge.is-running").nth(1)).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".live .badge").first).to_have_text("cancelled")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    expect(page.get_by_role("region", name="Answer")).to_contain_text("The run was cancelled.")
+
+
+def test_markup_of_documents_questions_and_models_is_shown_as_text(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("The compressor")
+    page = open_page()
+    ask(page, f"Where from? {HOSTILE}")
+    expect(page.locator(".claims")).to_contain_text(HOSTILE)
+    expect(page.locator("h1.asked")).to_contain_text(HOSTILE)
+    page.locator(".claims .mark").first.click()
+    expect(page.locator("#panel mark.current")).to_contain_text(HOSTILE)
+    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="extract: Extractor, done").click()
+    page.locator("#panel summary").filter(has_text="Extractor").click()
+    expect(page.locator("#panel .message.user")).to_contain_text(HOSTILE)
+    assert page.title() == "Candor"
+    assert page.locator("main img, main script, #panel img, #panel script").count() == 0
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen_and_evidence_lies_over_the_page(open_page: OpenPage) -> None:
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    answered(page)
+    page.locator(".claims .mark").first.tap()
+    panel = page.locator("#panel")
+    expect(panel.locator("mark.current")).to_be_in_viewport()
+    box = panel.bounding_box()
+    assert box is not None
+    assert box["width"] == 390
+    page.get_by_role("button", name="Close").tap()
+    page.get_by_role("link", name="The whole reasoning").tap()
+    expect(page.locator(".graph a").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

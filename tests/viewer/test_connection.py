@@ -1,0 +1,61 @@
+"""Streams that break, and a server that goes away."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from playwright.sync_api import Route, expect
+
+from multi_agent.events import Event, EvidenceRejected
+from support.panel import EXTRACTION, SYNTHESIS, Panel
+from support.scripted_endpoint import hang
+from support.viewer import OpenPage, Site, answered, ask, slow
+
+
+def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 2) | slow(SYNTHESIS, 1))
+    page = open_page()
+    broken: list[str] = []
+
+    def break_it(route: Route) -> None:
+        """The first streams: one with an event too far, one that repeats the first event, one that is cut off, one
+        that is refused.
+        """
+        broken.append(route.request.headers.get("last-event-id", ""))
+        stream = {"content_type": "text/event-stream"}
+        if len(broken) == 1:
+            far = EvidenceRejected(quote="q", passage="p", reason="It did not happen.", final=True)
+            event = Event(run_id="run", number=900, at=datetime.now(UTC), body=far)
+            route.fulfill(body=f"id: 900\ndata: {event.model_dump_json()}\n\n", **stream)
+        elif len(broken) == 2:
+            first = site.candor.trace.events(route.request.url.split("/")[-2])[0]
+            route.fulfill(body=f"retry: 50\nid: 1\ndata: {first.model_dump_json()}\n\n", **stream)
+        elif len(broken) == 3:
+            route.abort()
+        elif len(broken) == 4:
+            route.fulfill(status=503, body="{}", content_type="application/problem+json")
+        else:
+            route.continue_()
+
+    page.route(re.compile(r"/events\?after="), break_it)
+    answered(page)
+    assert len(broken) > 4
+    page.get_by_role("link", name="The whole reasoning").click()
+    told = page.get_by_role("status").filter(has_text="events")
+    run_id = page.url.rsplit("/", 1)[-1]
+    expect(told).to_have_text(f"{len(site.candor.trace.events(run_id))} events")
+
+
+def test_a_server_that_goes_away_and_comes_back(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel(roles={EXTRACTION: lambda _: hang()})
+    page = open_page()
+    ask(page)
+    expect(page.locator(".badge.is-running").nth(1)).to_be_visible()
+    site.end()
+    page.get_by_role("link", name="Runs").click()
+    banner = page.locator("#banner")
+    expect(banner).to_contain_text("The server does not answer.")
+    site.begin()
+    expect(banner).to_be_hidden()
+    expect(page.locator(".runs li").first.locator(".badge")).to_have_text("cancelled")

@@ -1,0 +1,65 @@
+"""From a mark in the answer to what stands behind it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Route, expect
+
+from support.panel import Panel
+from support.viewer import COLD, WARRANTY, OpenPage, Site, answered
+
+
+def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.locator(".claims .mark").first.click()
+    panel = page.get_by_role("complementary", name="Details")
+    expect(panel.locator("mark.current")).to_have_text(COLD)
+    expect(panel.locator("mark.current")).to_be_in_viewport()
+    expect(panel.locator(".document")).to_contain_text(WARRANTY)
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(page.locator(".claims .mark").first).to_be_focused()
+
+
+def test_quotes_are_walked_through_by_key(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("-25 °C", "seven years")
+    page = open_page()
+    answered(page)
+    page.locator(".claims .mark").first.click()
+    current = page.locator("#panel mark.current")
+    expect(current).to_have_text(COLD)
+    page.keyboard.press("n")
+    expect(current).to_have_text(WARRANTY)
+    expect(page.locator("#panel mark")).to_have_count(2)
+    page.keyboard.press("p")
+    expect(current).to_have_text(COLD)
+
+
+def test_a_mark_of_a_computation_opens_its_query_and_result(open_page: OpenPage, site: Site) -> None:
+    page = open_page()
+
+    def with_computation(route: Route) -> None:
+        response = route.fetch()
+        told = response.json()
+        if answer := told["answer"]:
+            answer["claims"][0]["computations"] = [1]
+            answer["computations"] = [
+                {
+                    "number": 1, "purpose": "How many there are", "sql": "SELECT count(*) AS n FROM records",
+                    "columns": ["n"], "rows": [[2], [None]], "truncated": True, "evidence": answer["evidence"],
+                    "flaws": ["'many' is no number"],
+                }
+            ]  # fmt: skip
+        route.fulfill(response=response, json=told)
+
+    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+$"), with_computation)
+    answered(page)
+    page.get_by_role("button", name="[C1]", exact=True).click()
+    panel = page.locator("#panel")
+    expect(panel.locator(".sql")).to_have_text("SELECT count(*) AS n FROM records")
+    expect(panel.locator("tbody td")).to_have_text(["2", "null"])
+    expect(panel).to_contain_text("There were more rows")
+    panel.locator(".source").first.click()
+    expect(panel.locator("mark.current")).to_have_text(COLD)

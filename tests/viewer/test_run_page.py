@@ -1,0 +1,240 @@
+"""A run: its plans, its steps with all that they did, its events."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sql
+from playwright.sync_api import Page, Route, expect
+
+from multi_agent.answer import Answer, Status
+from multi_agent.events import Event, EvidenceRejected, RunFinished, RunStarted
+from multi_agent.llm.llm import Usage
+from multi_agent.request import Request as Question
+from support.panel import REVISION, SYNTHESIS, Panel, revised, step, synthesis
+from support.scripted_endpoint import Request
+from support.viewer import COLD, QUESTION, OpenPage, Site, answered
+
+
+def test_a_link_opens_a_step_with_all_that_it_was_told_and_said(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    expect(page.locator(".graph a")).to_have_count(6)
+    page.goto(f"{page.url}/steps/extract")
+    page.reload()
+    panel = page.locator("#panel")
+    expect(panel.get_by_role("heading", name="extract")).to_be_visible()
+    expect(page.locator(".graph a.chosen")).to_contain_text("extract")
+    expect(page.locator(".graph a.chosen")).to_be_in_viewport()
+    expect(panel).to_contain_text("After: patterns")
+    panel.locator("summary").filter(has_text="+ evidence (1)").click()
+    expect(panel.locator(".quoted .words")).to_have_text(COLD)
+    panel.locator("summary").filter(has_text="tokens").click()
+    expect(panel.locator(".message.user")).to_contain_text("=== Passage 1")
+    expect(panel.locator(".message.response")).to_contain_text(f'"quote": "{COLD}"')
+
+
+def test_a_run_is_searched_also_in_its_prompts(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    expect(page.locator(".event").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("seven years")
+    status = page.get_by_role("status").filter(has_text="events")
+    expect(status).to_have_text(re.compile("^0 of "))
+    page.get_by_label("prompts and responses, too").check()
+    expect(status).to_have_text(re.compile("^[1-9]"))
+    page.locator(".event").first.click()
+    expect(page.locator("#panel .message").first).to_be_visible()
+
+
+def test_what_was_searched_for_is_marked_and_walked_through(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_label("prompts and responses, too").check()
+    page.get_by_role("searchbox").fill("without a HEATER")
+    expect(page.locator(".event .said").first).to_contain_text("without a heater")
+    assert marked(page) == {"without a heater"}
+    page.keyboard.press("Enter")
+    panel = page.locator("#panel")
+    expect(panel.locator(".steps")).to_contain_text("1 of ")
+    page.keyboard.press("Enter")
+    expect(panel.locator(".steps")).to_contain_text("2 of ")
+    page.keyboard.press("Shift+Enter")
+    expect(panel.locator(".steps")).to_contain_text("1 of ")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.get_by_role("button", name="Next event").click()
+    expect(panel.locator(".steps")).to_contain_text("2 of ")
+    expect(page.get_by_role("button", name="Next event")).to_be_focused()
+
+
+def marked(page: Page) -> set[str]:
+    """The texts that are marked as found."""
+    script = "[...CSS.highlights.get('hit')].map((range) => range.toString().toLowerCase())"
+    return set(page.evaluate(script))
+
+
+def test_a_step_tells_what_it_found_in_the_context_and_what_it_changed(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.goto(page.url.replace("/ask/", "/runs/") + "/steps/extract")
+    panel = page.locator("#panel")
+    chunks = panel.locator("summary").filter(has_text="chunks (")
+    expect(chunks).to_contain_text("from find")
+    chunks.click()
+    expect(panel.get_by_role("link", name="find")).to_be_visible()
+    expect(panel).to_contain_text("read: not there yet")
+    expect(panel.locator(".diff summary").first).to_have_text("+ evidence (1)")
+
+
+def test_a_revised_plan_is_shown_with_the_reason_for_it(open_page: OpenPage, site: Site) -> None:
+    scan = {"method": "scan", "documents": [], "queries": []}
+    another = revised(
+        step("all", "Retriever", inputs=scan), step("read", "Extractor", ["all"]), step("end", "Synthesizer", ["read"])
+    )
+    too_little = iter([json.dumps(synthesis([], sufficient=False))])
+    roles = {
+        REVISION: lambda _: json.dumps(another),
+        SYNTHESIS: lambda request: next(too_little, None) or json.dumps(Panel("-25 °C").play(request)),
+    }
+    site.responder = Panel("-25 °C", roles=roles)
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    expect(page.locator(".attempt")).to_have_count(2)
+    expect(page.locator(".attempt").nth(1)).to_contain_text("Revised because: The wrong words.")
+    first, second = page.locator(".revisions li:has(h3)").all()
+    expect(first).to_contain_text("Missing: the fact")
+    expect(second).to_contain_text("The wrong words.")
+    expect(second.locator(".is-added")).to_contain_text(["all", "read", "end"])
+    expect(second.locator(".is-gone").first).to_contain_text("queries dropped")
+    page.get_by_role("link", name="end: Synthesizer, done").click()
+    assert page.url.endswith("/end%402")
+    expect(page.locator("#panel")).to_contain_text("After: read")
+
+
+def test_a_vote_is_shown_with_the_step_that_it_was_taken_on(open_page: OpenPage, site: Site) -> None:
+    shorts = iter(["-25 °C", "-20 °C", "-25 °C"])
+
+    def write(request: Request) -> str:
+        return json.dumps({**Panel("-25 °C").play(request), "short": next(shorts)})
+
+    site.responder = Panel("-25 °C", roles={SYNTHESIS: write})
+    page = open_page()
+    page.get_by_role("spinbutton", name="Samples").fill("3")
+    answered(page)
+    expect(page.locator(".answer .short")).to_have_text("-25 °C")
+    page.locator(".tree").get_by_role("link", name="answer", exact=True).click()
+    vote = page.locator("#panel .vote")
+    expect(vote).to_contain_text("67 % for the first")
+    expect(vote.locator("li").first).to_contain_text("-25 °C Synthesizer, Synthesizer (2)")
+
+
+def test_a_run_that_went_on_after_a_restart_shows_each_step_once(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    run_id = page.url.rsplit("/", 1)[-1]
+
+    def interrupt(route: Route) -> None:
+        """As if the service had been killed after the plan stood and two steps were done."""
+        events = route.fetch().json()
+        broken = next(at for at, event in enumerate(events) if event["step"] == "look")
+        resumed = {"run_id": run_id, "at": events[broken]["at"], "step": "", "body": {"type": "run_resumed"}}
+        both = [*events[:broken], resumed, *events[1:]]
+        route.fulfill(json=[{**event, "number": number} for number, event in enumerate(both, 1)])
+
+    page.route(re.compile("follow=false"), interrupt)
+    page.get_by_role("link", name="The whole reasoning").click()
+    expect(page.locator(".graph a")).to_have_count(6)
+    expect(page.locator(".attempt")).to_have_count(1)
+    expect(page.locator(".graph a").first).to_contain_text("done")
+    expect(page.locator("h1 + .facts")).to_contain_text("6 model calls")
+    expect(page.locator("main")).to_contain_text("The service was started again while this was under way")
+    expect(page.locator(".event.run_resumed")).to_be_visible()
+    expect(page.locator(".resumed")).to_have_count(1)
+
+
+def test_a_model_call_is_opened_from_the_time_line(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    page.locator(".timeline .row").filter(has_text="extract").locator(".call").click()
+    expect(page.locator("#panel .message.response")).to_contain_text(COLD)
+
+
+def test_ten_thousand_events_open_in_a_second_and_scroll(open_page: OpenPage, site: Site) -> None:
+    run_id = long_run(site, 10_000)
+    page = open_page("runs")
+    times = [opened(page, f"{site.url}#/runs/{run_id}") for _ in range(3)]
+    print("10,000 events were there after", *(f"{seconds:.2f} s" for seconds in times))
+    assert min(times) < 1  # the machine may be at something else meanwhile
+    expect(page.get_by_role("status").filter(has_text="10,000 events")).to_be_visible()
+    assert page.locator(".event").count() < 100
+    slowest = page.evaluate(
+        """async () => {
+            const list = document.querySelector(".events");
+            let slowest = 0;
+            for (let at = 0; at < 60; at += 1) {
+                const before = performance.now();
+                list.scrollTop = at * 4900;
+                await new Promise(requestAnimationFrame);
+                list.getBoundingClientRect();
+                slowest = Math.max(slowest, performance.now() - before);
+            }
+            return slowest;
+        }"""
+    )
+    print(f"the slowest of 60 leaps took {slowest:.0f} ms")
+    assert slowest < 100
+    page.locator(".events").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel")).to_contain_text("Event 10000")
+
+
+def opened(page: Page, url: str) -> float:
+    """How long it takes from the list of runs to the events of this one."""
+    page.goto(url.partition("#")[0] + "#/runs")
+    expect(page.locator(".runs li").first).to_be_visible()
+    began = time.perf_counter()
+    page.goto(url)
+    page.wait_for_selector(".event")
+    return time.perf_counter() - began
+
+
+def long_run(site: Site, count: int) -> str:
+    """A run of so many events, in the trace."""
+    run_id, began = "run_long", datetime.now(UTC)
+    site.candor.trace.begin(run_id, QUESTION, "pumps", "scripted")
+    rejected = [
+        EvidenceRejected(quote=f"quote {number}", passage="pump.md, page 1", reason="It is not there.", final=True)
+        for number in range(2, count)
+    ]
+    bodies = [
+        RunStarted(request=Question(question=QUESTION), collection="pumps", model="scripted"),
+        *rejected,
+        RunFinished(status="failed", reason="It was too much.", usage=Usage()),
+    ]
+    events = [
+        Event(run_id=run_id, number=number, at=began + timedelta(milliseconds=number), body=body)
+        for number, body in enumerate(bodies, 1)
+    ]
+    table = sql.Table("events", sql.MetaData(), autoload_with=site.candor.engine)
+    rows = [{"run_id": run_id, "number": each.number, "event": each.model_dump(mode="json")} for each in events]
+    with site.candor.engine.begin() as connection:
+        connection.execute(table.insert(), rows)
+    site.candor.trace.finish(Answer(run_id=run_id, status=Status.FAILED, mode="", question=QUESTION))
+    return run_id
+
+
+def test_what_is_not_there_is_said_with_what_to_do(open_page: OpenPage) -> None:
+    page = open_page("runs/run_nowhere")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("There is no run 'run_nowhere'")
+    expect(alert).to_contain_text("lists those there are")
