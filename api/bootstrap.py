@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
     from multi_agent.registry import AgentRegistry
+    from multi_agent.toolbox import Toolbox
     from multi_agent.tracing.trace import Trace
     from vectorstore.embedding import Embedder
     from vectorstore.models import CollectionSpec
@@ -85,6 +86,19 @@ class Candor:
 
         research = self.settings.research
         return AgentRegistry.discover((BUILT_IN, *research.agent_packages), research.disabled_agents)
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """The tools that agents can be granted."""
+        from multi_agent.approvals import Approvals
+        from multi_agent.tool_registry import BUILT_IN, ToolRegistry
+        from multi_agent.toolbox import Toolbox
+        from multi_agent.tracing.tool_calls import ToolCalls
+
+        settings = self.settings.tools
+        registry = ToolRegistry.discover((BUILT_IN, *settings.packages), settings.disabled)
+        sandboxes = self.settings.home / "sandbox"
+        return Toolbox(registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine))
 
     @cached_property
     def store(self) -> VectorStore:
@@ -337,8 +351,8 @@ class Candor:
         """The panel over a library, asking ``models``, or those of the settings."""
         from multi_agent.orchestrator.orchestrator import Orchestrator
 
-        asked = models or self.models()
-        return Orchestrator(asked, library, self.registry, self.trace, self.plans, self.settings.research)
+        asked, settings = models or self.models(), self.settings.research
+        return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools)
 
 
 def _no_name(name: str) -> UsageError:

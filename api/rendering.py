@@ -245,6 +245,24 @@ def _finished(body: events.StepFinished) -> list[str]:
     return [f"{body.agent} wrote {wrote or 'nothing'} in {body.seconds:.1f} s"]
 
 
+def _arguments(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _returned(body: events.ToolReturned) -> list[str]:
+    origin = " (as it did before)" if body.replayed else ""
+    gave = f"failed: {body.error}" if body.error else f"gave {body.passages} passages" if body.passages else "returned"
+    return [f"{body.tool} {gave} in {body.seconds:.1f} s{origin}", *filter(None, (body.result,))]
+
+
+def _decided(body: events.ApprovalDecided) -> list[str]:
+    by = f" by {body.by}" if body.by else ""
+    return [
+        f"{body.decision.replace('_', ' ')}{by}",
+        *([_arguments(body.arguments)] if body.decision == "edited" else []),
+    ]
+
+
 _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     events.RunStarted: lambda body: [
         f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question
@@ -268,6 +286,13 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
     ],
+    events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {_arguments(body.arguments)}", body.why],
+    events.ToolReturned: _returned,
+    events.ApprovalRequested: lambda body: [
+        f"{body.agent} waits for approval to call {body.tool} {_arguments(body.arguments)}",
+        f"{body.reason} (candor approvals approve {body.approval_id})",
+    ],
+    events.ApprovalDecided: _decided,
     events.Voted: _vote_lines,
     events.Computed: lambda body: [
         f"computed {body.purpose}: {'refused' if body.error else f'{body.rows} rows'} in {body.seconds:.2f} s",

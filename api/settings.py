@@ -19,6 +19,7 @@ from api.errors import SettingsError
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
+from multi_agent.tool_settings import ToolSettings
 from vectorstore.settings import VectorStoreSettings
 
 PREFIX = "CANDOR_"
@@ -56,6 +57,7 @@ class Settings(BaseSettings):
     ingest: IngestSettings = IngestSettings()
     store: VectorStoreSettings = VectorStoreSettings()
     service: ServiceSettings = ServiceSettings()
+    tools: ToolSettings = ToolSettings()
 
     @field_validator("llms")
     @classmethod

@@ -31,6 +31,7 @@ from pydantic import BaseModel, Field, model_validator
 from multi_agent.bus import Publish
 from multi_agent.context import WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
+from multi_agent.given_tool import Offered, none_offered
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
@@ -73,6 +74,7 @@ class AgentCard(Value):
     outputs: type[StepOutput] = Field(default=StepOutput, description="what later steps may refer to")
     model: str = Field(default="", description="the model it asks, by the name of its endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None leaves it to the number of votes")
+    tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call; no others")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
 
     @property
@@ -92,7 +94,7 @@ class AgentKit:
     """What an agent works with. A fresh agent and kit are made for every step, so agents may keep state in between.
 
     ``keep`` puts a part of what the agent found into the shared context at once, so that it is not lost if the rest
-    of its turn fails; what it returns in the end may hold it again.
+    of its turn fails; what it returns in the end may hold it again. ``tools`` gives the tools that the card grants.
     """
 
     llm: LLM
@@ -102,6 +104,7 @@ class AgentKit:
     publish: Publish
     keep: Callable[[ContextUpdate], Awaitable[None]]
     get_task_data: GetTaskData
+    tools: Callable[[], Awaitable[Offered]] = none_offered
 
     def require_prompt(self) -> Prompt:
         """The agent's prompt. Raises AgentError if it has no prompt file."""

@@ -21,6 +21,10 @@ AgentError                      base
 ├── UnknownAgent                the caller names an agent that is registered
 ├── UnknownModel                the user describes that endpoint in the settings, or names another
 ├── UnknownPlan                 the user names a plan that is saved
+├── UnknownTool                 the user grants a tool that there is
+├── ToolError                   the model: what a call cannot do, and why; it is told, and goes on
+├── ApprovalClosed              the person: it was decided already, or its run waits no more
+├── ApprovalNotFound            the person names an approval that there is
 ├── ContextViolation            the author of an agent: it wrote a field it does not declare
 ├── RunNotFound                 the user names a run that exists
 └── RunUnderWay                 the user waits until the run has ended
@@ -92,6 +96,22 @@ class UnknownModel(AgentError):
 
 class UnknownPlan(AgentError):
     """No plan is saved under that name."""
+
+
+class UnknownTool(AgentError):
+    """No tool of that name is registered."""
+
+
+class ToolError(AgentError):
+    """A tool could not do what it was called for. The model is told the message as the result of its call."""
+
+
+class ApprovalClosed(AgentError):
+    """Nobody waits for this decision (any more)."""
+
+
+class ApprovalNotFound(AgentError):
+    """No approval with that id."""
 
 
 class ContextViolation(AgentError):

@@ -177,6 +177,54 @@ class Computed(Value):
     error: str = Field(default="", description="why it was refused; empty if it ran")
 
 
+class ToolCalled(Value):
+    """An agent called a tool; ``key`` and ``occurrence`` tie the call to what came of it."""
+
+    type: Literal["tool_called"] = "tool_called"
+    agent: str
+    tool: str
+    arguments: dict[str, Any]
+    why: str
+    key: str
+    occurrence: int
+
+
+class ToolReturned(Value):
+    """A call of a tool ended. The whole result is in the trace, with the tool calls of the run."""
+
+    type: Literal["tool_returned"] = "tool_returned"
+    agent: str
+    tool: str
+    key: str
+    occurrence: int
+    seconds: float = Field(description="since it was called, with the time that a person took to approve it")
+    result: str = Field(description="how its text begins")
+    passages: int = Field(description="passages of documents that it gave")
+    error: str = Field(default="", description="why it gave nothing; empty if it did")
+    replayed: bool = Field(default=False, description="answered by what is known of the same call, made before")
+
+
+class ApprovalRequested(Value):
+    """A dangerous call waits for a person."""
+
+    type: Literal["approval_requested"] = "approval_requested"
+    approval_id: str
+    agent: str
+    tool: str
+    arguments: dict[str, Any]
+    reason: str = Field(description="why the agent wants it, in the model's words")
+
+
+class ApprovalDecided(Value):
+    """A person decided on a dangerous call, or nobody did in time."""
+
+    type: Literal["approval_decided"] = "approval_decided"
+    approval_id: str
+    decision: Literal["approved", "edited", "refused", "timed_out"]
+    arguments: dict[str, Any] = Field(description="as they are used, if they are")
+    by: str = Field(description="who decided; empty if nobody did")
+
+
 class VoteGroup(Value):
     """Answers that are the same, and whose they are."""
 
@@ -222,6 +270,10 @@ Body = Annotated[
     | Searched
     | EvidenceRejected
     | Computed
+    | ToolCalled
+    | ToolReturned
+    | ApprovalRequested
+    | ApprovalDecided
     | Voted
     | RunFinished,
     Field(discriminator="type"),

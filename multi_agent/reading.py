@@ -15,10 +15,11 @@ from vectorstore.models import Chunk
 T = TypeVar("T")
 
 
-def show_passages(chunks: Sequence[Chunk]) -> str:
-    """The passages, numbered from 1."""
+def show_passages(chunks: Sequence[Chunk], first: int = 1) -> str:
+    """The passages, numbered from ``first``."""
     return "\n\n".join(
-        f"=== Passage {number}: {whereabouts(chunk)}\n{chunk.reading_text}" for number, chunk in enumerate(chunks, 1)
+        f"=== Passage {number}: {whereabouts(chunk)}\n{chunk.reading_text}"
+        for number, chunk in enumerate(chunks, first)
     )
 
 

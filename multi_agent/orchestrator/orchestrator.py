@@ -18,6 +18,7 @@ from multi_agent.plan import Plan, PlanExample
 from multi_agent.registry import AgentRegistry
 from multi_agent.request import Request
 from multi_agent.settings import SUPERVISORS, ResearchSettings
+from multi_agent.toolbox import Toolbox
 from multi_agent.tracing.trace import Trace
 
 
@@ -25,7 +26,7 @@ from multi_agent.tracing.trace import Trace
 class Orchestrator:
     """Researches questions. One instance serves many runs at once; all state of a run is made for that run.
 
-    panel = Orchestrator(models, library, registry, trace, plans, settings)
+    panel = Orchestrator(models, library, registry, trace, plans, settings, tools)
     answer = await panel.research("Which pump works at -20 °C?")
     """
 
@@ -35,6 +36,7 @@ class Orchestrator:
     trace: Trace
     plans: PlanMemory
     settings: ResearchSettings
+    tools: Toolbox
 
     async def research(
         self,

@@ -36,6 +36,7 @@ from multi_agent.plan import Plan, PlanExample
 from multi_agent.prompt import Prompt
 from multi_agent.registry import RegisteredAgent
 from multi_agent.request import Request
+from multi_agent.step_time import StepTime
 from multi_agent.tasks import GetTaskData
 from multi_agent.working_context import Attempt, FailedStep, unmet, working_context
 from vectorstore.errors import StoreError
@@ -74,6 +75,7 @@ class Run:
         self._model = panel.models.get(request.model)
         self._budget, self._spent = request.budget or panel.settings.budget, Spent()
         self._llm = JournalingLLM(self._model, panel.trace.journal(run_id))
+        self._tools = panel.tools.open(run_id, panel.library)
         self._samples = request.samples or panel.settings.samples
         self._executor: Executor | None = None
         self._attempts: list[Attempt] = []
@@ -222,9 +224,11 @@ class Run:
     def _turn(
         self, registered: RegisteredAgent, step: str, varied: bool, get_task_data: GetTaskData, keep: Keep
     ) -> Turn:
-        publish = partial(self._bus.publish, step=step)
-        journaling = self._journaling(registered.card.name)
-        llm: LLM = ObservedLLM(journaling, registered.card.name, publish)
+        card, publish = registered.card, partial(self._bus.publish, step=step)
+        time = StepTime(self._panel.settings.step_timeout_s)
+        tools = self._tools.turn(card.name, card.tools, step, publish, time)
+        journaling = self._journaling(card.name)
+        llm: LLM = ObservedLLM(journaling, card.name, publish)
         kit = AgentKit(
             llm=Varied(llm) if varied else llm,
             library=self._panel.library,
@@ -233,8 +237,14 @@ class Run:
             publish=publish,
             keep=keep,
             get_task_data=get_task_data,
+            tools=tools.offered,
         )
-        return Turn(kit, journaling.release)
+
+        def release() -> None:
+            journaling.release()
+            tools.release()
+
+        return Turn(kit, release, time)
 
     async def _agreed(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
         reasks = self._panel.settings.plan_reasks

@@ -26,6 +26,7 @@ from multi_agent.errors import (
 from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted
 from multi_agent.registry import AgentRegistry, RegisteredAgent
 from multi_agent.settings import ResearchSettings
+from multi_agent.step_time import StepTime
 from multi_agent.tasks import ErrorDetails, SubTask, TaskData, TaskOutput, TaskQueue, TaskResult
 from vectorstore.errors import StoreError, StoreUnavailable
 
@@ -35,10 +36,13 @@ _ANOTHER_WAY_HELPS = (InvalidResponse, PromptTooLong)
 
 
 class Turn(NamedTuple):
-    """What one agent's turn is taken with, and how the answers it got are given back if it has to be taken again."""
+    """What one agent's turn is taken with, how the answers it got are given back if it has to be taken again, and the
+    time that it may take.
+    """
 
     kit: AgentKit
     release: Callable[[], None]
+    time: StepTime
 
 
 class Worker:
@@ -72,7 +76,7 @@ class Worker:
             turn = self._turn_for(registered, message.sub_task_id)
             task = turn.kit.get_task_data(message.sub_task_id)
             try:
-                output = await self._in_time(self._take(registered, task, turn.kit))
+                output = await self._in_time(turn.time, self._take(registered, task, turn.kit))
                 return _result(message, "COMPLETED", output=output)
             # The boundary to agents' own code, which may be anybody's: whatever it raises is this task's failure.
             except Exception as error:  # noqa: BLE001
@@ -88,15 +92,14 @@ class Worker:
                 return _result(message, "FAILED", error=details)
         raise AssertionError("unreachable: the last attempt returns")
 
-    async def _in_time(self, turn: Awaitable[TaskOutput]) -> TaskOutput:
+    async def _in_time(self, allowed: StepTime, turn: Awaitable[TaskOutput]) -> TaskOutput:
         """Raises StepError if the turn takes too long; a time-out of the agent's own is the agent's error."""
-        seconds = self._settings.step_timeout_s
         try:
-            async with asyncio.timeout(seconds) as limit:
+            async with allowed.limited() as limit:
                 return await turn
         except TimeoutError:
             if limit.expired():
-                raise StepError(f"It took longer than {seconds:g} s (`research.step_timeout_s`).") from None
+                raise StepError(f"It took longer than {allowed.seconds:g} s (`research.step_timeout_s`).") from None
             raise
 
     async def _take(self, registered: RegisteredAgent, task: TaskData, kit: AgentKit) -> TaskOutput:

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sql
 
 from api.library import CollectionLibrary
+from multi_agent.approvals import Approvals
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
@@ -19,6 +20,11 @@ from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
+from multi_agent.tool_registry import BUILT_IN as BUILT_IN_TOOLS
+from multi_agent.tool_registry import ToolRegistry
+from multi_agent.tool_settings import ToolSettings
+from multi_agent.toolbox import Toolbox
+from multi_agent.tracing.tool_calls import ToolCalls
 from multi_agent.tracing.trace import Trace
 from support.chunks import make_chunk
 from vectorstore.edge import EdgeStore
@@ -63,15 +69,35 @@ def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
 
 
 @pytest.fixture
-def panel(library: CollectionLibrary, trace: Trace, plans: PlanMemory) -> Callable[..., Orchestrator]:
-    """``panel(endpoint_settings, agent_packages=…, step_timeout_s=…)``."""
+def make_tools(tmp_path: Path) -> Callable[..., Toolbox]:
+    """``make_tools(rounds=2)``: the built-in tools, with their calls and approvals in a file."""
+
+    def make(**settings: Any) -> Toolbox:
+        engine = sql.create_engine(f"sqlite:///{tmp_path / 'tools.db'}")
+        chosen = ToolSettings(**settings)
+        registry = ToolRegistry.discover((BUILT_IN_TOOLS, *chosen.packages), chosen.disabled)
+        return Toolbox(registry, chosen, tmp_path / "sandbox", Approvals(engine), ToolCalls(engine))
+
+    return make
+
+
+@pytest.fixture
+def panel(
+    library: CollectionLibrary, trace: Trace, plans: PlanMemory, make_tools: Callable[..., Toolbox]
+) -> Callable[..., Orchestrator]:
+    """``panel(endpoint_settings, agent_packages=…, step_timeout_s=…, tools=…)``."""
 
     def make(
-        settings: EndpointSettings, *, llms: dict[str, EndpointSettings] | None = None, **research: Any
+        settings: EndpointSettings,
+        *,
+        llms: dict[str, EndpointSettings] | None = None,
+        tools: Toolbox | None = None,
+        **research: Any,
     ) -> Orchestrator:
         chosen = ResearchSettings(**research)
         registry = AgentRegistry.discover((BUILT_IN, *chosen.agent_packages), chosen.disabled_agents)
-        return Orchestrator(Models(build_llm(settings), llms), library, registry, trace, plans, chosen)
+        models = Models(build_llm(settings), llms)
+        return Orchestrator(models, library, registry, trace, plans, chosen, tools or make_tools())
 
     return make
 

@@ -17,6 +17,7 @@ from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
+from multi_agent.toolbox import Toolbox
 from multi_agent.tracing.trace import Trace
 from support.chunks import make_chunk
 from support.kits import library_of
@@ -90,7 +91,14 @@ def plan_to_compute(*further: dict[str, object]) -> dict[str, object]:
 
 
 @pytest.fixture
-def research(serve: Serve, embedder: Embedder, trace: Trace, plans: PlanMemory, tmp_path: Path) -> Iterator[Research]:
+def research(
+    serve: Serve,
+    embedder: Embedder,
+    trace: Trace,
+    plans: PlanMemory,
+    make_tools: Callable[..., Toolbox],
+    tmp_path: Path,
+) -> Iterator[Research]:
     """``await research(question, roles)`` over the sales and an atlas; rows are read as records of these fields."""
     chunks = [make_chunk(SALES, document="/docs/sales.csv"), make_chunk(ATLAS, document="/docs/atlas.md")]
     with library_of(chunks, embedder, tmp_path / "collections") as library:
@@ -98,8 +106,8 @@ def research(serve: Serve, embedder: Embedder, trace: Trace, plans: PlanMemory, 
         def ask(question: str, roles: dict[str, Role]) -> Awaitable[Answer]:
             panel = Panel(roles={PATTERNS: name_fields, EXTRACTION: copy_rows, **roles})
             registry = AgentRegistry.discover((BUILT_IN,))
-            models = Models(build_llm(serve(panel)))
-            return Orchestrator(models, library, registry, trace, plans, ResearchSettings()).research(question)
+            models, settings = Models(build_llm(serve(panel))), ResearchSettings()
+            return Orchestrator(models, library, registry, trace, plans, settings, make_tools()).research(question)
 
         yield ask
 

@@ -93,6 +93,7 @@ async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
         trace,
         live.plans,
         live.settings,
+        live.tools,
     ).research(QUESTION, examples=trace.events(first.run_id)[0].body.examples)
 
     own = {"run_id", "usage"}

@@ -1,0 +1,80 @@
+"""The tools there are: found in packages, known by the name on their card."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from multi_agent.errors import AgentError, UnknownTool
+from multi_agent.tool import ToolCard, ToolClass
+
+BUILT_IN = "multi_agent.tools"
+
+
+@dataclass(frozen=True)
+class RegisteredTool:
+    """A card, and how to make its tool."""
+
+    card: ToolCard
+    make: ToolClass
+
+
+class ToolRegistry:
+    """The tools that agents can be given, by name.
+
+    registry = ToolRegistry.discover(["multi_agent.tools", "my_agents.tools"])
+    registry.get("calculator").card.description
+    """
+
+    def __init__(self, tools: Iterable[RegisteredTool] = (), disabled: Iterable[str] = ()) -> None:
+        self._tools: dict[str, RegisteredTool] = {}
+        for tool in tools:
+            if tool.card.name in self._tools:
+                raise AgentError(f"Two tools are named {tool.card.name!r}; rename one of them on its card.")
+            self._tools[tool.card.name] = tool
+        self.disabled: frozenset[str] = frozenset()
+        for name in frozenset(disabled):
+            self._tools.pop(self.get(name).card.name)
+        self.disabled = frozenset(disabled)
+
+    @classmethod
+    def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> ToolRegistry:
+        """All tool classes in the modules of these packages: a module's own classes that carry a ToolCard.
+
+        Those ``disabled`` are left out, and known as such. Raises UnknownTool if one of them does not exist.
+        """
+        return cls((tool for package in packages for tool in _tools_in(package)), disabled)
+
+    def get(self, name: str) -> RegisteredTool:
+        """Raises UnknownTool, naming those there are."""
+        if name not in self._tools:
+            reason = "is disabled (`tools.disabled`)" if name in self.disabled else "does not exist"
+            raise UnknownTool(f"The tool {name!r} {reason}; there are {', '.join(self.names)}.")
+        return self._tools[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all tools, sorted."""
+        return tuple(sorted(self._tools))
+
+    def __iter__(self) -> Iterator[RegisteredTool]:
+        return (self._tools[name] for name in self.names)
+
+
+def _tools_in(package: str) -> Iterator[RegisteredTool]:
+    try:
+        root = importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise AgentError(
+            f"The tools package {package!r} cannot be imported ({error}); check the setting `tools.packages`."
+        ) from error
+    for found in pkgutil.iter_modules(root.__path__):
+        module = importlib.import_module(f"{package}.{found.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if member.__module__ == module.__name__ and isinstance(getattr(member, "card", None), ToolCard):
+                make = cast(Any, member)
+                yield RegisteredTool(card=make.card, make=make)

@@ -1,0 +1,24 @@
+"""Settings of tools: which there are, how far they may go, and where they find what they need."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ToolSettings(BaseModel):
+    """What the tools of agents may do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    packages: tuple[str, ...] = Field(default=(), description="further Python packages whose modules hold tools")
+    disabled: tuple[str, ...] = Field(default=(), description="tools that no agent may use")
+    rounds: int = Field(default=8, ge=1, description="how often an agent may call tools and read what they gave")
+    calls_per_round: int = Field(default=4, ge=1, description="calls that an agent may make side by side")
+    timeout_s: float = Field(default=60, gt=0, description="seconds that a call may take")
+    result_characters: int = Field(
+        default=8000, ge=500, description="of a call's result that are shown to the model; it can ask for the rest"
+    )
+    approval_timeout_s: float = Field(
+        default=3600, gt=0, description="seconds that a dangerous call waits for a person; then it is refused"
+    )
+    sandbox_bytes: int = Field(default=200_000_000, ge=1, description="of all files in the sandbox of a run")

@@ -1,0 +1,73 @@
+"""All tools together, and how agents come by them: of a run, each turn is handed what its agent was granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from multi_agent.approvals import Approvals
+from multi_agent.approving import Approving
+from multi_agent.bus import Publish
+from multi_agent.given_tool import CallNumbers, GivenTool, Hand, Offered
+from multi_agent.library import Library
+from multi_agent.sandbox import Sandbox
+from multi_agent.step_time import StepTime
+from multi_agent.tool import ToolKit
+from multi_agent.tool_registry import ToolRegistry
+from multi_agent.tool_settings import ToolSettings
+from multi_agent.tracing.tool_calls import ToolCalls
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """The tools there are, with what they need. One for all runs; ``sandboxes`` holds a folder for each of them."""
+
+    registry: ToolRegistry
+    settings: ToolSettings
+    sandboxes: Path
+    approvals: Approvals
+    calls: ToolCalls
+
+    def open(self, run_id: str, library: Library) -> RunTools:
+        """For one run. Close it when the run has ended."""
+        return RunTools(self, run_id, library)
+
+    def sandbox(self, run_id: str) -> Sandbox:
+        """The files of a run."""
+        return Sandbox(self.sandboxes / run_id, self.settings.sandbox_bytes)
+
+
+class RunTools:
+    """The tools of one run."""
+
+    def __init__(self, box: Toolbox, run_id: str, library: Library) -> None:
+        self._box, self._run_id = box, run_id
+        self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
+        self._numbers = CallNumbers()
+
+    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, time: StepTime) -> TurnTools:
+        """For one turn of an agent."""
+        settings = self._box.settings
+        approve = Approving(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, time)
+        hand = Hand(
+            self._run_id, step, agent, publish, approve, self._box.calls, self._numbers, settings.timeout_s
+        )  # fmt: skip
+        return TurnTools(self._box.registry, self._kit, tuple(granted), hand)
+
+
+class TurnTools:
+    """What an agent was granted, and nothing else."""
+
+    def __init__(self, registry: ToolRegistry, kit: ToolKit, granted: tuple[str, ...], hand: Hand) -> None:
+        self._registry, self._kit, self._granted, self._hand = registry, kit, granted, hand
+        self.release = hand.release
+
+    async def offered(self) -> Offered:
+        """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not."""
+        tools = [self._registry.get(name).make(self._kit) for name in self._granted]
+        return Offered(
+            tools=tuple(GivenTool(tool, self._hand) for tool in tools if not tool.unavailable()),
+            unavailable=tuple(f"{tool.card.name}: {why}" for tool in tools if (why := tool.unavailable())),
+            settings=self._kit.settings,
+        )

@@ -1,0 +1,183 @@
+"""Exact arithmetic: fractions as far as they go, 50 digits beyond that, and nothing that is not arithmetic."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from decimal import Decimal, DecimalException, localcontext
+from fractions import Fraction
+from math import isqrt
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from multi_agent.errors import ToolError
+from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from vectorstore.models import Value
+
+_DIGITS = 50
+_SHOWN = 15
+_BITS = 20_000
+_LARGEST_EXPONENT = 1000
+
+
+class Expression(Value):
+    """What is to be calculated."""
+
+    expression: str = Field(
+        min_length=1,
+        max_length=1000,
+        description="numbers with a point as decimal mark and no other marks, + - * / // % **, parentheses, and the "
+        "functions abs, min, max, sum, mean, round(x, places), floor, ceil, sqrt, exp, ln, log10; such as "
+        "'round((1250 - 980) / 980 * 100, 1)'",
+    )
+
+
+class Calculator:
+    """Evaluates an expression by its syntax tree; names and calls of anything else are refused."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="calculator",
+        description="Calculates an arithmetic expression exactly. Right for every sum, difference, ratio and rounding.",
+        inputs=Expression,
+    )
+
+    def __init__(self, kit: ToolKit) -> None:
+        pass
+
+    def unavailable(self) -> str:
+        return ""
+
+    async def __call__(self, given: Expression) -> ToolResult:
+        return ToolResult(text=calculate(given.expression))
+
+
+def calculate(expression: str) -> str:
+    """The value in words: exact, or marked as rounded with ≈. Raises ToolError for what is no arithmetic."""
+    try:
+        with localcontext(prec=_DIGITS):
+            return _in_words(_Reader(expression.strip()).value())
+    except SyntaxError:
+        raise ToolError(f"{expression!r} is no arithmetic expression.") from None
+    except ZeroDivisionError:
+        raise ToolError(f"{expression!r} divides by zero.") from None
+    except (DecimalException, OverflowError, RecursionError, MemoryError):
+        raise ToolError(f"{expression!r} has no value that can be calculated.") from None
+
+
+class _Reader:
+    """Walks the syntax tree of an expression."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def value(self) -> Fraction:
+        return self._of(ast.parse(self._source, mode="eval").body)
+
+    def _of(self, node: ast.expr) -> Fraction:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            return self._number(node)
+        if isinstance(node, ast.UnaryOp) and type(node.op) in (ast.UAdd, ast.USub):
+            value = self._of(node.operand)
+            return -value if isinstance(node.op, ast.USub) else value
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            return _bounded(_OPERATORS[type(node.op)](self._of(node.left), self._of(node.right)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            return _called(node.func.id, [self._of(each) for each in node.args])
+        raise ToolError(f"{self._text(node)!r} is no arithmetic; see what an expression can hold.")
+
+    def _number(self, node: ast.Constant) -> Fraction:
+        """As it is written: Python's own value of it is rounded to a float."""
+        if isinstance(node.value, int):
+            return Fraction(node.value)
+        number = Decimal(self._text(node))
+        if abs(number.adjusted()) > _LARGEST_EXPONENT:
+            raise ToolError("The value is too large, or too fine, to be calculated.")
+        return Fraction(number)
+
+    def _text(self, node: ast.expr) -> str:
+        return ast.get_source_segment(self._source, node) or self._source
+
+
+def _called(name: str, values: list[Fraction]) -> Fraction:
+    if name not in _FUNCTIONS:
+        raise ToolError(f"There is no function {name!r}; there are {', '.join(sorted(_FUNCTIONS))}.")
+    try:
+        return _bounded(_FUNCTIONS[name](*values))
+    except (TypeError, ValueError) as error:
+        raise ToolError(f"{name} cannot be calculated so: {error}.") from None
+
+
+def _bounded(value: Fraction) -> Fraction:
+    if value.numerator.bit_length() + value.denominator.bit_length() > _BITS:
+        raise ToolError("The value is too large, or too fine, to be calculated.")
+    return value
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction:
+    if exponent.denominator != 1:
+        return Fraction(_decimal(base) ** _decimal(exponent))
+    size = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if size > 1 and abs(exponent) * size > _BITS:
+        raise ToolError("The value is too large, or too fine, to be calculated.")
+    return Fraction(base ** int(exponent))
+
+
+def _root(value: Fraction) -> Fraction:
+    if value < 0:
+        raise ToolError("A negative number has no square root here.")
+    exact = Fraction(isqrt(value.numerator), isqrt(value.denominator))
+    return exact if exact * exact == value else Fraction(_decimal(value).sqrt())
+
+
+def _rounded(value: Fraction, places: Fraction = Fraction(0)) -> Fraction:
+    """Halves away from zero, as people round."""
+    if places.denominator != 1 or abs(places) > _DIGITS:
+        raise ToolError("Places to round to are a small whole number.")
+    scaled = abs(value) * Fraction(10) ** int(places)
+    whole = (2 * scaled.numerator + scaled.denominator) // (2 * scaled.denominator)
+    return Fraction(whole if value >= 0 else -whole) / Fraction(10) ** int(places)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _in_words(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    exact = _decimal(value)
+    if rest == 1 and Fraction(exact) == value and len(exact.as_tuple().digits) <= _SHOWN:
+        return f"{exact.normalize():f}"
+    with localcontext(prec=_SHOWN):
+        return f"≈ {+exact}"
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: lambda left, right: Fraction(left // right),
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+_FUNCTIONS: dict[str, Callable[..., Fraction]] = {
+    "abs": abs,
+    "min": lambda *values: min(values),
+    "max": lambda *values: max(values),
+    "sum": lambda *values: sum(values, Fraction(0)),
+    "mean": lambda *values: sum(values, Fraction(0)) / len(values),
+    "round": _rounded,
+    "floor": lambda value: Fraction(value.numerator // value.denominator),
+    "ceil": lambda value: Fraction(-(-value.numerator // value.denominator)),
+    "sqrt": _root,
+    "exp": lambda value: Fraction(_decimal(value).exp()),
+    "ln": lambda value: Fraction(_decimal(value).ln()),
+    "log10": lambda value: Fraction(_decimal(value).log10()),
+}

@@ -1,0 +1,71 @@
+"""Reading a document of the collection from one place on."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from multi_agent.errors import ToolError
+from multi_agent.library import Library
+from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from vectorstore.models import Chunk, Value
+
+_LIKE = 5
+
+
+class Reading(Value):
+    """What is to be read."""
+
+    document: str = Field(min_length=1, description="name of the document, as it stands over its passages")
+    start: int = Field(default=1, ge=1, description="the passage to begin with, counted in the document from 1")
+
+
+class ReadDocument:
+    """Gives a document's passages in order, as many as a result holds."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="read_document",
+        description="Reads one of the person's documents in order, from its beginning or from a passage on: for what "
+        "stands around a passage that was found, or to know the whole. What it states can be quoted.",
+        inputs=Reading,
+    )
+
+    def __init__(self, kit: ToolKit) -> None:
+        self._kit = kit
+
+    def unavailable(self) -> str:
+        return ""
+
+    async def __call__(self, given: Reading) -> ToolResult:
+        chunks = await asyncio.to_thread(_passages, self._kit.library, given.document)
+        if given.start > len(chunks):
+            raise ToolError(f"{given.document!r} has only {len(chunks)} passages.")
+        shown = readable(chunks[given.start - 1 :], self._kit.settings.result_characters)
+        last = given.start + len(shown) - 1
+        where = f"Passages {given.start} to {last} of {len(chunks)} in {given.document}:"
+        return ToolResult(text=where, passages=shown)
+
+
+def readable(chunks: Sequence[Chunk], characters: int) -> tuple[Chunk, ...]:
+    """The first of them that together have at most so many characters, and at least one."""
+    shown: list[Chunk] = []
+    used = 0
+    for chunk in chunks:
+        used += len(chunk.reading_text)
+        if shown and used > characters:
+            break
+        shown.append(chunk)
+    return tuple(shown)
+
+
+def _passages(library: Library, document: str) -> list[Chunk]:
+    names = [entry.name for entry in library.catalogue()]
+    if document not in names:
+        like = difflib.get_close_matches(document, names, n=_LIKE, cutoff=0.3)
+        meant = f" Did you mean {', '.join(map(repr, like))}?" if like else ""
+        raise ToolError(f"There is no document {document!r}.{meant}")
+    return library.scan([document])

@@ -1,0 +1,47 @@
+"""Searching the collection that the run is about."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from pydantic import Field
+
+from multi_agent.reading import in_order
+from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from multi_agent.tools.read_document import readable
+from vectorstore.models import Value
+
+
+class Search(Value):
+    """What is to be searched for."""
+
+    queries: tuple[str, ...] = Field(
+        min_length=1, max_length=6, description="what to look for, in one to six different wordings"
+    )
+    limit: int = Field(default=6, ge=1, le=20, description="passages at most, over all wordings")
+
+
+class SearchDocuments:
+    """Hybrid search, as the Retriever makes it."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="search_documents",
+        description="Searches the person's documents by meaning and by words, and gives the best passages, numbered. "
+        "What they state can be quoted.",
+        inputs=Search,
+    )
+
+    def __init__(self, kit: ToolKit) -> None:
+        self._kit = kit
+
+    def unavailable(self) -> str:
+        return ""
+
+    async def __call__(self, given: Search) -> ToolResult:
+        found = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)
+        if not found:
+            return ToolResult(text="Nothing was found.")
+        shown = in_order(readable(found, self._kit.settings.result_characters))
+        left_out = f"{len(found) - len(shown)} more were found; search for less to see them."
+        return ToolResult(text=left_out if len(shown) < len(found) else "", passages=shown)

@@ -1,0 +1,86 @@
+"""Every call of a tool with its result, in SQL: the trace of tools, and what keeps a resumed run from calling twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sql
+from pydantic import AwareDatetime, Field
+
+from multi_agent.tool import ToolResult
+from vectorstore.models import Value
+
+_metadata = sql.MetaData()
+
+_calls = sql.Table(
+    "tool_calls",
+    _metadata,
+    sql.Column("run_id", sql.String(64), primary_key=True),
+    sql.Column("key", sql.String(64), primary_key=True),
+    sql.Column("occurrence", sql.Integer, primary_key=True),
+    sql.Column("began_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("entry", sql.JSON, nullable=False),
+)
+
+
+class ToolEntry(Value):
+    """One call. With neither result nor error, it was begun, and what became of it is not known (yet)."""
+
+    key: str = Field(description="hash of what was called, by whom, and with what")
+    occurrence: int = Field(ge=0, description="how many equal calls the run had made before it")
+    step: str
+    agent: str
+    tool: str
+    arguments: dict[str, Any] = Field(description="as the tool got them: as edited, if a person edited them")
+    why: str
+    began_at: AwareDatetime
+    seconds: float = 0.0
+    result: ToolResult | None = None
+    error: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is known what became of it."""
+        return self.result is not None or bool(self.error)
+
+
+class ToolCalls:
+    """The calls of all runs, in the database behind ``engine``. Makes its table if it is not there."""
+
+    def __init__(self, engine: sql.Engine) -> None:
+        self._engine = engine
+        _metadata.create_all(engine)
+
+    def find(self, run_id: str, key: str, occurrence: int) -> ToolEntry | None:
+        """The call, or None if the run has not made it."""
+        query = sql.select(_calls.c.entry).where(*_is(run_id, key, occurrence))
+        with self._engine.connect() as connection:
+            row = connection.execute(query).first()
+        return ToolEntry.model_validate(row.entry) if row else None
+
+    def record(self, run_id: str, entry: ToolEntry) -> None:
+        """Keep the call durably, in place of what was known of it before."""
+        row = {
+            "run_id": run_id,
+            "key": entry.key,
+            "occurrence": entry.occurrence,
+            "began_at": entry.began_at,
+            "entry": entry.model_dump(mode="json"),
+        }
+        with self._engine.begin() as connection:
+            connection.execute(_calls.delete().where(*_is(run_id, entry.key, entry.occurrence)))
+            connection.execute(_calls.insert().values(row))
+
+    def entries(self, run_id: str) -> list[ToolEntry]:
+        """Every call of the run, in the order in which they began."""
+        query = (
+            sql.select(_calls.c.entry)
+            .where(_calls.c.run_id == run_id)
+            .order_by(_calls.c.began_at, _calls.c.key, _calls.c.occurrence)
+        )
+        with self._engine.connect() as connection:
+            return [ToolEntry.model_validate(row.entry) for row in connection.execute(query)]
+
+
+def _is(run_id: str, key: str, occurrence: int) -> tuple[sql.ColumnElement[bool], ...]:
+    return _calls.c.run_id == run_id, _calls.c.key == key, _calls.c.occurrence == occurrence
