@@ -11,8 +11,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.bootstrap import Candor
+from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
-from api.routes import documents, exports, health, live, panel, research, runs, viewer
+from api.routes import documents, exports, health, live, metrics, panel, research, runs, viewer
 from api.running import Runs
 from api.safety import SAFE_HEADERS, LocalOnly
 from api.service import Service
@@ -31,6 +32,7 @@ def make_app(candor: Candor) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         runs_here = Runs(candor, shelf)
+        runs_here.listeners.append(app.state.metrics.hear)
         await runs_here.recover()
         app.state.service = Service(candor, shelf, runs_here)
         try:
@@ -47,9 +49,11 @@ def make_app(candor: Candor) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for routes in (health, documents, research, runs, exports, live, panel, viewer):
+    for routes in (health, documents, research, runs, exports, live, panel, metrics, viewer):
         app.include_router(routes.router)
     viewer.mount(app)
+    app.state.metrics = measured = Metrics(candor)
+    app.add_middleware(Measured, metrics=measured)
     app.add_middleware(LocalOnly)
     tell_problems(app, SAFE_HEADERS)
     _document_problems(app)

@@ -17,6 +17,7 @@ from api.claims import Claims
 from api.errors import NotOurs, ServiceEnding
 from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
+from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError, RunNotFound
 from multi_agent.events import Event, RunFinished
 from multi_agent.llm.models import Models
@@ -58,6 +59,7 @@ class Runs:
 
     def __init__(self, candor: Candor, shelf: Shelf) -> None:
         self._candor, self._shelf = candor, shelf
+        self.listeners: list[Subscriber] = []
         self._preparing = asyncio.Lock()
         self._slots = asyncio.Semaphore(candor.settings.service.runs)
         self._live: dict[str, LiveRun] = {}
@@ -148,7 +150,7 @@ class Runs:
     async def _take_turn(self, live: LiveRun, orchestrator: Orchestrator, request: Request) -> None:
         try:
             async with self._slots:
-                await orchestrator.research(request, live.tell, run_id=live.run_id)
+                await orchestrator.research(request, live.tell, *self.listeners, run_id=live.run_id)
         except (AgentError, StoreError) as error:  # what it needs has gone while it waited, such as its saved plan
             await self._break_off(live, Status.FAILED, str(error))
         except asyncio.CancelledError:

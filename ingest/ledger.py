@@ -9,6 +9,7 @@ ingest finishes or clears them.
 from __future__ import annotations
 
 import builtins
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +25,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -33,7 +35,7 @@ from sqlalchemy import (
 from ingest.errors import AmbiguousDocument, DocumentNotFound
 from ingest.ledger_schema import DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database, make_tables
 from ingest.parser import Block, ParsedDocument
-from ingest.records import DocumentRecord, DocumentState, DocumentText, Known, Stage
+from ingest.records import Count, DocumentRecord, DocumentState, DocumentText, Known, Stage
 from vectorstore.models import PageSpan
 
 _BLOCKS = TypeAdapter(tuple[Block, ...])
@@ -186,6 +188,16 @@ class Ledger:
         """The documents of a collection by name, those in one state if it is given."""
         query = select(DOCUMENTS).where(DOCUMENTS.c.collection == collection).order_by(DOCUMENTS.c.name, DOCUMENTS.c.id)
         return self._records(query if state is None else query.where(DOCUMENTS.c.state == state))
+
+    def counts(self) -> dict[str, dict[DocumentState, Count]]:
+        """How much there is, by collection and state."""
+        counted: defaultdict[str, dict[DocumentState, Count]] = defaultdict(dict)
+        columns = DOCUMENTS.c.collection, DOCUMENTS.c.state
+        query = select(*columns, func.count(), func.sum(DOCUMENTS.c.chunks)).group_by(*columns)
+        with database(), self._engine.connect() as connection:
+            for collection, state, documents, chunks in connection.execute(query):
+                counted[collection][DocumentState(state)] = Count(documents, chunks)
+        return dict(counted)
 
     def text(self, collection: str, document: str) -> DocumentText:
         """The parsed text of a document by its full id. Raises DocumentNotFound if none was ever parsed."""

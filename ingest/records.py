@@ -100,6 +100,13 @@ class Known(NamedTuple):
         return edition_of(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
 
 
+class Count(NamedTuple):
+    """How many documents there are of some kind, and how many passages of theirs are searched."""
+
+    documents: int
+    chunks: int
+
+
 class DocumentText(Value):
     """The parsed text of a document with its structure: what the spans of chunks and quotes point into."""
 

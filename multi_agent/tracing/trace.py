@@ -128,6 +128,11 @@ class Trace:
         query = query.order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
         return [_summary(row) for row in self._select(query)]
 
+    def counts(self) -> dict[RunState, int]:
+        """How many runs are in each state."""
+        rows = self._select(sql.select(_runs.c.status, sql.func.count().label("runs")).group_by(_runs.c.status))
+        return {RunState(row.status): row.runs for row in rows}
+
     def run(self, run_id: str) -> RunSummary:
         """The run with this id, or with an id that starts so if there is just one. Raises RunNotFound."""
         query = sql.select(_runs).where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2)
