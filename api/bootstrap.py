@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from pydantic import ValidationError
 
 from api.errors import SettingsError, UsageError
 from api.settings import Settings
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound
 from vectorstore.layout import find_spec
+from vectorstore.models import NAME
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from api.library import CollectionLibrary
+    from api.uploads import Uploads
     from ingest.chunking import Chunker
     from ingest.ledger import Ledger
     from ingest.pipeline import IngestPipeline
@@ -63,6 +63,13 @@ class Candor:
         from ingest.places import Places
 
         return Places(self.engine)
+
+    @cached_property
+    def uploads(self) -> Uploads:
+        """The files that were uploaded, each collection's in a folder of its own."""
+        from api.uploads import Uploads
+
+        return Uploads(self.settings.home)
 
     @cached_property
     def trace(self) -> Trace:
@@ -193,8 +200,11 @@ class Candor:
         return CollectionLibrary(name, catalogue, Retriever(collection, self.embedder))
 
     @contextmanager
-    def open_pipeline(self, name: str) -> Iterator[IngestPipeline]:
-        """What ingests into the collection, which is made if it is not there. Raises StoreError, IngestUnderWay."""
+    def open_pipeline(self, name: str, opened: Collection | None = None) -> Iterator[IngestPipeline]:
+        """What ingests into the collection, which is made if it is not there. Raises StoreError, IngestUnderWay.
+
+        ``opened`` is the collection itself where this process has it open, and keeps it so.
+        """
         from ingest.guard import holding
         from ingest.isolation import IsolatedParser
         from ingest.parser import ParserOptions
@@ -209,7 +219,8 @@ class Candor:
             memory_mb=settings.parse_memory_mb,
             options=ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages),
         )
-        with holding(self.engine, name) as hold, parser, self.store.create(spec) as collection:
+        opening = nullcontext(opened) if opened else self.store.create(spec)
+        with holding(self.engine, name) as hold, parser, opening as collection:
             yield IngestPipeline(
                 parser=parser,
                 chunker=chunker,
@@ -219,10 +230,17 @@ class Candor:
                 settings=settings,
                 parse_threads=settings.parse_workers,
                 own=self.settings.home,
+                base=self.uploads.folder(name),
                 check=hold.check,
             )
 
-    def plan_ingest(self, name: str, paths: Sequence[Path], *, retry_failed: bool, sync: bool) -> Plan:
+    def make_collection(self, name: str) -> None:
+        """An empty collection. Raises StoreError, UsageError."""
+        self.store.create(self._spec(name, self._chunker())).close()
+
+    def plan_ingest(
+        self, name: str, paths: Sequence[Path], *, documents: Sequence[str] = (), retry_failed: bool, sync: bool
+    ) -> Plan:
         """What an ingest would do; opens no file and makes no collection. Raises IngestError."""
         from ingest.parser import load_parser
         from ingest.planning import making, plan_ingest
@@ -233,7 +251,11 @@ class Candor:
         known = self.ledger.snapshot(name)
         if change := self.model_change(name):
             known = change.applied(known, chunker.fingerprint)
-        plan = plan_ingest(name, paths, known, made_with, own=self.settings.home, retry_failed=retry_failed, sync=sync)
+        plan = plan_ingest(
+            name, paths, known, made_with,
+            documents=documents, own=self.settings.home, base=self.uploads.folder(name),
+            retry_failed=retry_failed, sync=sync,
+        )  # fmt: skip
         return plan.model_copy(update={"notices": (change.notice, *plan.notices)}) if change else plan
 
     def model_change(self, name: str) -> ModelChange | None:
@@ -246,8 +268,13 @@ class Candor:
         documents = sum(known.chunks > 0 for known in self.ledger.snapshot(name).values())
         return ModelChange(collection=name, before=made_with, now=self.embedder.model, documents=documents)
 
-    def change_model(self, name: str, progress: Callable[[Progress], None]) -> RebuildReport | None:
-        """Embed the collection anew with the model in force, if that is another. Raises StoreError, IngestError."""
+    def change_model(
+        self, name: str, progress: Callable[[Progress], None], cancelled: Callable[[], bool] = lambda: False
+    ) -> RebuildReport | None:
+        """Embed the collection anew with the model in force, if that is another. Raises StoreError, IngestError.
+
+        Cancelled, it is searched as it was; the next ingest goes on where this one ended.
+        """
         from ingest.guard import holding
         from ingest.rebuilding import Rebuild
 
@@ -260,7 +287,9 @@ class Candor:
                         change, successor=successor, ledger=self.ledger, chunker=chunker, embedder=self.embedder,
                         batch=self.settings.ingest.embed_batch, check=hold.check,
                     )  # fmt: skip
-                    report = rebuild.run(progress)
+                    report = rebuild.run(progress, cancelled)
+                if report is None:
+                    return None
                 self.places.promote(name)
             with suppress(CollectionLocked):  # somebody still searches what was replaced: the next ingest drops it
                 self._drop_unused(name)
@@ -311,13 +340,8 @@ class Candor:
             "dimension": self.embedder.dimension,
             "chunking": existing.chunking if existing else chunker.fingerprint,
         }
-        try:
-            spec = CollectionSpec.model_validate(wanted)
-        except ValidationError as error:
-            raise _no_name(name) from error
-        if spec.collection != name:
-            raise _no_name(name)
-        return spec
+        check_name(name)
+        return CollectionSpec.model_validate(wanted)
 
     def _chunk_tokens(self) -> int:
         most = self.embedder.max_tokens
@@ -329,16 +353,21 @@ class Candor:
             )
         return chosen
 
-    def drop(self, name: str) -> None:
-        """Delete a collection and what is known of its documents; runs over it are kept."""
+    def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:
+        """Delete a collection, what is known of its documents, and what was uploaded into it; runs over it are kept.
+
+        ``release`` is called when it is sure to go: it closes the collection where this process has it open.
+        """
         from ingest.guard import holding
 
         self._existing(name)
         with holding(self.engine, name):
+            release()
             self._drop_unused(name)
             self.store.drop(self.places.of(name))
             self.ledger.forget(name)
             self.places.forget(self.places.of(name))
+            self.uploads.drop(name)
 
     def models(self) -> Models:
         """The models of the settings, made anew: they belong to the event loop that first asks them."""
@@ -355,5 +384,7 @@ class Candor:
         return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools)
 
 
-def _no_name(name: str) -> UsageError:
-    return UsageError(f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most.")
+def check_name(name: str) -> None:
+    """Whether a collection can have this name. Raises UsageError."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most.")

@@ -6,6 +6,8 @@ While the service has it open, another process that wants to change it is told s
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from api.bootstrap import Candor
@@ -16,8 +18,9 @@ from vectorstore.store import Collection
 
 @dataclass(frozen=True)
 class Opened:
-    """A collection as searches see it, and as the panel does."""
+    """A collection as it is stored, as searches see it, and as the panel does."""
 
+    stored: Collection
     collection: Collection
     library: CollectionLibrary
 
@@ -28,6 +31,8 @@ class Shelf:
     def __init__(self, candor: Candor) -> None:
         self._candor = candor
         self._lock = threading.Lock()
+        self._making = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
         self._opened: dict[str, Opened] = {}
         self._closed = False
 
@@ -45,10 +50,36 @@ class Shelf:
                 self._opened[place] = self._open(name, place)
             return self._opened[place]
 
+    def take_or_make(self, name: str) -> Opened:
+        """The same, of a collection that is made if there is none. Raises UsageError for what cannot be a name."""
+        with self._making:
+            if name not in [spec.collection for spec in self._candor.collections()]:
+                self._candor.make_collection(name)
+            return self.take(name)
+
+    def drop(self, name: str) -> None:
+        """Delete a collection; who still reads in it is told that it is closed. Raises StoreError, IngestError."""
+        with self._lock:
+            self._candor.drop(name, lambda: self._close(name))
+
+    @contextmanager
+    def turn(self, name: str) -> Iterator[None]:
+        """Wait until nobody else of this process changes the collection so."""
+        with self._lock:
+            turn = self._turns.setdefault(name, threading.Lock())
+        with turn:
+            yield
+
     def _open(self, name: str, place: str) -> Opened:
         _ = self._candor.embedder  # first, so that nothing is left open if it cannot be loaded
-        collection = self._candor.live(self._candor.store.open(place))
-        return Opened(collection, self._candor.library(name, collection))
+        stored = self._candor.store.open(place)
+        collection = self._candor.live(stored)
+        return Opened(stored, collection, self._candor.library(name, collection))
+
+    def _close(self, name: str) -> None:
+        """Release every place of the collection."""
+        for place in [place for place, opened in self._opened.items() if opened.stored.spec.collection == name]:
+            self._opened.pop(place).collection.close()
 
     def close(self) -> None:
         """Release all. Idempotent."""

@@ -30,10 +30,11 @@ class LeftOut(Value):
     reason: str
 
 
-def discover(paths: Sequence[Path], own: Path | None = None) -> Iterator[FoundFile | LeftOut]:
+def discover(paths: Sequence[Path], own: Path | None = None, base: Path | None = None) -> Iterator[FoundFile | LeftOut]:
     """Every file below the paths, once, in the order of the paths and then of names. Raises PathNotFound.
 
-    ``own`` is the folder of Candor's own data, which is left out where it lies below a path.
+    ``own`` is the folder of Candor's own data, which is left out where it lies below a path. A path that is a file in
+    the folder ``base`` is named from there; any other has its own name alone.
     """
     roots = [Path(os.path.abspath(path.expanduser())) for path in paths]
     for root in roots:
@@ -41,18 +42,19 @@ def discover(paths: Sequence[Path], own: Path | None = None) -> Iterator[FoundFi
             raise PathNotFound(f"{str(root)!r} does not exist. Check the spelling, or name another file or folder.")
     seen: set[str] = set()
     for root in roots:
-        for found in _below(root, own and own.resolve()):
+        for found in _below(root, own and own.resolve(), base):
             key = found.document if isinstance(found, FoundFile) else found.path
             if key not in seen:
                 seen.add(key)
                 yield found
 
 
-def _below(root: Path, own: Path | None) -> Iterator[FoundFile | LeftOut]:
+def _below(root: Path, own: Path | None, base: Path | None) -> Iterator[FoundFile | LeftOut]:
     if root.is_dir():
         yield from _walk(root, root, own, visited=frozenset())
     else:
-        yield FoundFile(path=root, document=_shown(root), name=_shown(Path(root.name)))
+        name = root.relative_to(base) if base and root.is_relative_to(base) else Path(root.name)
+        yield FoundFile(path=root, document=_shown(root), name=_shown(name))
 
 
 def _walk(folder: Path, root: Path, own: Path | None, visited: frozenset[Path]) -> Iterator[FoundFile | LeftOut]:

@@ -34,8 +34,9 @@ class IngestPipeline:
     """Ingests into one open collection. Everything it works with is handed in.
 
     ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``own`` is the
-    folder of Candor's own data, which is not ingested with the folder that it lies in. ``check`` raises, before
-    anything is written to the store, if this process may not write to the collection any more.
+    folder of Candor's own data, which is not ingested with the folder that it lies in; files in the folder ``base``
+    are named from there. ``check`` raises, before anything is written to the store, if this process may not write to
+    the collection any more.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class IngestPipeline:
         settings: IngestSettings,
         parse_threads: int = 1,
         own: Path | None = None,
+        base: Path | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._collection = collection
@@ -57,6 +59,7 @@ class IngestPipeline:
         self._batch = settings.embed_batch
         self._threads = parse_threads
         self._own = own
+        self._base = base
         self._check = check
         self._making = making(parser, chunker, settings)
         self._filing = Filing(
@@ -70,23 +73,31 @@ class IngestPipeline:
         paths: Sequence[Path],
         progress: Callable[[Progress], None] = lambda _: None,
         *,
+        documents: Sequence[str] = (),
         retry_failed: bool = False,
         sync: bool = False,
         on_plan: Callable[[Plan], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> IngestReport:
-        """Ingest files and folders; without paths, and with ``retry_failed``, those that failed.
+        """Ingest files and folders, or known documents by their ids; without any, and with ``retry_failed``, those
+        that failed.
 
         ``sync`` removes documents that have gone from below the paths; ``on_plan`` is told what will be done before
-        it is. Raises PathNotFound and NothingToIngest before anything is done, StoreError and LedgerUnavailable when
-        the rest cannot be done; what is wrong with single files stands in the report and in the ledger.
+        it is. Once ``cancelled``, no further file is begun: those on their way are finished, the others wait for the
+        next ingest. Raises PathNotFound and NothingToIngest before anything is done, StoreError and LedgerUnavailable
+        when the rest cannot be done; what is wrong with single files stands in the report and in the ledger.
         """
         started = time.perf_counter()
         known = self._ledger.snapshot(self._name)
-        plan = plan_ingest(self._name, paths, known, self._making, own=self._own, retry_failed=retry_failed, sync=sync)
+        plan = plan_ingest(
+            self._name, paths, known, self._making,
+            documents=documents, own=self._own, base=self._base, retry_failed=retry_failed, sync=sync,
+        )  # fmt: skip
         on_plan(plan)
         run = Run(
-            plan, known, progress, started, movable(plan, known), members_of_containers(known), files=len(plan.files)
-        )
+            plan, known, progress, started, cancelled, movable(plan, known), members_of_containers(known),
+            files=len(plan.files),
+        )  # fmt: skip
         self._note_discovered(run)
         self._note_settled(run)
         try:
@@ -177,6 +188,8 @@ class IngestPipeline:
 
     def _next(self, upcoming: Iterator[PlannedFile], run: Run) -> Document | None:
         """The next file to be read: of the containers that are open, else of those that were found."""
+        if run.ends_early():
+            return None
         for container in list(run.containers.values()):
             if member := self._members.next_member(container, run):
                 return member
@@ -189,7 +202,7 @@ class IngestPipeline:
         """Remove what is gone from disk, and what an ingest that was killed has left in the store."""
         self._check()
         with run.timed(Stage.STORING):
-            for known in run.plan.gone:
+            for known in () if run.ended_early else run.plan.gone:
                 if known.id not in run.removed:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
                     run.removed[known.id] = known.name

@@ -83,15 +83,18 @@ def plan_ingest(
     known: dict[str, Known],
     made_with: Making,
     *,
+    documents: Sequence[str] = (),
     own: Path | None = None,
+    base: Path | None = None,
     retry_failed: bool = False,
     sync: bool = False,
 ) -> Plan:
-    """What an ingest of the paths would do; ``own`` is the folder of Candor's own data.
+    """What an ingest of the paths, or of known documents by their ids, would do; without either, of what failed.
 
-    Raises PathNotFound, NothingToIngest.
+    ``own`` is the folder of Candor's own data; see ``discover`` for ``base``. Raises PathNotFound, NothingToIngest.
     """
-    found: list[FoundFile | LeftOut] = list(discover(paths, own)) if paths else list(_failed(known))
+    wanted = documents or [entry.id for entry in known.values() if entry.state is DocumentState.FAILED]
+    found: list[FoundFile | LeftOut] = list(discover(paths, own, base)) if paths else list(_files_of(known, wanted))
     if not any(isinstance(entry, FoundFile) for entry in found):
         where = ", ".join(str(path) for path in paths)
         raise NothingToIngest(f"There is no file to ingest in {where}." if paths else "No file has failed.")
@@ -99,9 +102,9 @@ def plan_ingest(
     return make_plan(collection, found, known, made_with, retry_failed=retry_failed, sync=roots)
 
 
-def _failed(known: dict[str, Known]) -> Iterator[FoundFile]:
-    """The files that failed, or in which one did."""
-    paths = {entry.container or entry.path for entry in known.values() if entry.state is DocumentState.FAILED}
+def _files_of(known: Mapping[str, Known], documents: Sequence[str]) -> Iterator[FoundFile]:
+    """The files of these documents: for one that lies in another, that other."""
+    paths = {known[document].container or known[document].path for document in documents if document in known}
     for entry in known.values():
         if entry.path in paths:
             yield FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)

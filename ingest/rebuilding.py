@@ -84,13 +84,20 @@ class Rebuild:
         self._embedder = embedder
         self._batch = batch
 
-    def run(self, progress: Callable[[Progress], None] = lambda _: None) -> RebuildReport:
-        """Embed what is not embedded yet, and nothing twice. Raises StoreError, LedgerUnavailable."""
+    def run(
+        self, progress: Callable[[Progress], None] = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> RebuildReport | None:
+        """Embed what is not embedded yet, and nothing twice; None if it was cancelled before all was done.
+
+        Raises StoreError, LedgerUnavailable.
+        """
         started = time.perf_counter()
         live = {each.id: each for each in self._ledger.snapshot(self._name).values() if each.chunks}
         done = self._done(live)
         rebuilt = chunks = embedded = tokens = 0
         for group in self._groups([each for identity, each in live.items() if identity not in done]):
+            if cancelled():
+                return None
             written = self._write(group)
             rebuilt += len(group)
             chunks += written.chunks

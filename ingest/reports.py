@@ -43,3 +43,4 @@ class IngestReport(Value):
     seconds: float = Field(description="wall-clock time of the whole call")
     slowest: tuple[DocumentRecord, ...] = Field(description="the files that took longest to read, parse and chunk")
     notices: tuple[str, ...] = ()
+    cancelled: bool = Field(default=False, description="whether it was ended early; the next ingest does the rest")

@@ -49,6 +49,7 @@ class Run:
     known: dict[str, Known]
     progress: Callable[[Progress], None]
     started: float
+    cancelled: Callable[[], bool] = lambda: False
     movable: dict[str, list[Known]] = field(default_factory=dict)
     members: dict[str, list[Known]] = field(default_factory=dict)  # of known containers, by their paths
     containers: dict[str, Document] = field(default_factory=dict)  # those being unpacked, by their paths
@@ -68,6 +69,12 @@ class Run:
     tokens: int = 0
     bytes_done: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    ended_early: bool = False
+
+    def ends_early(self) -> bool:
+        """Whether it was cancelled while there may be files left to begin."""
+        self.ended_early = self.ended_early or self.cancelled()
+        return self.ended_early
 
     def publish(self, name: str, stage: Stage) -> None:
         """Tell whoever watches."""
@@ -128,6 +135,7 @@ class Run:
             seconds=round(time.perf_counter() - self.started, 3),
             slowest=tuple(self.slowest),
             notices=self.plan.notices,
+            cancelled=self.ended_early,
         )
 
 

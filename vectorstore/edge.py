@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -22,7 +23,7 @@ import qdrant_edge as qdrant
 from pydantic import ValidationError
 
 from vectorstore.bm25 import Bm25Encoder
-from vectorstore.errors import StoreUnavailable
+from vectorstore.errors import CollectionClosed, StoreUnavailable
 from vectorstore.languages import LANGUAGE
 from vectorstore.layout import (
     BM25,
@@ -109,6 +110,8 @@ class EdgeCollection:
         self._spec = spec
         self._path = path
         self._open_shard: qdrant.EdgeShard | None = shard
+        self._users = 0  # who are in the engine, which cannot be closed under them
+        self._turn = threading.Condition()
         self._lock = lock
         self._reserve = reserve
         self._bm25 = Bm25Encoder()
@@ -141,8 +144,8 @@ class EdgeCollection:
         check_query(self._spec, mode, vector)
         depth = max(limit, CANDIDATES)
         request = self._request(mode, text, vector, depth, _filter(where))
-        with _engine("search", self._path):
-            points = self._shard.query(request)
+        with self._engine("search") as shard:
+            points = shard.query(request)
         ranking = best(((str(point.id), point.score) for point in points), limit)
         payloads = self._payloads([chunk_id for chunk_id, _ in ranking])
         return hits(ranking, payloads)
@@ -157,37 +160,39 @@ class EdgeCollection:
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """How many documents and chunks are selected."""
         selected = _filter(where)
-        with _engine("count", self._path):
-            chunks = self._shard.count(qdrant.CountRequest(filter=selected))
-            documents = self._shard.facet(
+        with self._engine("count") as shard:
+            chunks = shard.count(qdrant.CountRequest(filter=selected))
+            documents = shard.facet(
                 qdrant.FacetRequest("document_id", limit=max(chunks, 1), exact=True, filter=selected)
             )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
     def languages(self) -> dict[str, int]:
         """How many chunks there are in each language."""
-        with _engine("count", self._path):
-            found = self._shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
+        with self._engine("count") as shard:
+            found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
         return {str(hit.value): hit.count for hit in found.hits}
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
         if not ids:
             return {}
-        with _engine("read", self._path):
-            records = self._shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
+        with self._engine("read") as shard:
+            records = shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
 
     def optimize(self) -> None:
         """Merge segments and build the HNSW index where there are enough vectors for it to pay."""
         _check_space(self._path, self._reserve + _size(self._path))  # segments are rewritten before the old ones go
-        with _engine("optimize", self._path):
-            self._shard.optimize()
+        with self._engine("optimize") as shard:
+            shard.optimize()
 
     def close(self) -> None:
-        """Flush and release it. Idempotent."""
-        if self._open_shard is not None:
-            shard, self._open_shard = self._open_shard, None
+        """Flush and release it, when whoever is in it has come out. Idempotent."""
+        with self._turn:
+            shard, self._open_shard = self._open_shard, None  # from now on nobody comes in
+            self._turn.wait_for(lambda: not self._users)
+        if shard is not None:
             try:
                 with _engine("flush", self._path):
                     shard.flush()
@@ -201,20 +206,31 @@ class EdgeCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def _shard(self) -> qdrant.EdgeShard:
-        if self._open_shard is None:
-            raise ValueError(f"collection {self._spec.name!r} is closed")
-        return self._open_shard
+    @contextmanager
+    def _engine(self, action: str) -> Iterator[qdrant.EdgeShard]:
+        """The engine, open until the end of the block. Raises CollectionClosed."""
+        with self._turn:
+            if (shard := self._open_shard) is None:
+                raise CollectionClosed(
+                    f"Collection {self._spec.name!r} is closed: it was deleted, or Candor is ending."
+                )
+            self._users += 1
+        try:
+            with _engine(action, self._path):
+                yield shard
+        finally:
+            with self._turn:
+                self._users -= 1
+                self._turn.notify_all()
 
     def _write(self, operation: qdrant.UpdateOperation) -> None:
-        with _engine("write", self._path):
-            self._shard.update(operation)
+        with self._engine("write") as shard:
+            shard.update(operation)
 
     def _flush(self) -> None:
         """What is written survives the end of the process as it is; after this, a power cut too."""
-        with _engine("flush", self._path):
-            self._shard.flush()
+        with self._engine("flush") as shard:
+            shard.flush()
 
     def _point(self, chunk: Chunk, vector: list[float]) -> qdrant.Point:
         terms = self._bm25.passage(chunk.embedded_text, language_of(chunk))
@@ -236,8 +252,8 @@ class EdgeCollection:
         return qdrant.QueryRequest(limit=depth * len(queries), query=fusion, prefetches=prefetches)
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
-        with _engine("read", self._path):
-            records = self._shard.retrieve(list(ids), with_payload=True, with_vector=False)
+        with self._engine("read") as shard:
+            records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
         return {str(record.id): record.payload or {} for record in records}
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
@@ -247,8 +263,8 @@ class EdgeCollection:
             with_payload=list(READING_ORDER),
             with_vector=False,
         )
-        with _engine("read", self._path):
-            records, _ = self._shard.scroll(request)
+        with self._engine("read") as shard:
+            records, _ = shard.scroll(request)
         return in_reading_order((str(record.id), record.payload or {}) for record in records)
 
 

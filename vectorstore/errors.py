@@ -4,6 +4,7 @@ StoreError
 ├── CollectionNotFound      the user names another collection, or ingests into this one
 ├── CollectionMismatch      the user rebuilds, or asks with the collection's own settings
 ├── CollectionLocked        the user ends the other process, or goes through its server
+├── CollectionClosed        the user asks again: it was deleted meanwhile, or the program is ending
 ├── StoreUnavailable        the user starts the server, frees the disk, mends the folder
 └── EmbeddingModelError     the user names a model that exists, or installs one
 """
@@ -23,6 +24,10 @@ class CollectionMismatch(StoreError):
 
 class CollectionLocked(StoreError):
     """Another process has the embedded collection open."""
+
+
+class CollectionClosed(StoreError):
+    """The collection was closed while somebody still used it."""
 
 
 class StoreUnavailable(StoreError):

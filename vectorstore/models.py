@@ -6,11 +6,15 @@ keeps: ``parsed_text[chunk.start:chunk.end] == chunk.text``, always and exactly.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Scalar = str | int | float | bool
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+"""What people may name a collection."""
 
 
 class Value(BaseModel):
@@ -121,7 +125,7 @@ class Hit(Value):
 class CollectionSpec(Value):
     """What a collection is made with; chunks made otherwise are refused."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}(\.[0-9]{1,9})?$")
+    name: str = Field(pattern=rf"^{NAME.pattern}(\.[0-9]{{1,9}})?$")
     embedding_model: str
     dimension: int = Field(gt=0)
     chunking: str = Field(description="fingerprint of the chunking settings, such as 'sections-v1/256'")

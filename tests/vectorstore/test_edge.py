@@ -13,7 +13,7 @@ import pytest
 
 from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge import EdgeStore
-from vectorstore.errors import CollectionLocked, StoreUnavailable
+from vectorstore.errors import CollectionClosed, CollectionLocked, StoreUnavailable
 from vectorstore.models import SearchMode
 
 PROJECT = Path(__file__).parents[2]
@@ -177,5 +177,5 @@ class TestFailures:
     def test_a_closed_collection_says_so(self, tmp_path: Path) -> None:
         collection = EdgeStore(tmp_path).create(SPEC)
         collection.close()
-        with pytest.raises(ValueError, match="'papers' is closed"):
+        with pytest.raises(CollectionClosed, match="'papers' is closed"):
             collection.count()
