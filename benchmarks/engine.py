@@ -79,11 +79,11 @@ def main() -> None:
             run_ingest(candor, [documents], "sample_docs", progress=False)
         with candor.open_library("sample_docs") as library:
             candor.embedder.embed_query("loads the model")
-            with _endpoint(SECONDS_A_CALL) as url:
+            with endpoint(SECONDS_A_CALL) as url:
                 _show_kinds(asyncio.run(_one_by_one(candor, library, url, SECONDS_A_CALL)))
-            with _endpoint(0.0) as url:
+            with endpoint(0.0) as url:
                 _show_overhead(asyncio.run(_one_by_one(candor, library, url, 0.0)))
-            with _endpoint(SECONDS_A_CALL) as url:
+            with endpoint(SECONDS_A_CALL) as url:
                 asyncio.run(_all_at_once(candor, library, url, chosen.runs, chosen.parallel))
     _show_tokens()
 
@@ -92,11 +92,11 @@ def main() -> None:
 
 
 @contextmanager
-def _endpoint(seconds: float) -> Iterator[str]:
+def endpoint(seconds: float) -> Iterator[str]:
     """The address of a scripted endpoint in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.engine", "--serve", str(seconds)]
     with subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment()
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
     ) as process:
         assert process.stdout
         assert process.stdin
@@ -104,7 +104,7 @@ def _endpoint(seconds: float) -> Iterator[str]:
         process.stdin.close()
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     import os
 
     return {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
