@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from api.asking_approval import TerminalApprovals
 from api.bootstrap import Candor
 from api.errors import UsageError
 from multi_agent.answer import Answer
@@ -29,7 +30,8 @@ def run_question(
     Raises UsageError, StoreError, AgentError: what keeps a run from starting.
     """
     run_id = new_run_id()
-    listeners = (_tell,) if progress else ()
+    approve = TerminalApprovals(candor.tools.approvals).listen
+    listeners = (_tell, approve) if progress else (approve,)
     with candor.open_library(candor.collection_name(collection)) as library:
         orchestrator = candor.orchestrator(library, models)
         try:

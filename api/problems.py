@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from api.errors import Forbidden, HomeError, NotOurs, ServiceEnding, UsageError, in_words
 from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
-from multi_agent.errors import AgentError, LLMError, RunNotFound, RunUnderWay
+from multi_agent.errors import AgentError, ApprovalClosed, ApprovalNotFound, LLMError, RunNotFound, RunUnderWay
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
 from vectorstore.models import Value
 
@@ -41,6 +41,8 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionNotFound, 404, "No such collection", "GET /v1/collections lists those there are."),
     (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists those there are."),
     (RunNotFound, 404, "No such run", "GET /v1/runs lists those there are."),
+    (ApprovalNotFound, 404, "No such approval", "GET /v1/approvals lists those that are open."),
+    (ApprovalClosed, 409, "Decided already", "The run's events tell what was decided."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right; `candor keys` lists and makes keys."),
     (CollectionLocked, 409, "Collection in use", "End the process that the detail names, then ask again."),
     (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),
