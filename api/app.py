@@ -11,6 +11,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.bootstrap import Candor
+from api.durability import Durability
+from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
 from api.routes import approvals, documents, exports, health, live, metrics, panel, research, runs, viewer
@@ -31,14 +33,17 @@ def make_app(candor: Candor) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        runs_here = Runs(candor, shelf)
+        jobs_here = Jobs(Durability(candor.settings))
+        runs_here = Runs(candor, shelf, jobs_here)
         runs_here.listeners.append(app.state.metrics.hear)
+        await jobs_here.begin()
         await runs_here.recover()
-        app.state.service = Service(candor, shelf, runs_here)
+        app.state.service = Service(candor, shelf, jobs_here, runs_here)
         try:
             yield
         finally:
             await runs_here.stop()
+            await jobs_here.end()
             await asyncio.to_thread(shelf.close)
 
     app = FastAPI(

@@ -20,6 +20,18 @@ class ServiceEnding(Exception):
         super().__init__("The service is being ended and takes on nothing new. Ask again when it has been started.")
 
 
+class JobNotFound(Exception):
+    """There is no such job."""
+
+
+class JobFailed(Exception):
+    """A job cannot be done, for a reason that the person is told; no defect."""
+
+
+class KeyReused(Exception):
+    """An idempotency key came again with another request."""
+
+
 class Forbidden(Exception):
     """The caller is known and lacks the right."""
 

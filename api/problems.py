@@ -13,7 +13,7 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from api.errors import Forbidden, HomeError, NotOurs, ServiceEnding, UsageError, in_words
+from api.errors import Forbidden, HomeError, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError, in_words
 from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
 from multi_agent.errors import AgentError, ApprovalClosed, ApprovalNotFound, LLMError, RunNotFound, RunUnderWay
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
@@ -43,6 +43,8 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (RunNotFound, 404, "No such run", "GET /v1/runs lists those there are."),
     (ApprovalNotFound, 404, "No such approval", "GET /v1/approvals lists those that are open."),
     (ApprovalClosed, 409, "Decided already", "The run's events tell what was decided."),
+    (JobNotFound, 404, "No such job", "GET /v1/jobs lists those there are."),
+    (KeyReused, 409, "Idempotency key used before", "Send a new Idempotency-Key with a new request."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right; `candor keys` lists and makes keys."),
     (CollectionLocked, 409, "Collection in use", "End the process that the detail names, then ask again."),
     (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),

@@ -267,6 +267,9 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     events.RunStarted: lambda body: [
         f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question
     ],
+    events.RunResumed: lambda body: [
+        f"the run goes on in another process (time {body.times}); its journal answers {body.answered} model calls"
+    ],
     events.AttemptEnded: _attempt_lines,
     events.PlanRevised: lambda body: [f"revised plan: {body.plan.goal}", body.diagnosis, *_steps(body.plan)],
     events.RevisionDeclined: lambda body: ["no further plan", body.reason],

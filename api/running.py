@@ -1,113 +1,134 @@
-"""Runs of the service: taken on, waiting for their turn, followed, cancelled, and ended with the service.
+"""Research as a job of the service: taken on, followed while it goes on, cancelled, resumed.
 
-A run is a task in the server's own event loop. It does not belong to the request that asked for it: a client that goes
-away leaves its run alone.
+A run does not belong to the request that asked for it: a client that goes away leaves its run alone. Nor does it belong
+to the process: when the service ends or is killed, it rests, and goes on when the service is started again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import hashlib
+import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from functools import cached_property
 
+from pydantic import Field, JsonValue
+
+from api.access import Caller
 from api.bootstrap import Candor
-from api.claims import Claims
-from api.errors import NotOurs, ServiceEnding
+from api.errors import JobFailed, JobNotFound, KeyReused, NotOurs, ServiceEnding
+from api.jobs import JobKind, Jobs, JobStatus, Order, Priority, Taken
 from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
-from multi_agent.errors import AgentError, RunNotFound
-from multi_agent.events import Event, RunFinished
+from multi_agent.errors import AgentError
+from multi_agent.events import Event
 from multi_agent.llm.models import Models
 from multi_agent.orchestrator.orchestrator import Orchestrator, new_run_id
 from multi_agent.request import Request
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.tracing.trace import WAITING, RunSummary
 from vectorstore.errors import StoreError
-
-log = logging.getLogger(__name__)
+from vectorstore.models import Value
 
 IDLE_S = 15.0  # proxies and browsers give up on a connection that is silent for much longer
-POLL_S = 0.5
-CANCEL_S = 10.0
+POLL_S = 0.5  # of a run that another process works on
+WAITING_POLL_S = 5.0  # of one that waits for its turn, which mostly comes in this process, and then is told at once
 
-_KILLED = (
-    "The service ended while this run was under way: it was killed, or its machine went down. Nothing resumes it; "
-    "ask the question again. What was done until then is in its events."
-)
+
+class ResearchOrder(Value):
+    """What a job of research is asked with."""
+
+    request: Request
+    model: str = Field(description="the model's own name, for the list of runs")
 
 
 class LiveRun:
-    """A run of this process, and who follows it."""
+    """Who follows a run, and whether it is worked on here."""
 
-    def __init__(self, run_id: str) -> None:
-        self.run_id = run_id
-        self.begun = False
-        self.ended = asyncio.Event()
-        self.followers: set[asyncio.Queue[Event]] = set()
+    def __init__(self) -> None:
+        self.here = False
+        self.followers: set[asyncio.Queue[Event | None]] = set()
 
     async def tell(self, event: Event) -> None:
         """Subscribe this to the run's bus."""
-        self.begun = True
         for queue in self.followers:
             queue.put_nowait(event)
 
+    def leave(self) -> None:
+        """It is not worked on here any more: let the followers look what became of it."""
+        self.here = False
+        for queue in self.followers:
+            queue.put_nowait(None)
+
 
 class Runs:
-    """All runs of the service. Belongs to one event loop."""
+    """All runs of the service: how its jobs of research are done. Belongs to one event loop."""
 
-    def __init__(self, candor: Candor, shelf: Shelf) -> None:
-        self._candor, self._shelf = candor, shelf
+    def __init__(self, candor: Candor, shelf: Shelf, jobs: Jobs) -> None:
+        self._candor, self._shelf, self._jobs = candor, shelf, jobs
         self.listeners: list[Subscriber] = []
         self._preparing = asyncio.Lock()
-        self._slots = asyncio.Semaphore(candor.settings.service.runs)
         self._live: dict[str, LiveRun] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = False
+        jobs.offer(JobKind.RESEARCH, self)
 
     async def recover(self) -> None:
-        """Mark as failed what a service that was killed left unfinished."""
-        for run_id in self._claims.orphaned():
-            with suppress(RunNotFound):  # it was killed before it had noted the run itself
-                if not self._candor.trace.run(run_id).ended:
-                    await self._candor.trace.break_off(run_id, Status.FAILED, _KILLED)
-            self._claims.release(run_id)
+        """Mark those as ended whose job has ended without them: the database was gone when they were to be stored."""
+        for run in self._candor.trace.unfinished():
+            try:
+                job = await self._jobs.job(run.run_id)
+            except JobNotFound:  # of another process, such as `candor ask`
+                continue
+            if job.status.ended:
+                await self._break_off(run.run_id, job.status, job.error or "Its job was ended.")
 
-    async def start(self, request: Request, collection: str) -> str:
-        """Take a run on; gives its id at once. Raises AgentError for a request that cannot be followed, StoreError."""
-        async with self._preparing:  # the first one makes what all the others share
-            orchestrator = await asyncio.to_thread(self._prepare, request, collection)
+    async def start(
+        self,
+        request: Request,
+        collection: str,
+        caller: Caller,
+        idempotency_key: str | None = None,
+        priority: Priority = Priority.NORMAL,
+    ) -> str:
+        """Take a run on; gives its id at once. The same idempotency key of the same caller gives the same run.
+
+        Raises AgentError for a request that cannot be followed, KeyReused, StoreError, ServiceEnding.
+        """
         if self._ending:
             raise ServiceEnding
-        live = LiveRun(new_run_id())
-        self._claims.claim(live.run_id)
-        self._candor.trace.expect(
-            live.run_id, request.question.strip(), collection, self._models.get(request.model).model
+        await self._prepared(request, collection)
+        order = Order(
+            id=_keyed_run_id(caller, idempotency_key) if idempotency_key else new_run_id(),
+            kind=JobKind.RESEARCH,
+            collection=collection,
+            key=caller.key,
+            content=ResearchOrder(request=request, model=self._models.get(request.model).model).model_dump_json(),
+            priority=priority,
         )
-        self._live[live.run_id] = live
-        task = asyncio.create_task(self._take_turn(live, orchestrator, request), name=live.run_id)
-        self._tasks[live.run_id] = task
-        task.add_done_callback(_report)
-        return live.run_id
+        if await self._jobs.submit(order):
+            self._expect(order)
+        elif _asked(await self._jobs.order(order.id)) != (request, collection):
+            raise KeyReused(f"The idempotency key {idempotency_key!r} was sent before, with another request.")
+        return order.id
 
     async def wait(self, run_id: str) -> Answer:
-        """The answer of a run of this process, when it has ended. Whoever waits may go away."""
-        if task := self._tasks.get(run_id):
-            await asyncio.wait({task})
-            if not self._candor.trace.run(run_id).ended:
-                task.result()  # raises what kept it from being stored
+        """The answer of a run, when it has ended. Whoever waits may go away. Raises ServiceEnding if it rests."""
+        async for _ in self.follow(run_id, 0):
+            pass
+        if not (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
+            raise ServiceEnding
         return await asyncio.to_thread(self._candor.trace.answer, run_id)
 
     async def cancel(self, run_id: str) -> RunSummary:
         """End a run; one that has ended stays as it is. Raises RunNotFound; NotOurs if another process has it."""
         run = await asyncio.to_thread(self._candor.trace.run, run_id)
-        if run.run_id in self._live:
-            await self._end([run.run_id])
-        elif not run.ended:
-            raise NotOurs(
-                f"Run {run.run_id!r} belongs to another process, such as `candor ask`; end it there, with Ctrl-C."
-            )
+        if not run.ended:
+            try:
+                await self._jobs.cancel(run.run_id)
+            except JobNotFound as error:
+                raise NotOurs(
+                    f"Run {run.run_id!r} belongs to another process, such as `candor ask`; end it there, with Ctrl-C."
+                ) from error
         return await asyncio.to_thread(self._candor.trace.run, run.run_id)
 
     async def follow(self, run_id: str, after: int) -> AsyncIterator[Event | None]:
@@ -115,85 +136,94 @@ class Runs:
 
         None stands for a time without an event. After the last event, the answer is there.
         """
-        live = self._live.get(run_id)
-        if live is None:
-            async for event in self._follow_stored(run_id, after):
-                yield event
-            return
-        queue: asyncio.Queue[Event] = asyncio.Queue()
+        trace, live, heard = self._candor.trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
         live.followers.add(queue)  # first; what is told while the trace is read is known by its number
         try:
-            for stored in await asyncio.to_thread(self._candor.trace.events, run_id, after):
-                after = stored.number
-                yield await _settled(live, stored)
-            while not live.ended.is_set() or not queue.empty():
-                happened = await _next(queue, live)
-                if happened is None:
+            while True:
+                run = await asyncio.to_thread(trace.run, run_id)  # before its events: none comes after its end
+                for stored in await asyncio.to_thread(trace.events, run_id, after):
+                    after, heard = stored.number, time.monotonic()
+                    yield stored
+                if run.ended or self._ending:
+                    return
+                while happened := await _next(queue, _patience(live, run)):
+                    if happened.number > after:
+                        after, heard = happened.number, time.monotonic()
+                        yield happened
+                if time.monotonic() - heard >= IDLE_S:
+                    heard = time.monotonic()
                     yield None
-                elif happened.number > after:
-                    after = happened.number
-                    yield await _settled(live, happened)
         finally:
             live.followers.discard(queue)
+            self._forget(run_id)
 
     async def stop(self) -> None:
-        """Cancel every run, and take on no more. Idempotent."""
+        """Let every run rest, and take on no more. Idempotent."""
         self._ending = True
-        await self._end(list(self._tasks))
+        await self._jobs.rest()
+        for live in self._live.values():
+            live.leave()
+
+    # As the work of a job
+
+    async def work(self, taken: Taken) -> JsonValue:
+        """Research the question, or go on with it."""
+        order, trace = taken.order, self._candor.trace
+        self._expect(order)
+        if not trace.run(order.id).ended:  # else it was killed between the end of the run and that of its job
+            await self._research(taken, ResearchOrder.model_validate_json(order.content).request)
+        return {"run_id": order.id, "status": trace.run(order.id).status}
+
+    async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
+        """Store its end, with the reason."""
+        self._expect(order)
+        if not self._candor.trace.run(order.id).ended:
+            await self._break_off(order.id, status, reason)
+
+    async def _research(self, taken: Taken, request: Request) -> None:
+        run_id = taken.order.id
+        live = self._live.setdefault(run_id, LiveRun())
+        live.here = True
+        try:
+            orchestrator = await self._prepared(request, taken.order.collection)
+            await orchestrator.research(request, live.tell, *self.listeners, run_id=run_id, rests=taken.resting)
+        except (AgentError, StoreError) as error:  # what it needs has gone while it waited, such as its saved plan
+            await self.abandon(taken.order, JobStatus.FAILED, str(error))
+            raise JobFailed(str(error)) from error
+        except asyncio.CancelledError:
+            if not taken.resting():
+                await self.abandon(taken.order, JobStatus.CANCELLED, "The run was cancelled before its turn had come.")
+            raise
+        finally:
+            live.leave()
+            self._forget(run_id)
+
+    async def _prepared(self, request: Request, collection: str) -> Orchestrator:
+        """The panel over the collection, if it can follow the request."""
+        async with self._preparing:  # the first one makes what all the others share
+            return await asyncio.to_thread(self._prepare, request, collection)
 
     def _prepare(self, request: Request, collection: str) -> Orchestrator:
-        """The panel over the collection, if it can follow the request."""
         orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self._models)
         orchestrator.chosen_plan(request.checked())
         return orchestrator
 
-    async def _take_turn(self, live: LiveRun, orchestrator: Orchestrator, request: Request) -> None:
-        try:
-            async with self._slots:
-                await orchestrator.research(request, live.tell, *self.listeners, run_id=live.run_id)
-        except (AgentError, StoreError) as error:  # what it needs has gone while it waited, such as its saved plan
-            await self._break_off(live, Status.FAILED, str(error))
-        except asyncio.CancelledError:
-            if not live.begun:
-                await self._break_off(live, Status.CANCELLED, "The run was cancelled before its turn had come.")
-            raise
-        finally:
-            del self._live[live.run_id], self._tasks[live.run_id]
-            live.ended.set()
-            if self._candor.trace.run(live.run_id).ended:  # else the next service marks it
-                self._claims.release(live.run_id)
+    def _expect(self, order: Order) -> None:
+        asked = ResearchOrder.model_validate_json(order.content)
+        self._candor.trace.expect(order.id, asked.request.question.strip(), order.collection, asked.model)
 
-    async def _break_off(self, live: LiveRun, status: Status, reason: str) -> None:
-        await live.tell(await self._candor.trace.break_off(live.run_id, status, reason))
+    async def _break_off(self, run_id: str, status: JobStatus, reason: str) -> None:
+        ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED
+        last = self._candor.trace.break_off(run_id, ended, reason)
+        if live := self._live.get(run_id):
+            await live.tell(last)
+            live.leave()
 
-    async def _end(self, run_ids: list[str]) -> None:
-        """Cancel them and wait until they have been stored."""
-        await asyncio.sleep(0)  # a task that is cancelled before its first step would never get to its own end
-        tasks = [task for run_id in run_ids if (task := self._tasks.get(run_id))]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=CANCEL_S)
-
-    async def _follow_stored(self, run_id: str, after: int) -> AsyncIterator[Event | None]:
-        """Of a run that has ended, or that another process works on."""
-        trace, silent = self._candor.trace, 0.0
-        while not self._ending:
-            ended = (await asyncio.to_thread(trace.run, run_id)).ended  # before its events: none comes after it
-            for event in await asyncio.to_thread(trace.events, run_id, after):
-                after, silent = event.number, 0.0
-                yield event
-            if ended:
-                return
-            await asyncio.sleep(POLL_S)
-            silent += POLL_S
-            if silent >= IDLE_S:
-                silent = 0.0
-                yield None
-
-    @cached_property
-    def _claims(self) -> Claims:
-        return Claims(self._candor.engine)
+    def _forget(self, run_id: str) -> None:
+        live = self._live.get(run_id)
+        if live and not live.here and not live.followers:
+            del self._live[run_id]
 
     @cached_property
     def _models(self) -> Models:
@@ -201,25 +231,26 @@ class Runs:
         return self._candor.models()
 
 
-async def _next(queue: asyncio.Queue[Event], live: LiveRun) -> Event | None:
-    """The next event, or None after a while without one, or when the run has ended."""
-    getting, ending = asyncio.ensure_future(queue.get()), asyncio.ensure_future(live.ended.wait())
+def _keyed_run_id(caller: Caller, idempotency_key: str) -> str:
+    """The id that this caller's key stands for, whenever and to whichever process it is sent."""
+    named = f"{len(caller.key)}:{caller.key}:{idempotency_key}"  # the length: no two pairs look alike
+    return f"run_{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+
+
+def _asked(order: Order) -> tuple[Request, str]:
+    return ResearchOrder.model_validate_json(order.content).request, order.collection
+
+
+def _patience(live: LiveRun, run: RunSummary) -> float:
+    """How long to wait for an event before looking into the database for what another process has stored."""
+    if live.here:
+        return IDLE_S
+    return WAITING_POLL_S if run.status == WAITING else POLL_S
+
+
+async def _next(queue: asyncio.Queue[Event | None], seconds: float) -> Event | None:
+    """The next event; None after a while without one, or when the run is not worked on here any more."""
     try:
-        await asyncio.wait({getting, ending}, timeout=IDLE_S, return_when=asyncio.FIRST_COMPLETED)
-        return getting.result() if getting.done() else None
-    finally:
-        getting.cancel()
-        ending.cancel()
-
-
-async def _settled(live: LiveRun, event: Event) -> Event:
-    """The event; the last one when the answer is stored, too."""
-    if isinstance(event.body, RunFinished):
-        await live.ended.wait()
-    return event
-
-
-def _report(task: asyncio.Task[None]) -> None:
-    """A run that a defect ended is stored as failed; whoever runs the service has to see it, too."""
-    if not task.cancelled() and (error := task.exception()):
-        log.error("Run %s was ended by a defect", task.get_name(), exc_info=error)
+        return await asyncio.wait_for(queue.get(), seconds)
+    except TimeoutError:
+        return None

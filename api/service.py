@@ -9,16 +9,18 @@ from fastapi import Depends, Query
 from fastapi.requests import HTTPConnection
 
 from api.bootstrap import Candor
+from api.jobs import Jobs
 from api.running import Runs
 from api.shelf import Shelf
 
 
 @dataclass(frozen=True)
 class Service:
-    """Candor, its open collections, and its runs."""
+    """Candor, its open collections, its jobs, and its runs."""
 
     candor: Candor
     shelf: Shelf
+    jobs: Jobs
     runs: Runs
 
 

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.bootstrap import Candor
+from api.durability import only_service
 from api.errors import UsageError
 from api.safety import LOOPBACK
 
@@ -18,7 +19,7 @@ _GRACE_S = 5  # for connections that do not end by themselves when the runs have
 
 
 class Server(uvicorn.Server):
-    """Ends the runs before it waits for the connections: those that follow runs end with them."""
+    """Lets the runs rest before it waits for the connections: those that follow runs end with them."""
 
     def __init__(self, app: FastAPI) -> None:
         super().__init__(
@@ -34,15 +35,19 @@ class Server(uvicorn.Server):
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop the runs, then what uvicorn does."""
+        """Let the runs rest, then what uvicorn does."""
         await self._app.state.service.runs.stop()
         await super().shutdown(sockets)
 
 
 def serve(candor: Candor, tell: Callable[[str], None]) -> None:
-    """Serve until a signal ends it; ``tell`` is given the address. Raises UsageError if it cannot listen there."""
+    """Serve until a signal ends it; ``tell`` is given the address.
+
+    Raises UsageError if it cannot listen there, or if another service has the home folder.
+    """
     _ = candor.trace, candor.registry  # what is wrong with these is to be known before anybody is told the address
-    with listen(candor.settings.service.host, candor.settings.service.port) as listener:
+    service = candor.settings.service
+    with only_service(candor.settings.home), listen(service.host, service.port) as listener:
         tell(url_of(listener))
         with suppress(KeyboardInterrupt):  # the server has ended in good order, and passes the signal on
             Server(make_app(candor)).run(sockets=[listener])

@@ -37,7 +37,8 @@ class ServiceSettings(BaseModel):
     host: str = Field(default="127.0.0.1", description="address of this machine itself; no other, as long as there "
                       "are no keys")  # fmt: skip
     port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
-    runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, first come first served")
+    runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, whoever asks many as one key")
+    ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
 
 
 class Settings(BaseSettings):

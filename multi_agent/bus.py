@@ -20,9 +20,10 @@ class MessageBus:
     await bus.publish(PlanMade(…))
     """
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, *, after: int = 0) -> None:
+        """``after`` is the number of the run's last event, if another process had the run before."""
         self.run_id = run_id
-        self._published = 0
+        self._published = after
         self._subscribers: list[tuple[str, Subscriber]] = []
 
     def subscribe(self, event_type: str, subscriber: Subscriber) -> None:

@@ -29,6 +29,18 @@ class RunStarted(Value):
     examples: tuple[PlanExample, ...] = Field(default=(), description="plans that the planner was shown")
 
 
+class RunResumed(Value):
+    """The run goes on in another process: the one that had it was ended, or killed.
+
+    What was done before is done again from here, in the same steps; every model call that had been finished is answered
+    from the journal.
+    """
+
+    type: Literal["run_resumed"] = "run_resumed"
+    times: int = Field(ge=1, description="how often it has been resumed by now")
+    answered: int = Field(ge=0, description="model calls that the journal has an answer to")
+
+
 class PlanRejected(Value):
     """The model's plan could not be run; it was given back with all its faults."""
 
@@ -254,6 +266,7 @@ class RunFinished(Value):
 
 Body = Annotated[
     RunStarted
+    | RunResumed
     | PlanRejected
     | PlanMade
     | AttemptEnded

@@ -44,7 +44,8 @@ def serve(
 ) -> None:
     """Serve the web page and the REST API, until Ctrl-C.
 
-    It listens to this machine alone. Runs that are under way when it ends are cancelled.
+    It listens to this machine alone. Runs that are under way when it ends, or is killed, go on when it is
+    started again.
 
     Example: candor serve --port 8484
     """
@@ -58,6 +59,7 @@ def serve(
             sys.stdout.flush()
         else:
             say(f"Candor serves {url} (OpenAPI: {url}openapi.json). Ctrl-C ends it.")
+            say("What is under way when it ends goes on when it is started again.")
 
     run_service(make_candor(home, **({"service": given} if given else {})), tell)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Body, Response
 from pydantic import Field, model_validator
 
+from api.access import Called, Right
+from api.errors import ServiceEnding
 from api.problems import problems
 from api.service import Served, Service
 from api.streaming import stream, told
@@ -69,14 +72,17 @@ _EXAMPLES = [
     },
     response_model=Answer,
 )
-async def research(service: Served, wanted: Annotated[ResearchRequest, Body(examples=_EXAMPLES)]) -> Response:
+async def research(
+    service: Served, caller: Called, wanted: Annotated[ResearchRequest, Body(examples=_EXAMPLES)]
+) -> Response:
     """Research a question and answer it with evidence.
 
     The run does not end with the connection: whoever goes away finds it under `GET /v1/runs`. A run that fails is an
     answer, too, with status `failed` and the reason; what keeps it from starting is a problem.
     """
     collection = await asyncio.to_thread(service.candor.collection_name, wanted.collection)
-    run_id = await service.runs.start(wanted.asked(), collection)
+    caller.require(Right.READ, collection)
+    run_id = await service.runs.start(wanted.asked(), collection, caller)
     where = {"Location": f"/v1/runs/{run_id}"}
     if not wanted.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
@@ -88,8 +94,9 @@ async def research(service: Served, wanted: Annotated[ResearchRequest, Body(exam
 
 
 async def _with_answer(service: Service, run_id: str) -> AsyncIterator[str]:
-    """The events, and the answer as the last of them."""
+    """The events, and the answer as the last of them. Without it, the service ends, and the run goes on later."""
     async for event in told(service.runs.follow(run_id, 0)):
         yield event
-    answer = await service.runs.wait(run_id)
-    yield f"event: answer\ndata: {answer.model_dump_json()}\n\n"
+    with suppress(ServiceEnding):
+        answer = await service.runs.wait(run_id)
+        yield f"event: answer\ndata: {answer.model_dump_json()}\n\n"

@@ -22,13 +22,13 @@ class Spent:
     """What a run has spent since it began, over all its callers. Make one per run, when it begins.
 
     ``usage`` is of the calls that ended, however they ended; ``under_way`` is what those not yet ended are thought to
-    cost: one request each, with the tokens of its prompt.
+    cost: one request each, with the tokens of its prompt. A run that is resumed begins with what it had spent before.
     """
 
-    def __init__(self) -> None:
-        self.usage = Usage()
+    def __init__(self, usage: Usage | None = None, seconds: float = 0.0) -> None:
+        self.usage = usage or Usage()
         self.under_way = Usage()
-        self._began = time.monotonic()
+        self._began = time.monotonic() - seconds
 
     @property
     def seconds(self) -> float:

@@ -58,6 +58,11 @@ class Meter:
         self._counted: set[tuple[str, int]] = set()
 
     async def listen(self, event: Event) -> None:
+        """Subscribe this to a run's bus."""
+        self.count(event)
+
+    def count(self, event: Event) -> None:
+        """Take an event into account, as one that was stored before."""
         if isinstance(event.body, ModelFailed) or (isinstance(event.body, ModelCalled) and self._is_new(event.body)):
             self.usage += event.body.usage
 

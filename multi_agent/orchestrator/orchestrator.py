@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from multi_agent.answer import Answer
@@ -44,19 +44,24 @@ class Orchestrator:
         *listeners: Subscriber,
         run_id: str | None = None,
         examples: Sequence[PlanExample] | None = None,
+        rests: Callable[[], bool] = lambda: False,
     ) -> Answer:
         """The answer; ``listeners`` are told every event as it happens.
 
         The planner is shown plans that worked on similar questions; to replay a run, hand in as ``examples`` those
         that its first event holds, or its prompts are not what they were.
 
+        A run that began before under this ``run_id`` and has not ended goes on: its events are numbered after those
+        there are, its finished model calls are answered from its journal, and its budget counts what it had spent.
+
         Always ends in a terminal state, which is stored with the answer. Errors of the model, the plan and the store
         end the run as ``failed`` with their message. A cancelled run is stored as such, then the cancellation goes
-        on; so is any other exception, which is a defect of Candor. Raises AgentError for a request that cannot be
-        followed: an empty question, an agent, a model or a saved plan that there is not.
+        on; unless ``rests`` says, when it is cancelled, that it is to go on later. Any other exception, which is a
+        defect of Candor, is stored and goes on, too. Raises AgentError for a request that cannot be followed: an empty
+        question, an agent, a model or a saved plan that there is not.
         """
         asked = (Request(question=request) if isinstance(request, str) else request).checked()
-        return await Run(self, asked, run_id or new_run_id(), listeners, examples).to_the_end()
+        return await Run(self, asked, run_id or new_run_id(), listeners, examples, rests).to_the_end()
 
     def chosen_plan(self, request: Request) -> Plan | None:
         """The plan that the request itself chooses, by its name or by an agent's; None leaves it to the planner.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,17 @@ from multi_agent.context import Claim, ResearchContext, Synthesis, Understanding
 from multi_agent.errors import AgentError, BudgetReached, LLMError, NothingFound, PlanError, ReferenceFailed, RunEnded
 from multi_agent.events import (
     AttemptEnded,
+    Event,
     PlanRevised,
     RevisionDeclined,
     RunFinished,
+    RunResumed,
     RunStarted,
 )
 from multi_agent.llm.budgeted import Budgeted, Spent
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
-from multi_agent.llm.observing import Meter, ObservedLLM
+from multi_agent.llm.observing import ObservedLLM
 from multi_agent.llm.varied import Varied
 from multi_agent.orchestrator.account import Account
 from multi_agent.orchestrator.executor import Executor, Keep
@@ -38,6 +40,7 @@ from multi_agent.registry import RegisteredAgent
 from multi_agent.request import Request
 from multi_agent.step_time import StepTime
 from multi_agent.tasks import GetTaskData
+from multi_agent.tracing.earlier import Earlier
 from multi_agent.working_context import Attempt, FailedStep, unmet, working_context
 from vectorstore.errors import StoreError
 
@@ -66,22 +69,26 @@ class Run:
         run_id: str,
         listeners: tuple[Subscriber, ...],
         examples: Sequence[PlanExample] | None,
+        rests: Callable[[], bool],
     ) -> None:
-        self._examples = examples
-        self._panel, self._request, self._id = panel, request, run_id
-        self._began = time.perf_counter()
-        self._meter = Meter()
+        self._earlier = earlier = Earlier.of(panel.trace, run_id)
+        self._examples = earlier.examples if examples is None else examples
+        self._panel, self._request, self._id, self._rests = panel, request, run_id, rests
+        self._began = time.perf_counter() - earlier.seconds
+        self._meter = earlier.meter()
         self._account = Account(run_id, request.question, request.mode if request.mode != "auto" else "")
+        self._answer: Answer | None = None
         self._model = panel.models.get(request.model)
-        self._budget, self._spent = request.budget or panel.settings.budget, Spent()
+        self._budget = request.budget or panel.settings.budget
+        self._spent = Spent(earlier.usage, earlier.seconds)
         self._llm = JournalingLLM(self._model, panel.trace.journal(run_id))
         self._tools = panel.tools.open(run_id, panel.library)
         self._samples = request.samples or panel.settings.samples
         self._executor: Executor | None = None
         self._attempts: list[Attempt] = []
         self._best: Synthesis | None = None
-        self._bus = MessageBus(run_id)
-        for listener in (panel.trace.record, self._meter.listen, self._account.listen, *listeners):
+        self._bus = MessageBus(run_id, after=len(earlier.events))
+        for listener in (self._record, self._meter.listen, self._account.listen, *listeners):
             self._bus.subscribe(ALL, listener)
 
     async def to_the_end(self) -> Answer:
@@ -97,7 +104,8 @@ class Run:
             unexplained = _UNEXPLAINED if isinstance(error, LLMError | RunEnded) else ""
             return await self._finish(self._account.ended(Status.FAILED, f"{error}{unexplained}", self._context))
         except asyncio.CancelledError:
-            await self._finish(self._account.ended(Status.CANCELLED, "The run was cancelled.", self._context))
+            if not self._rests():
+                await self._finish(self._account.ended(Status.CANCELLED, "The run was cancelled.", self._context))
             raise
         except BaseException as error:
             await self._finish(self._account.ended(Status.FAILED, f"A defect in Candor: {error!r}", self._context))
@@ -106,11 +114,7 @@ class Run:
     async def _research(self, chosen: Plan | None) -> Answer:
         panel, request = self._panel, self._request
         examples = await self._find_examples() if chosen is None else ()
-        await self._bus.publish(
-            RunStarted(
-                request=request, collection=panel.library.collection, model=self._model.model, examples=tuple(examples)
-            )
-        )
+        await self._bus.publish(self._beginning(examples))
         catalogue = self._account.catalogue = await asyncio.to_thread(panel.library.catalogue)
         planner = Planner(self._observed("Planner"), panel.registry, panel.settings, catalogue, self._bus.publish)
         understanding, plan = await self._planned(planner, chosen, examples)
@@ -120,6 +124,12 @@ class Run:
             [entry.name for entry in catalogue], panel.settings,
         )  # fmt: skip
         return await self._attempted(self._executor, planner, plan)
+
+    def _beginning(self, examples: Sequence[PlanExample]) -> RunStarted | RunResumed:
+        if self._earlier.events:
+            return RunResumed(times=self._earlier.resumed + 1, answered=self._earlier.answered)
+        collection, model = self._panel.library.collection, self._model.model
+        return RunStarted(request=self._request, collection=collection, model=model, examples=tuple(examples))
 
     async def _find_examples(self) -> Sequence[PlanExample]:
         if self._examples is not None:
@@ -266,11 +276,20 @@ class Run:
         return self._executor.context if self._executor else None
 
     async def _finish(self, answer: Answer) -> Answer:
+        """Store the end and tell of it, once: what goes wrong while it is told does not end the run another time."""
+        if self._answer:
+            return self._answer
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
-        answer = answer.model_copy(update={"usage": usage})
+        self._answer = answer = answer.model_copy(update={"usage": usage})
         await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
-        self._panel.trace.finish(answer)
         return answer
+
+    async def _record(self, event: Event) -> None:
+        """The first to be told: whatever others are told of has been stored."""
+        if isinstance(event.body, RunFinished) and self._answer:
+            self._panel.trace.finish(self._answer, event)
+        else:
+            await self._panel.trace.record(event)
 
 
 def _told_by(context: ResearchContext) -> Synthesis:

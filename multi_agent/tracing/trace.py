@@ -79,38 +79,43 @@ class Trace:
         _metadata.create_all(engine)
 
     def expect(self, run_id: str, question: str, collection: str, model: str) -> None:
-        """Note that a run was asked for, and waits for its turn."""
-        self._execute(_runs.insert(), _row(run_id, question, collection, model, WAITING))
+        """Note that a run was asked for, and waits for its turn. One that is known already stays as it is."""
+        with self._engine.begin() as connection:
+            if connection.execute(sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id)).first() is None:
+                connection.execute(_runs.insert(), _row(run_id, question, collection, model, WAITING))
 
     def begin(self, run_id: str, question: str, collection: str, model: str) -> None:
-        """Note that a run started."""
+        """Note that a run started. One that is running already is resumed, and stays as it is."""
+        running = sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id, _runs.c.status == RUNNING)
         waited = _runs.delete().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
         with self._engine.begin() as connection:
-            connection.execute(waited)
-            connection.execute(_runs.insert(), _row(run_id, question, collection, model, RUNNING))
+            if connection.execute(running).first() is None:
+                connection.execute(waited)
+                connection.execute(_runs.insert(), _row(run_id, question, collection, model, RUNNING))
 
     async def record(self, event: Event) -> None:
         """Keep an event: subscribe this to a run's bus."""
-        row = {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
-        self._execute(_events.insert(), row)
+        with self._engine.begin() as connection:
+            connection.execute(_events.insert(), _event_row(event))
 
-    def finish(self, answer: Answer) -> None:
-        """Keep the answer, and with it the terminal state."""
+    def finish(self, answer: Answer, last: Event) -> None:
+        """Keep the answer and the run's last event, both or neither: a run that is killed has ended once, or not."""
         values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
-        self._execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
+        with self._engine.begin() as connection:
+            connection.execute(_events.insert(), _event_row(last))
+            connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
 
-    async def break_off(self, run_id: str, status: Status, reason: str) -> Event:
+    def break_off(self, run_id: str, status: Status, reason: str) -> Event:
         """End a run that nobody works on (any more): its last event, and an answer that says why there is none."""
         run, happened, meter = self.run(run_id), self.events(run_id), Meter()
         for event in happened:
-            await meter.listen(event)
+            meter.count(event)
         answer = Answer(
             run_id=run_id, status=status, mode="", question=run.question, reasoning=reason, usage=meter.usage
         )
         body = RunFinished(status=status.value, reason=reason, usage=meter.usage)
         last = Event(run_id=run_id, number=len(happened) + 1, at=datetime.now(UTC), body=body)
-        await self.record(last)
-        self.finish(answer)
+        self.finish(answer, last)
         return last
 
     def journal(self, run_id: str) -> Journal:
@@ -132,6 +137,10 @@ class Trace:
         """How many runs are in each state."""
         rows = self._select(sql.select(_runs.c.status, sql.func.count().label("runs")).group_by(_runs.c.status))
         return {RunState(row.status): row.runs for row in rows}
+
+    def unfinished(self) -> list[RunSummary]:
+        """Runs that have not reached their terminal state, whoever works on them."""
+        return [_summary(row) for row in self._select(sql.select(_runs).where(_runs.c.status.in_((WAITING, RUNNING))))]
 
     def run(self, run_id: str) -> RunSummary:
         """The run with this id, or with an id that starts so if there is just one. Raises RunNotFound."""
@@ -167,10 +176,6 @@ class Trace:
             .order_by(_journal.c.recorded_at, _journal.c.key, _journal.c.occurrence)
         )
         return [JournalEntry.model_validate(row.entry) for row in self._select(query)]
-
-    def _execute(self, statement: sql.Executable, row: dict[str, object] | None = None) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(statement, row)
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
@@ -237,6 +242,10 @@ def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
         values["started_at"] = values["started_at"].replace(tzinfo=UTC)
     return RunSummary(**values)
+
+
+def _event_row(event: Event) -> dict[str, object]:
+    return {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
 
 
 def _row(run_id: str, question: str, collection: str, model: str, status: str) -> dict[str, object]:

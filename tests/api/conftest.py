@@ -76,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
     return documents
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Candor]:
     """Three documents in the collection `papers`, a model that plays the whole panel, and two runs at once."""
     folder = tmp_path_factory.mktemp("papers")
@@ -91,9 +91,9 @@ def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder)
         yield candor
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service_url(service_candor: Candor) -> Iterator[str]:
-    """Where the service is, one for all tests."""
+    """Where the service is, one for all tests of a module: a process has one service at a time."""
     with RunningService(service_candor) as service:
         yield service.url
 

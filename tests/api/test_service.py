@@ -14,14 +14,10 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
-from api.errors import ServiceEnding
 from api.ingesting import run_ingest
-from api.running import Runs
-from api.shelf import Shelf
 from multi_agent.answer import Status
 from multi_agent.events import Event, RevisionDeclined
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.request import Request
 from multi_agent.tracing.trace import Trace
 from support.service import NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status, until
 
@@ -104,9 +100,7 @@ def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client,
     refused = http.post("/v1/runs/run_elsewhere/cancel")
     assert refused.status_code == 409
     assert "belongs to another process" in refused.json()["detail"]
-    later = threading.Timer(
-        0.3, lambda: asyncio.run(service_candor.trace.break_off("run_elsewhere", Status.FAILED, "Away."))
-    )
+    later = threading.Timer(0.3, lambda: service_candor.trace.break_off("run_elsewhere", Status.FAILED, "Away."))
     later.start()
     assert [event["body"]["type"] for event in follow(http, "run_elsewhere")] == ["revision_declined", "run_finished"]
 
@@ -205,18 +199,3 @@ def test_no_event_is_lost_while_a_slow_database_is_read(
         run_id = http.post("/v1/research", json={"question": SLOWLY, "wait": False}).json()["run_id"]
         numbers = [event["number"] for event in follow(http, run_id)]
         assert numbers == [event.number for event in candor.trace.events(run_id)]
-
-
-async def test_a_run_that_had_no_moment_to_begin_is_stored_as_cancelled_too(
-    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
-) -> None:
-    candor = make_candor(llm=serve(model))
-    run_ingest(candor, [folder], "papers", progress=False)
-    shelf = Shelf(candor)
-    runs = Runs(candor, shelf)
-    run_id = await runs.start(Request(question=QUESTION), "papers")
-    await runs.stop()
-    assert candor.trace.run(run_id).status == "cancelled"
-    with pytest.raises(ServiceEnding):
-        await runs.start(Request(question=QUESTION), "papers")
-    shelf.close()

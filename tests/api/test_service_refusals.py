@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +16,7 @@ import pytest
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
 from multi_agent.llm.settings import EndpointSettings
-from support.service import NEVER, QUESTION, RunningService, follow, model, until
+from support.service import QUESTION, RunningService, model
 from vectorstore.lock import CollectionLock
 
 RESEARCH = {"question": QUESTION, "collection": "papers"}
@@ -159,55 +154,3 @@ def test_the_description_is_whole(http: httpx.Client) -> None:
                     assert content["example"]["status"] == int(status)
     assert "HTTPValidationError" not in json.dumps(described)
     assert {"404", "409", "422", "503"} <= set(described["paths"]["/v1/research"]["post"]["responses"])
-
-
-def _serve(environment: dict[str, str]) -> tuple[subprocess.Popen[str], httpx.Client]:
-    """``candor serve`` as a process of its own."""
-    command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--json"]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    told = ""
-    while "}" not in told:
-        told += process.stdout.readline() or pytest.fail("it ended at once")
-    client = httpx.Client(base_url=json.loads(told)["url"], timeout=30)
-    until(lambda: _answers(client))
-    return process, client
-
-
-def _answers(client: httpx.Client) -> bool:
-    try:
-        return client.get("/healthz").status_code == 200
-    except httpx.ConnectError:
-        return False
-
-
-def test_runs_end_with_the_service_and_those_of_a_killed_one_are_found(
-    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
-) -> None:
-    use_model(serve(model))
-    run("ingest", folder, "-c", "papers")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ask = {"question": NEVER, "wait": False}
-
-    process, http = _serve(environment)
-    killed = http.post("/v1/research", json=ask).json()["run_id"]
-    follow(http, killed, most=1)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert run("trace", killed, "--json").json["run"]["status"] == "running", "nobody could tell of its end"
-
-    process, http = _serve(environment)
-    found = http.get(f"/v1/runs/{killed}").json()
-    assert found["run"]["status"] == "failed"
-    assert "it was killed" in found["answer"]["reasoning"]
-    assert follow(http, killed)[-1]["body"]["type"] == "run_finished"
-    ended = http.post("/v1/research", json=ask).json()["run_id"]
-    follow(http, ended, most=1)
-    with ThreadPoolExecutor() as threads:
-        following = threads.submit(follow, http, ended)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        assert following.result()[-1]["body"]["status"] == "cancelled", "who follows a run is told of its end"
-    assert process.wait(timeout=20) == 0
-    assert run("trace", ended, "--json").json["run"]["status"] == "cancelled"
-    assert run("search", "lentils", "--json").code == 0, "the collection is free again"

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -53,6 +58,59 @@ class RunningService:
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._thread.join()
+
+
+class ServiceProcess:
+    """``candor serve`` as a process of its own, which can be killed.
+
+    with ServiceProcess(home) as service:
+        service.kill()
+    """
+
+    def __init__(self, home: Path, **environment: str) -> None:
+        self._command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--json", "--home", str(home)]
+        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it; again, after it has ended."""
+        self.process = subprocess.Popen(
+            self._command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        told = ""
+        while "}" not in told:
+            line = self.process.stdout.readline()
+            assert line, f"it ended at once: {self.process.communicate()[1]}"
+            told += line
+        self.http = httpx.Client(base_url=json.loads(told)["url"], timeout=30)
+        until(self._answers)
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """As Ctrl-C does; gives the exit code."""
+        return self._end(signal.SIGINT)
+
+    def _end(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        _, self.errors = self.process.communicate(timeout=30)
+        self.http.close()
+        return self.process.returncode
+
+    def _answers(self) -> bool:
+        try:
+            return self.http.get("/healthz").status_code == 200
+        except httpx.ConnectError:
+            return False
 
 
 _panel = Panel("-25 °C")

@@ -31,9 +31,9 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Site]:
-    """One service for all tests: ingesting takes longer than most of them."""
+    """One service for all tests of a module: ingesting takes longer than most of them."""
     root = tmp_path_factory.mktemp("site")
     folder = root / "files"
     folder.mkdir()
