@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import torch
+from threadpoolctl import threadpool_info
 
 from vectorstore.embedding import (
     BUNDLE_SHA256,
@@ -63,6 +65,15 @@ def test_a_query_lies_near_the_passage_that_answers_it(exact: SentenceTransforme
     query = exact.embed_query("What do pets like to drink?")
     assert query.shape == (384,)
     assert int(np.argmax(exact.embed_passages(TEXTS) @ query)) == 1
+
+
+def test_queries_are_embedded_in_one_thread_each_and_pytorch_keeps_its_own(bundled: BundledEmbedder) -> None:
+    before = torch.get_num_threads()
+    bundled.embed_query("What do pets like to drink?")
+    numpys = [each["num_threads"] for each in threadpool_info() if each["prefix"] == "libscipy_openblas"]
+    assert numpys == [1] * len(numpys)
+    assert numpys
+    assert torch.get_num_threads() == before
 
 
 def test_no_texts_give_no_rows(exact: SentenceTransformerEmbedder) -> None:
