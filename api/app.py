@@ -15,7 +15,7 @@ from api.durability import Durability
 from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
-from api.routes import approvals, documents, exports, health, live, metrics, panel, research, runs, viewer
+from api.routes import approvals, chat, documents, exports, health, live, metrics, panel, research, runs, viewer
 from api.running import Runs
 from api.safety import SAFE_HEADERS, LocalOnly
 from api.service import Service
@@ -54,7 +54,7 @@ def make_app(candor: Candor) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for routes in (health, documents, research, runs, exports, live, approvals, panel, metrics, viewer):
+    for routes in (health, documents, research, runs, exports, live, approvals, panel, metrics, chat, viewer):
         app.include_router(routes.router)
     viewer.mount(app)
     app.state.metrics = measured = Metrics(candor)

@@ -36,6 +36,13 @@ class Forbidden(Exception):
     """The caller is known and lacks the right."""
 
 
+class ModelNotFound(Exception):
+    """A chat client names a model that stands for no collection or agent, or for none that it may read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no model {name!r}.")
+
+
 class NotOurs(Exception):
     """What is asked for can be done only by the process that a run belongs to."""
 

@@ -13,7 +13,17 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from api.errors import Forbidden, HomeError, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError, in_words
+from api.errors import (
+    Forbidden,
+    HomeError,
+    JobNotFound,
+    KeyReused,
+    ModelNotFound,
+    NotOurs,
+    ServiceEnding,
+    UsageError,
+    in_words,
+)
 from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
 from multi_agent.errors import AgentError, ApprovalClosed, ApprovalNotFound, LLMError, RunNotFound, RunUnderWay
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
@@ -45,6 +55,7 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (ApprovalClosed, 409, "Decided already", "The run's events tell what was decided."),
     (JobNotFound, 404, "No such job", "GET /v1/jobs lists those there are."),
     (KeyReused, 409, "Idempotency key used before", "Send a new Idempotency-Key with a new request."),
+    (ModelNotFound, 404, "No such model", "GET /v1/models lists those there are."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right; `candor keys` lists and makes keys."),
     (CollectionLocked, 409, "Collection in use", "End the process that the detail names, then ask again."),
     (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),
@@ -62,6 +73,9 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (AgentError, 422, "Wrong input", "Correct the request as the detail says."),
     (IngestError, 422, "Wrong input", "Correct the request as the detail says."),
 )
+
+EXPECTED = tuple(kind for kind, *_ in _KINDS)
+"""What can be told as a problem; any other error is a defect."""
 
 
 def problem_of(error: Exception) -> Problem:

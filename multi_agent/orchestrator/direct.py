@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multi_agent.agent import AgentCard
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.validation import ANSWERS
 from multi_agent.plan import Plan, Step
@@ -32,3 +33,8 @@ def direct_plan(registered: RegisteredAgent, question: str) -> Plan:
         why="The person asked this agent.",
     )
     return Plan(goal=question, mode="direct", steps=(step,))
+
+
+def can_be_asked(card: AgentCard) -> bool:
+    """Whether a person can ask it alone."""
+    return not card.requires and (card.asked is not None or card.inputs is NoInputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -16,43 +15,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from api.exporting import Format, export
-from multi_agent.answer import Answer, Computed, Quote, Status
+from multi_agent.answer import Answer, Status
 from multi_agent.context import Claim
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.tracing.trace import RunSummary
+from support.answers import ANSWER, RUN, quote
 from support.panel import Panel
 from support.service import NEVER, QUESTION
 
 SCRIPT = "<script>alert('x')</script> [link](javascript:alert(1)) **bold** | `code`\x00\x0b\nnext"
-RUN = RunSummary(
-    run_id="run_1", collection="papers", question="How cold?", model="scripted", status="answered",
-    started_at=datetime(2026, 3, 1, 9, 30, tzinfo=UTC),
-)  # fmt: skip
-
-
-def quote(number: int, text: str, document: str = "/papers/pumps.pdf", pages: tuple[int, ...] = (3,)) -> Quote:
-    return Quote(
-        number=number, document=document, document_id="d", chunk_id="c", pages=pages, start=0, end=1, quote=text
-    )
-
-
-ANSWER = Answer(
-    run_id="run_1", status=Status.INSUFFICIENT, mode="high", question="How cold?", confidence=0.4,
-    answer="It works at -25 °C. [1] It is loved. [unsupported] That makes 3. [C1]",
-    claims=(
-        Claim(text="It works at -25 °C.", evidence=(1,), supported=True),
-        Claim(text="It is loved.", supported=False),
-        Claim(text="That makes 3.", computations=(1,), supported=True),
-    ),
-    evidence=(quote(1, "works down to\n-25 °C"), quote(2, "read, but cited by no claim")),
-    computations=(
-        Computed(
-            number=1, purpose="count them", sql="SELECT count(*) FROM records", columns=("n", "why"),
-            rows=((3, None),), truncated=True, evidence=(quote(2, "one"),), flaws=("'many' is no number",),
-        ),
-    ),
-    reasoning="Two of three are told.", looked_for=("noise levels",), found="temperatures", missing=("the noise",),
-)  # fmt: skip
 HOSTILE = ANSWER.model_copy(
     update={
         "question": SCRIPT,
