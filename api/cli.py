@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from api.commands import approvals, documents, export, plans, research, service
+from api.commands import approvals, documents, evaluation, export, plans, research, service
 from api.commands.common import print_json, say
 from api.errors import HomeError, UsageError, in_words
 
@@ -24,6 +24,7 @@ for commands in (documents, research, export, service):
     app.add_typer(commands.app)
 app.add_typer(plans.app, name="plans")
 app.add_typer(approvals.app, name="approvals")
+app.add_typer(evaluation.app, name="eval")
 
 
 def main() -> None:

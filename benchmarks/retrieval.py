@@ -89,7 +89,7 @@ def _home(kept: Path | None) -> Iterator[Path]:
 
 def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, modes: list[SearchMode]) -> None:
     documents = home / "documents"
-    ids = _write_documents(data / "corpus.jsonl", documents)
+    ids = write_documents(data / "corpus.jsonl", documents)
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
     spec = CollectionSpec(
         name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
@@ -113,7 +113,7 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
             )
 
 
-def _write_documents(corpus: Path, folder: Path) -> dict[str, str]:
+def write_documents(corpus: Path, folder: Path) -> dict[str, str]:
     """One file per passage, numbered, since ids need not be file names; returns the id of each file."""
     folder.mkdir(parents=True, exist_ok=True)
     ids: dict[str, str] = {}

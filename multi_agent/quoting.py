@@ -59,6 +59,11 @@ def _find_as_it_is(quote: str, text: str) -> Span | None:
     return None
 
 
+def folded(text: str) -> str:
+    """The text as quotes are compared."""
+    return _fold(text, join_hyphenated=True).text.strip()
+
+
 class _Folded(NamedTuple):
     text: str
     origins: list[int]  # origins[i]: index in the original of the character that became text[i]

@@ -48,6 +48,7 @@ class ResearchSettings(BaseModel):
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )
+    remember_plans: bool = Field(default=True, description="whether plans that led to an answer are kept as examples")
     disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
     agent_models: dict[str, str] = Field(
         default={}, description="named endpoints (`[llms.NAME]`) by the agent that asks them; also by `Planner`, "

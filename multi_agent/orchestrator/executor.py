@@ -276,12 +276,14 @@ def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:
     return update.model_copy(update={"findings": (*before, last.model_copy(update={"synthesis": answer}))})
 
 
+_SHOWN = {"id", "document_id", "name", "index", "start", "end"}
+
+
 def as_json(update: ContextUpdate) -> dict[str, Any]:
     """The changed fields for the trace; chunks by reference, since the store keeps their text."""
     wrote = update.model_dump(mode="json", include=set(update.changed))
     if "chunks" in wrote:
         wrote["chunks"] = [
-            {"id": chunk.id, "name": chunk.name, "index": chunk.index, "pages": list(chunk.pages)}
-            for chunk in update.chunks
+            chunk.model_dump(mode="json", include=_SHOWN) | {"pages": list(chunk.pages)} for chunk in update.chunks
         ]
     return wrote

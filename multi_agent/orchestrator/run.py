@@ -159,7 +159,7 @@ class Run:
             answered = executor.answer is not None and status_of(executor.answer) is Status.ANSWERED
             await self._note(plan, failed, executor)
             if answered:
-                if plan.mode != "direct":
+                if plan.mode != "direct" and self._panel.settings.remember_plans:
                     await asyncio.to_thread(self._panel.plans.remember, self._request.question, plan)
                 break
             revised = await self._revised(executor, planner)

@@ -1,0 +1,276 @@
+"""Evaluations, put together: a question set asked of a collection in one configuration or several, and measured.
+
+Runs of an evaluation are runs like others. Only that they neither show the planner plans that worked before nor keep
+any: each question is to be answered for itself, and the second configuration is not to learn from the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from operator import ge, gt, le, lt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from api.bootstrap import Candor
+from api.errors import UsageError
+from multi_agent.answer import Answer
+from multi_agent.errors import RunNotFound
+from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.drafting import choose_passages, draft
+from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit, discover
+from multi_agent.evaluation.observing import observe
+from multi_agent.evaluation.question_set import Question, QuestionSet
+from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
+from multi_agent.evaluation.runner import Bench, Runner
+from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
+from multi_agent.evaluation.summing import Comparison, Summary
+from multi_agent.llm.journal import JournalingLLM
+from multi_agent.llm.models import Models
+from multi_agent.request import Request
+from multi_agent.settings import Budget
+
+if TYPE_CHECKING:
+    from api.library import CollectionLibrary
+
+SETTABLE = ("research", "llm")
+"""What a configuration may set: how it is asked. What is searched, and where, is the same for all."""
+SIGNIFICANT = 0.05
+_TEXTS_KEPT = 64
+_CONDITION = re.compile(r"\s*([\w@.]+)\s*(<=|>=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
+_COMPARE = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def store_of(candor: Candor) -> EvaluationStore:
+    """Where evaluations are kept."""
+    return EvaluationStore(candor.engine)
+
+
+def read_configuration(candor: Candor, path: Path) -> Configuration:
+    """A configuration from a TOML file: `mode`, `agent`, `endpoint`, `samples`, `run_budget`, and a tree `settings`.
+
+    Raises UsageError naming the file and what is wrong with it.
+    """
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"The configuration {str(path)!r} cannot be read: {error}.") from error
+    return make_configuration(candor, {"label": path.stem, **given}, str(path))
+
+
+def make_configuration(candor: Candor, given: Mapping[str, Any], source: str) -> Configuration:
+    """A configuration that can be run. Raises UsageError."""
+    try:
+        configuration = Configuration.model_validate({"model": "", **given})
+        variant = _variant(candor, configuration)
+        _request(Question(id="q", question="?"), configuration).checked()
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise UsageError(f"The configuration {source!r} cannot be used: {faults}.") from error
+    return configuration.model_copy(update={"model": variant.models().get(configuration.endpoint).model})
+
+
+def begin(
+    candor: Candor,
+    questions: QuestionSet,
+    collection: str,
+    configuration: Configuration,
+    *,
+    metrics: Sequence[str] = (),
+    judge: str | None = None,
+) -> EvaluationResult:
+    """A new evaluation, before its first question. ``judge`` names its endpoint; '' is the default one, None is none.
+
+    Raises UsageError for metrics that there are not, UnknownModel for such an endpoint.
+    """
+    model = "" if judge is None else candor.models().get(judge).model
+    chosen = _chosen(metrics, judged=judge is not None)
+    evaluation = Evaluation(
+        id=new_evaluation_id(),
+        set_name=questions.name,
+        fingerprint=questions.fingerprint,
+        collection=collection,
+        configuration=configuration,
+        metrics=tuple(chosen),
+        judge=model,
+        judge_endpoint=judge,
+        started_at=datetime.now(UTC),
+    )
+    store = store_of(candor)
+    store.add(evaluation, questions.questions)
+    return store.get(evaluation.id)
+
+
+async def carry_on(
+    candor: Candor,
+    library: CollectionLibrary,
+    result: EvaluationResult,
+    *,
+    parallel: int,
+    budget: Budget,
+    tell: Callable[[Row], None],
+) -> State:
+    """Ask what is not finished. Raises what is no failure of a single question."""
+    evaluation = result.evaluation
+    variant = _variant(candor, evaluation.configuration)
+    models = variant.models()
+    orchestrator = variant.orchestrator(library, models)
+    chosen = _chosen(evaluation.metrics, judged=evaluation.judge_endpoint is not None)
+    trace = candor.trace
+
+    @lru_cache(maxsize=_TEXTS_KEPT)
+    def text_of(document: str) -> str:
+        return candor.ledger.text(evaluation.collection, document).text
+
+    async def ask(question: Question, run_id: str) -> Answer:
+        try:
+            if trace.run(run_id).ended:  # it ended, and Candor was killed before it was measured
+                return trace.answer(run_id)
+        except RunNotFound:
+            pass  # it has not begun yet
+        asked = _request(question, evaluation.configuration)
+        # Interrupted, a run rests: the question is asked to its end when the evaluation is resumed.
+        return await orchestrator.research(asked, run_id=run_id, examples=(), rests=lambda: True)
+
+    def see(question: Question, answer: Answer) -> Case:
+        return observe(question, answer, trace.events(answer.run_id), text_of)
+
+    def metrics(run_id: str) -> list[Metric]:
+        return [each(_kit(evaluation, models, candor, run_id)) for each in chosen.values()]
+
+    runner = Runner(Bench(ask, see, metrics), store_of(candor), parallel=parallel, budget=budget, tell=tell)
+    return await runner.run(result)
+
+
+def evaluate(
+    candor: Candor,
+    results: Iterable[EvaluationResult],
+    *,
+    parallel: int,
+    budget: Budget,
+    tell: Callable[[Evaluation, Row], None],
+) -> None:
+    """Carry evaluations on, one after the other, from the command line. Raises StoreError, AgentError."""
+    for result in results:
+        evaluation = result.evaluation
+        with candor.open_library(evaluation.collection) as library:
+
+            def told(row: Row, evaluation: Evaluation = evaluation) -> None:
+                tell(evaluation, row)
+
+            asyncio.run(carry_on(candor, library, result, parallel=parallel, budget=budget, tell=told))
+
+
+def draft_questions(
+    candor: Candor, collection: str, count: int, seed: int, tell: Callable[[str], None]
+) -> list[Question]:
+    """Questions that a model proposes; ``tell`` is told why a passage gave none. Raises StoreError, LLMError."""
+    with candor.open_library(collection) as library:
+        passages = choose_passages(library.scan(), count, seed)
+
+    async def drafted() -> list[Question]:
+        questions = []
+        async for each in draft(candor.models().default, passages):
+            if isinstance(each, Question):
+                questions.append(each)
+            else:
+                tell(f"No question: {each}")
+        return questions
+
+    return asyncio.run(drafted())
+
+
+def read_labels(path: Path) -> dict[str, float]:
+    """Grades that a person gave, by question id. Raises UsageError."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return {row["id"]: float(row["grade"]) for row in csv.DictReader(file)}
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"The labels {str(path)!r} cannot be read ({error}): a CSV file with the columns id and "
+                         "grade, a number.") from error  # fmt: skip
+
+
+def broken(conditions: Iterable[str], summary: Summary) -> list[str]:
+    """Which of the conditions, such as 'f1 < 0.7', hold. Raises UsageError for one that cannot be read."""
+    found = []
+    for condition in conditions:
+        name, compare, bound = _read_condition(condition, summary)
+        value = summary.figures[name].mean
+        if compare(value, bound):
+            found.append(f"{condition.strip()}: {name} is {value:.4g}")
+    return found
+
+
+def worse(comparison: Comparison, figure: str) -> str:
+    """Why the second is worse than the first in this figure, beyond chance; empty if it is not. Raises UsageError."""
+    if figure not in comparison.figures:
+        raise UsageError(f"Both have no figure {figure!r}; there are {', '.join(comparison.figures)}.")
+    paired = comparison.figures[figure]
+    if paired.difference.mean < 0 and paired.p_value < SIGNIFICANT:
+        return f"{figure} is lower by {-paired.difference.mean:.4g} (p = {paired.p_value:.3g})"
+    return ""
+
+
+def _read_condition(condition: str, summary: Summary) -> tuple[str, Callable[[float, float], bool], float]:
+    match = _CONDITION.fullmatch(condition)
+    if not match:
+        raise UsageError(f"{condition!r} is no condition; one is 'f1 < 0.7': a figure, one of < <= > >=, a number.")
+    name, sign, bound = match.groups()
+    if name not in summary.figures:
+        raise UsageError(f"There is no figure {name!r} in {condition!r}; there are {', '.join(summary.figures)}.")
+    return name, _COMPARE[sign], float(bound)
+
+
+def _request(question: Question, configuration: Configuration) -> Request:
+    return Request(
+        question=question.question,
+        mode=configuration.mode,
+        agent=configuration.agent,
+        model=configuration.endpoint,
+        samples=configuration.samples,
+        budget=configuration.run_budget,
+    )
+
+
+def _variant(candor: Candor, configuration: Configuration) -> Candor:
+    """Candor with the settings of the configuration, on the same database. Raises UsageError, ValidationError."""
+    own, settings = configuration.settings, candor.settings
+    if unknown := own.keys() - set(SETTABLE):
+        raise UsageError(f"A configuration sets {' and '.join(SETTABLE)}, and not {', '.join(sorted(unknown))}.")
+    if "api_key" in own.get("llm", {}):
+        raise UsageError("A configuration is kept and shown, so it holds no key: set it with CANDOR_LLM__API_KEY.")
+    changed = {
+        name: type(now).model_validate({**now.model_dump(exclude_unset=True), **own[name]})
+        for name in own
+        for now in [getattr(settings, name)]
+    }
+    research = changed.get("research", settings.research).model_copy(update={"remember_plans": False})
+    variant = Candor(settings.model_copy(update={**changed, "research": research}))
+    variant.engine, variant.trace = candor.engine, candor.trace
+    if "research" not in own:
+        variant.registry = candor.registry
+    return variant
+
+
+def _chosen(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
+    """The metrics of these names, or all; those that need a judge only if there is one. Raises UsageError."""
+    known = {name: metric for name, metric in discover().items() if judged or not metric.card.needs_judge}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"There is no metric {', '.join(unknown)}; there are {', '.join(known)}. "
+                         "Those that ask a model need --judge.")  # fmt: skip
+    return {name: known[name] for name in names or known}
+
+
+def _kit(evaluation: Evaluation, models: Models, candor: Candor, run_id: str) -> MetricKit:
+    """With the judge, whose calls are kept in the run's journal: they can be read there, and are not paid twice."""
+    if evaluation.judge_endpoint is None:
+        return MetricKit()
+    judge = models.get(evaluation.judge_endpoint)
+    return MetricKit(judge=JournalingLLM(judge, candor.trace.journal(run_id)).called_by("Judge"))

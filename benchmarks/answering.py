@@ -1,0 +1,83 @@
+"""How well Candor answers, with a model at hand: public question sets, in one or several configurations.
+
+    CANDOR_LLM__… python -m benchmarks.answering --data DATA --set hotpotqa --home HOME [--limit 12] [--judge default]
+
+The set's documents are ingested, its questions are asked as `candor eval` asks them, in the configurations `fast`,
+`high` and `high, 3 samples` (or those named), and a table is printed. Killed, the same command with the same --home
+goes on. Figures that others publish stand in benchmarks/README.md; they hold for other models, and are no comparison
+unless the model is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from api.bootstrap import Candor
+from api.evaluating import begin, evaluate, make_configuration, store_of
+from api.evaluation_rendering import progress, show_comparison, show_summary
+from api.ingesting import run_ingest
+from api.settings import load_settings
+from benchmarks.question_sets import make_set
+from multi_agent.evaluation.question_set import load_questions
+from multi_agent.evaluation.records import EvaluationResult, State
+from multi_agent.evaluation.summing import against, summarise
+from multi_agent.settings import Budget
+
+SETS = ("anthropic_docs", "sec-10-q", "squad2", "hotpotqa")
+CONFIGURATIONS = {
+    "fast": {"mode": "fast"},
+    "high": {"mode": "high"},
+    "high, 3 samples": {"mode": "high", "samples": 3},
+}
+
+
+def main() -> None:
+    """Ingest, ask, print."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--data", type=Path, required=True, help="the folder with retrieval/ and sec-10-q/")
+    options.add_argument("--set", choices=SETS, required=True)
+    options.add_argument("--home", type=Path, required=True, help="where collections, runs and figures are kept")
+    options.add_argument("--configurations", nargs="*", choices=CONFIGURATIONS, default=list(CONFIGURATIONS))
+    options.add_argument("--limit", type=int, help="only the first so many questions")
+    options.add_argument("--questions", nargs="*", help="only the questions of these ids")
+    options.add_argument("--judge", help="endpoint of the judge's model; 'default' is the one that answers")
+    options.add_argument("--parallel", type=int, default=4)
+    chosen = options.parse_args()
+    candor = Candor(load_settings(chosen.home))
+    folder = chosen.home / "sets" / chosen.set
+    if not (folder / "questions.jsonl").exists():
+        make_set(chosen.set, chosen.data, folder)
+    run_ingest(candor, [folder / "documents"], chosen.set, progress=True)
+    results = [_result(candor, chosen, folder / "questions.jsonl", label) for label in chosen.configurations]
+    left = sum(len(each.questions) - sum(row.finished for row in each.rows) for each in results)
+    with progress(left, visible=True) as tell:
+        evaluate(candor, results, parallel=chosen.parallel, budget=Budget(), tell=tell)
+    store, console = store_of(candor), Console(highlight=False)
+    finished = [store.get(each.evaluation.id) for each in results]
+    for each in finished:
+        show_summary(console, each, summarise(each))
+    for other in finished[1:]:
+        show_comparison(console, finished[0].evaluation, other.evaluation, against(finished[0], other))
+
+
+def _result(candor: Candor, chosen: argparse.Namespace, path: Path, label: str) -> EvaluationResult:
+    """The unfinished evaluation of this home that asks the same in the same way, or a new one."""
+    questions = load_questions(path).limited(chosen.limit)
+    if chosen.questions:
+        kept = tuple(each for each in questions.questions if each.id in chosen.questions)
+        questions = questions.model_copy(update={"questions": kept})
+    questions = questions.model_copy(update={"name": chosen.set})
+    configuration = make_configuration(candor, {"label": label, **CONFIGURATIONS[label]}, label)
+    judge = "" if chosen.judge == "default" else chosen.judge
+    for known in store_of(candor).list():
+        same = known.fingerprint == questions.fingerprint and known.configuration == configuration
+        if same and known.judge_endpoint == judge and known.state is not State.FINISHED:
+            return store_of(candor).get(known.id)
+    return begin(candor, questions, chosen.set, configuration, judge=judge)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What a metric sees of one answered question: the question, the answer, and what was done for it."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from pydantic import Field
+
+from multi_agent.answer import Answer, Status
+from multi_agent.evaluation.question_set import Gold, Question
+from multi_agent.quoting import folded
+from vectorstore.models import Value
+
+_MARK = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
+
+
+class Passage(Value):
+    """A chunk that was found, with what tells whether it is gold."""
+
+    chunk_id: str
+    document: str = Field(description="its name in the collection")
+    pages: tuple[int, ...]
+    text: str
+
+
+class Cited(Value):
+    """A quote that an agent took as evidence."""
+
+    document: str = Field(description="its name in the collection")
+    pages: tuple[int, ...]
+    quote: str
+    in_source: bool = Field(description="whether these words stand at its place in the parsed text")
+
+
+class Case(Value):
+    """One answered question."""
+
+    question: Question
+    answer: Answer
+    retrieved: tuple[Passage, ...] = Field(description="what searches found, best first, first searches first")
+    extracted: tuple[Cited, ...] = Field(default=(), description="all evidence that was taken")
+    cited: tuple[Cited, ...] = Field(default=(), description="the evidence that claims of the answer stand on")
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer was given, be it right or wrong."""
+        return self.answer.status is Status.ANSWERED
+
+    @property
+    def abstained(self) -> bool:
+        """Whether the run came to its end and gave no answer; one that failed has not decided anything."""
+        return self.answer.status is Status.INSUFFICIENT
+
+    @property
+    def said(self) -> str:
+        """The bare answer: the short form, else the text without its marks."""
+        return self.answer.short or self.in_full
+
+    @cached_property
+    def in_full(self) -> str:
+        """The text of the answer without its marks."""
+        return _MARK.sub("", self.answer.answer)
+
+
+def is_document(gold: Gold, name: str) -> bool:
+    """Whether the document is meant: by its whole name, or by the last part of it."""
+    return name == gold.document or name.endswith(f"/{gold.document}")
+
+
+def on_page(gold: Gold, name: str, pages: tuple[int, ...]) -> bool:
+    """Whether one of its gold pages is among these."""
+    return is_document(gold, name) and bool(set(gold.pages) & set(pages))
+
+
+def holds(gold: Gold, name: str, text: str) -> bool:
+    """Whether the text, of the document of that name, holds the gold passage."""
+    return is_document(gold, name) and bool(gold.quote) and folded(gold.quote) in folded(text)
+
+
+def lies_in(gold: Gold, cited: Cited) -> bool:
+    """Whether the quote lies in the gold, at the finest that the gold names: passage, page or document."""
+    if gold.quote:
+        return overlap(gold, cited.document, cited.quote)
+    return on_page(gold, cited.document, cited.pages) if gold.pages else is_document(gold, cited.document)
+
+
+def overlap(gold: Gold, name: str, text: str) -> bool:
+    """Whether one of both holds the other: a quote may be longer or shorter than the gold passage."""
+    if not (is_document(gold, name) and gold.quote):
+        return False
+    ours, theirs = folded(text), folded(gold.quote)
+    return theirs in ours or (bool(ours) and ours in theirs)

@@ -1,0 +1,1 @@
+"""The metrics, a file each; ``multi_agent/evaluation/metric.py`` is their contract and finds them."""

@@ -1,0 +1,104 @@
+"""How well the passages were found: recall, reciprocal rank and nDCG at three levels, by ir-measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from multi_agent.evaluation.case import Case, Passage, holds, is_document, on_page
+from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
+from multi_agent.evaluation.question_set import Gold
+
+_LEVELS = ("document", "page", "passage")
+_MEASURES = {
+    "recall@10": "R@10",
+    "recall": "R@100000",  # of all that was found
+    "mrr@10": "RR@10",
+    "ndcg@10": "nDCG@10",
+}
+_MEANINGS = {
+    "recall@10": "of the gold {level}s, how many are among the first 10 found",
+    "recall": "of the gold {level}s, how many were found at all",
+    "mrr@10": "one over the rank of the first gold {level}, 0 beyond 10",
+    "ndcg@10": "normalised discounted cumulative gain of the first 10 {level}s",
+}
+
+
+class Retrieval:
+    """Over what a run's searches found, best first; of several searches, the first one's come first."""
+
+    card: ClassVar = MetricCard(
+        name="retrieval",
+        description="Gold documents, pages and passages among those that the run found.",
+        figures={
+            f"{level}_{name}": Figure(description=meaning.format(level=level))
+            for level in _LEVELS
+            for name, meaning in _MEANINGS.items()
+        },
+    )
+
+    def __init__(self, kit: MetricKit) -> None:
+        pass
+
+    async def measure(self, case: Case) -> Mapping[str, float]:
+        """A level applies if the gold names documents, pages, or passages."""
+        gold = case.question.gold
+        levels = {
+            "document": (_documents(gold), _found_documents(gold, case.retrieved)),
+            "page": (_pages(gold), _found_pages(gold, case.retrieved)),
+            "passage": (_passages(gold), _found_passages(gold, case.retrieved)),
+        }
+        return {
+            f"{level}_{name}": value
+            for level, (wanted, found) in levels.items()
+            if wanted
+            for name, value in scores(wanted, found).items()
+        }
+
+
+def scores(wanted: Iterable[str], found: Sequence[str]) -> dict[str, float]:
+    """The measures of one ranking: ids, best first, of which those ``wanted`` are relevant."""
+    import ir_measures
+
+    measures = {name: ir_measures.parse_measure(measure) for name, measure in _MEASURES.items()}
+    qrels = [ir_measures.Qrel("q", each, 1) for each in wanted]
+    run = [ir_measures.ScoredDoc("q", each, -rank) for rank, each in enumerate(dict.fromkeys(found))]
+    if not run:  # trec_eval leaves out a query without results
+        return dict.fromkeys(measures, 0.0)
+    values = ir_measures.calc_aggregate(measures.values(), qrels, run)
+    return {name: float(values[measure]) for name, measure in measures.items()}
+
+
+def _documents(gold: Sequence[Gold]) -> set[str]:
+    return {each.document for each in gold}
+
+
+def _found_documents(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
+    """Ids of documents; one that is gold goes by the name that the set gives it."""
+    return [next((g.document for g in gold if is_document(g, each.document)), f"/{each.document}") for each in found]
+
+
+def _pages(gold: Sequence[Gold]) -> set[str]:
+    return {f"{each.document}#{page}" for each in gold for page in each.pages}
+
+
+def _found_pages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
+    ids = []
+    for each in found:
+        named = [g for g in gold if on_page(g, each.document, each.pages)]
+        ids += [f"{g.document}#{page}" for g in named for page in g.pages if page in each.pages]
+        ids += [] if named else [f"/{each.document}#{page}" for page in each.pages]
+    return ids
+
+
+def _passages(gold: Sequence[Gold]) -> set[str]:
+    return {f"gold {number}" for number, each in enumerate(gold) if each.quote}
+
+
+def _found_passages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
+    """A chunk counts as the gold passages that stand whole in it."""
+    ids = []
+    for each in found:
+        held = [f"gold {number}" for number, g in enumerate(gold) if holds(g, each.document, each.text)]
+        ids += held or [each.chunk_id]
+    return ids

@@ -1,0 +1,76 @@
+"""Whether the quotes bear out the claims, in the eyes of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.answer import Answer
+from multi_agent.context import Claim
+from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.errors import MetricError
+from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
+from multi_agent.prompt import Prompt
+
+_WORTH = {"full": 1.0, "part": 0.5, "none": 0.0}
+_REASKS = 1
+
+
+class Verdict(BaseModel):
+    """What the judge says of one statement."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    statement: int = Field(description="its number")
+    support: Literal["full", "part", "none"]
+
+
+class Verdicts(BaseModel):
+    """Of all statements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdicts: tuple[Verdict, ...]
+
+
+class Support:
+    """One call an answer, for all of its claims that stand on quotes."""
+
+    card: ClassVar = MetricCard(
+        name="support",
+        description="A model reads each claim with its quotes, and says whether they bear it out.",
+        figures={"claims_borne_out": Figure(description="of claims with quotes: 1 in full, 0.5 in part, 0 not")},
+        needs_judge=True,
+    )
+
+    def __init__(self, kit: MetricKit) -> None:
+        self._judge = kit.judge
+        self._prompt = Prompt.shipped("judge_support")
+
+    async def measure(self, case: Case) -> Mapping[str, float]:
+        """Applies to answers with quoted claims. Raises LLMError; MetricError if verdicts are missing, or no judge."""
+        claims = [claim for claim in case.answer.claims if claim.evidence]
+        if not (case.answered and claims):
+            return {}
+        if self._judge is None:
+            raise MetricError("There is no judge: name the endpoint of its model.")
+        messages = self._prompt.render(question=case.question.question, statements=_shown(claims, case.answer))
+        for _ in range(_REASKS + 1):
+            completion = await self._judge.complete(messages, Verdicts)
+            verdicts = {each.statement: _WORTH[each.support] for each in completion.value.verdicts}
+            if verdicts.keys() == set(range(1, len(claims) + 1)):
+                return {"claims_borne_out": sum(verdicts.values()) / len(verdicts)}
+            faults = f"it has verdicts on {sorted(verdicts)}; there are statements 1 to {len(claims)}."
+            messages += self._prompt.again(completion.value.model_dump_json(), faults=faults)
+        raise MetricError(f"The judge was asked twice, and {faults}")
+
+
+def _shown(claims: list[Claim], answer: Answer) -> str:
+    quotes = {each.number: each for each in answer.evidence}
+    return "\n\n".join(
+        f"{number}. {claim.text}\n"
+        + "\n".join(f'   - {quotes[each].document}: "{quotes[each].quote}"' for each in claim.evidence)
+        for number, claim in enumerate(claims, start=1)
+    )

@@ -1,0 +1,179 @@
+"""Question sets: what is asked, what is accepted as an answer, and where it stands. JSONL or CSV.
+
+One question of a set in JSONL, of which only ``question`` is needed:
+
+    {"id": "q3", "question": "How many were delivered in Q3?", "accepted": ["9,412"], "type": "number",
+     "unit": "heat pumps", "tolerance": 0, "tags": ["dates"], "weight": 1,
+     "gold": [{"document": "report.pdf", "pages": [1], "quote": "delivered 9,412 heat pumps"}]}
+
+In CSV the columns have the same names. ``accepted`` and ``tags`` hold one entry per line of their cell, or a JSON list;
+``gold`` a JSON list, or documents, one per line.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from multi_agent.evaluation.errors import QuestionSetError
+from vectorstore.models import Value
+
+_LISTS = ("accepted", "tags", "gold")
+_FAULTS_SHOWN = 20
+
+
+class AnswerType(StrEnum):
+    """What an answer is compared as. ``NONE``: the documents hold no answer, and none is to be given."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    DATE = "date"
+    LIST = "list"
+    YES_NO = "yes_no"
+    NONE = "none"
+
+
+class Gold(Value):
+    """Where an answer stands: a document, or some of its pages, or a passage of it, word for word."""
+
+    document: str = Field(min_length=1, description="its name in the collection")
+    pages: tuple[int, ...] = ()
+    quote: str = ""
+
+
+class Question(Value):
+    """One question with what is known of its answer; metrics that need more than that leave it out."""
+
+    id: str = Field(min_length=1)
+    question: str = Field(min_length=1, pattern=r"\S")
+    answer: str | None = Field(default=None, description="in full, for people and for the judge")
+    accepted: tuple[str, ...] = Field(default=(), description="short answers, each of them right; of a list: its items")
+    type: AnswerType = AnswerType.TEXT
+    unit: str = ""
+    tolerance: float = Field(default=0.0, ge=0, description="of a number: how far off is right, in its unit")
+    gold: tuple[Gold, ...] = ()
+    tags: tuple[str, ...] = ()
+    weight: float = Field(default=1.0, gt=0)
+
+    @property
+    def answerable(self) -> bool | None:
+        """Whether the documents hold an answer; None where the set does not say."""
+        if self.type is AnswerType.NONE:
+            return False
+        return True if self.accepted or self.answer or self.gold else None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.type is AnswerType.NONE and (self.accepted or self.answer):
+            raise ValueError("a question of type 'none' has no answer; leave `accepted` and `answer` out")
+        if self.type is AnswerType.YES_NO and any(each.casefold() not in ("yes", "no") for each in self.accepted):
+            raise ValueError("a question of type 'yes_no' accepts 'yes' or 'no'")
+        return self
+
+
+class QuestionSet(Value):
+    """The questions of a set, in their order."""
+
+    name: str
+    questions: tuple[Question, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for sets with equal questions, whatever their files are called."""
+        return hashlib.sha256("\n".join(each.model_dump_json() for each in self.questions).encode()).hexdigest()[:16]
+
+    def limited(self, limit: int | None) -> QuestionSet:
+        """The first questions alone."""
+        return self if limit is None else self.model_copy(update={"questions": self.questions[:limit]})
+
+
+def load_questions(path: Path) -> QuestionSet:
+    """Read a set from a .jsonl or .csv file. Raises QuestionSetError, which names every fault with its line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise QuestionSetError(f"The question set {str(path)!r} cannot be read: {error}.") from error
+    return parse_questions(path.name, text)
+
+
+def parse_questions(name: str, text: str) -> QuestionSet:
+    """A set from the text of a file of that name. Raises QuestionSetError."""
+    readers = {".jsonl": _json_rows, ".csv": _csv_rows}
+    suffix = Path(name).suffix.lower()
+    if suffix not in readers:
+        raise QuestionSetError(f"{name!r} is no question set: its name has to end in {' or '.join(readers)}.")
+    questions: list[Question] = []
+    faults: list[str] = []
+    for line, row in readers[suffix](text):
+        if isinstance(row, str):
+            faults.append(f"line {line}: {row}")
+            continue
+        try:
+            questions.append(Question.model_validate({"id": f"line-{line}", **row}))
+        except ValidationError as error:
+            faults += [f"line {line}: {_explained(each)}" for each in error.errors()]
+    faults += [f"two questions have the id {each!r}" for each, times in _ids(questions).items() if times > 1]
+    if not questions and not faults:
+        faults = ["it holds no question"]
+    if faults:
+        more = f"; and {len(faults) - _FAULTS_SHOWN} more" if len(faults) > _FAULTS_SHOWN else ""
+        raise QuestionSetError(f"The question set {name!r} has faults: {'; '.join(faults[:_FAULTS_SHOWN])}{more}.")
+    return QuestionSet(name=Path(name).stem, questions=tuple(questions))
+
+
+def dump_questions(questions: Sequence[Question]) -> str:
+    """As JSONL, without what is as it is by default."""
+    return "".join(f"{each.model_dump_json(exclude_defaults=True)}\n" for each in questions)
+
+
+def _ids(questions: Sequence[Question]) -> Counter[str]:
+    return Counter(each.id for each in questions)
+
+
+def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            yield number, f"not JSON ({error.msg} at column {error.colno})"
+            continue
+        yield number, row if isinstance(row, dict) else "not a JSON object"
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    reader = csv.DictReader(io.StringIO(text))
+    for row in reader:
+        if None in row:
+            yield reader.line_num, "more cells than the head has columns"
+            continue
+        yield reader.line_num, {name: _cell(name, cell) for name, cell in row.items() if cell and cell.strip()}
+
+
+def _cell(name: str, cell: str) -> Any:
+    if name not in _LISTS:
+        return cell.strip()
+    if cell.lstrip().startswith("["):
+        try:
+            return json.loads(cell)
+        except json.JSONDecodeError:
+            return cell  # told as what it is not: a list
+    entries = [line.strip() for line in cell.splitlines() if line.strip()]
+    return [{"document": entry} for entry in entries] if name == "gold" else entries
+
+
+def _explained(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"there is no field {place!r}; there are {', '.join(Question.model_fields)}"
+    return f"{place}: {error['msg']}" if place else str(error["msg"])

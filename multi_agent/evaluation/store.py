@@ -1,0 +1,106 @@
+"""Evaluations in SQL: what was asked, how, and a row for each question, so that a killed one goes on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import sqlalchemy as sql
+from pydantic import TypeAdapter
+
+from multi_agent.evaluation.errors import EvaluationError
+from multi_agent.evaluation.question_set import Question
+from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row, State
+
+_metadata = sql.MetaData()
+_QUESTIONS = TypeAdapter(tuple[Question, ...])
+
+_evaluations = sql.Table(
+    "evaluations",
+    _metadata,
+    sql.Column("id", sql.String(32), primary_key=True),
+    sql.Column("collection", sql.String(64), nullable=False, index=True),
+    sql.Column("started_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("evaluation", sql.JSON, nullable=False),
+    sql.Column("questions", sql.JSON, nullable=False),
+)
+
+_rows = sql.Table(
+    "evaluation_rows",
+    _metadata,
+    sql.Column("evaluation_id", sql.String(32), sql.ForeignKey("evaluations.id"), primary_key=True),
+    sql.Column("question_id", sql.Text, primary_key=True),
+    sql.Column("row", sql.JSON, nullable=False),
+)
+
+
+def new_evaluation_id() -> str:
+    """A fresh id: 'eval_' and 8 hexadecimal digits."""
+    return f"eval_{secrets.token_hex(4)}"
+
+
+class EvaluationStore:
+    """All evaluations, in the database behind ``engine``. Makes its tables if they are not there."""
+
+    def __init__(self, engine: sql.Engine) -> None:
+        self._engine = engine
+        _metadata.create_all(engine)
+
+    def add(self, evaluation: Evaluation, questions: Sequence[Question]) -> None:
+        """Keep a new one, before its first question is asked."""
+        row = {
+            "id": evaluation.id,
+            "collection": evaluation.collection,
+            "started_at": evaluation.started_at,
+            "evaluation": evaluation.model_dump(mode="json"),
+            "questions": [question.model_dump(mode="json") for question in questions],
+        }
+        with self._engine.begin() as connection:
+            connection.execute(_evaluations.insert(), row)
+
+    def set_state(self, evaluation_id: str, state: State) -> None:
+        """Note how far it is."""
+        evaluation = self.get(evaluation_id).evaluation.model_copy(update={"state": state})
+        changed = _evaluations.update().where(_evaluations.c.id == evaluation.id)
+        with self._engine.begin() as connection:
+            connection.execute(changed.values(evaluation=evaluation.model_dump(mode="json")))
+
+    def put(self, evaluation_id: str, row: Row) -> None:
+        """Keep a row, in place of an earlier one for the same question."""
+        mine = (_rows.c.evaluation_id == evaluation_id, _rows.c.question_id == row.question_id)
+        values = {
+            "evaluation_id": evaluation_id, "question_id": row.question_id, "row": row.model_dump(mode="json")
+        }  # fmt: skip
+        with self._engine.begin() as connection:
+            connection.execute(_rows.delete().where(*mine))
+            connection.execute(_rows.insert(), values)
+
+    def get(self, evaluation_id: str) -> EvaluationResult:
+        """The evaluation with this id, or with an id that starts so if there is just one. Raises EvaluationError."""
+        query = sql.select(_evaluations).where(_evaluations.c.id.startswith(evaluation_id, autoescape=True)).limit(2)
+        with self._engine.connect() as connection:
+            found = connection.execute(query).all()
+            if len(found) != 1:
+                known = "More than one evaluation begins with" if found else "There is no evaluation"
+                raise EvaluationError(f"{known} {evaluation_id!r}; `candor eval list` lists those there are.")
+            kept = connection.execute(sql.select(_rows.c.row).where(_rows.c.evaluation_id == found[0].id)).scalars()
+            rows = {row.question_id: row for row in map(Row.model_validate, kept)}
+        questions = _QUESTIONS.validate_python(found[0].questions)
+        return EvaluationResult(
+            evaluation=Evaluation.model_validate(found[0].evaluation),
+            questions=questions,
+            rows=tuple(rows[each.id] for each in questions if each.id in rows),
+        )
+
+    def list(self) -> tuple[Evaluation, ...]:
+        """All evaluations, newest first."""
+        query = sql.select(_evaluations.c.evaluation).order_by(_evaluations.c.started_at.desc(), _evaluations.c.id)
+        with self._engine.connect() as connection:
+            return tuple(Evaluation.model_validate(each) for each in connection.execute(query).scalars())
+
+    def delete(self, evaluation_id: str) -> None:
+        """Forget an evaluation; its runs stay. Raises EvaluationError."""
+        found = self.get(evaluation_id).evaluation.id
+        with self._engine.begin() as connection:
+            connection.execute(_rows.delete().where(_rows.c.evaluation_id == found))
+            connection.execute(_evaluations.delete().where(_evaluations.c.id == found))

@@ -1,0 +1,177 @@
+"""The metrics, against reference results and cases worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multi_agent.answer import Status
+from multi_agent.context import Claim
+from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.errors import EvaluationError, MetricError
+from multi_agent.evaluation.metric import MetricKit, discover, figures_of
+from multi_agent.evaluation.metrics.retrieval import scores
+from support.cases import answer, case, cited, claimed, passage, question, refused
+
+SQUAD = json.loads((Path(__file__).parent / "squad_results.json").read_text(encoding="utf-8"))
+
+
+async def measure(metric: str, of: Case) -> dict[str, float]:
+    """What a metric without a judge says."""
+    return dict(await discover()[metric](MetricKit()).measure(of))
+
+
+@pytest.mark.parametrize("row", SQUAD, ids=lambda row: row["said"][:20] or "nothing")
+async def test_exact_match_and_f1_are_those_of_the_official_squad_script(row: dict[str, Any]) -> None:
+    known = {"accepted": row["accepted"]} if row["accepted"] else {"type": "none"}
+    answered = answer(row["said"]) if row["said"] else refused()
+    assert await measure("exact_match", case(question(**known), answered)) == pytest.approx(
+        {"exact_match": row["exact_match"], "f1": row["f1"]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "right"),
+    [
+        ({"type": "number", "accepted": ["9412"]}, "9,412 heat pumps", True),
+        ({"type": "number", "accepted": ["9412"]}, "9,413 heat pumps", False),
+        ({"type": "number", "accepted": ["5.2 million"]}, "€5,200,000", True),
+        ({"type": "number", "accepted": ["5200000"]}, "5.2 million euros", True),
+        ({"type": "number", "accepted": ["5.2"]}, "5.2 million", False),
+        ({"type": "number", "accepted": ["10.2"], "tolerance": 0.1}, "about 10.3 %", True),
+        ({"type": "number", "accepted": ["10.2"], "tolerance": 0.1}, "about 10.4 %", False),
+        ({"type": "number", "accepted": ["-25"]}, "−25 °C", True),
+        ({"type": "number", "accepted": ["-25"]}, "25 °C", False),
+        ({"type": "number", "accepted": ["4", "four"]}, "Four", True),
+        ({"type": "number", "accepted": ["3"]}, "9,412 in quarter 3", False),
+        ({"type": "date", "accepted": ["17 March 2025"]}, "2025-03-17", True),
+        ({"type": "date", "accepted": ["17 March 2025"]}, "18 March 2025", False),
+        ({"type": "yes_no", "accepted": ["yes"]}, "Yes: 50 dB against 53 dB", True),
+        ({"type": "yes_no", "accepted": ["yes"]}, "No", False),
+        ({"type": "list", "accepted": ["Borea 8", "Fjord 14"]}, "Fjord 14, the Borea 8", True),
+        ({"type": "list", "accepted": ["Borea 8", "Fjord 14"]}, "Borea 8", False),
+        ({"type": "list", "accepted": ["Borea 8"]}, "Borea 8, Fjord 14", False),
+        ({"type": "list", "accepted": ["9,412", "9,640"]}, "9,412, 9,640", True),
+        ({"accepted": ["Kuopio"]}, "Kuopio, Finland", True),
+        ({"accepted": ["Graz"]}, "Grazalema", False),
+    ],
+)
+async def test_an_answer_is_compared_as_what_it_is(known: dict[str, Any], said: str, right: bool) -> None:
+    assert await measure("correct", case(question(**known), answer(said))) == {"correct": float(right)}
+
+
+async def test_without_a_short_form_a_number_may_stand_anywhere() -> None:
+    said = answer(text="In quarter 3 of 2024, 9,412 were delivered [1, 2].")
+    assert await measure("correct", case(question(type="number", accepted=["9412"]), said)) == {"correct": 1}
+
+
+async def test_what_has_an_answer_and_is_refused_is_wrong() -> None:
+    assert await measure("correct", case(question(accepted=["x"]), refused())) == {"correct": 0}
+    assert await measure("correct", case(question(type="none"), refused())) == {"correct": 1}
+    assert await measure("correct", case(question(type="none"), answer("x"))) == {"correct": 0}
+    assert await measure("correct", case(question(), answer("x"))) == {}
+
+
+@pytest.mark.parametrize("known", [{"accepted": ["x"]}, {"type": "none"}])
+async def test_a_run_that_failed_has_decided_nothing_and_is_wrong(known: dict[str, Any]) -> None:
+    failed = case(question(**known), answer(status=Status.FAILED))
+    assert await measure("correct", failed) == {"correct": 0}
+    assert await measure("exact_match", failed) == {"exact_match": 0, "f1": 0}
+    assert (await measure("abstention", failed))["abstention"] == 0
+    assert await measure("judge", failed) == {"judged": 0}
+
+
+async def test_lists_have_precision_and_recall() -> None:
+    asked = question(type="list", accepted=["Borea 8", "Borea 12", "Tundra 9"])
+    measured = await measure("list_match", case(asked, answer("Borea 8; Fjord 14; Tundra 9; Tundra 10")))
+    assert measured == pytest.approx({"list_precision": 2 / 4, "list_recall": 2 / 3})
+    assert await measure("list_match", case(asked, refused())) == {"list_recall": 0}
+
+
+async def test_abstention_tells_the_two_ways_of_being_wrong() -> None:
+    answerable, unanswerable = question(accepted=["x"]), question(type="none")
+    assert await measure("abstention", case(answerable, refused())) == {"abstention": 0, "refused_wrongly": 1}
+    assert await measure("abstention", case(answerable, answer("y"))) == {"abstention": 1, "refused_wrongly": 0}
+    assert await measure("abstention", case(unanswerable, answer("y"))) == {"abstention": 0, "answered_wrongly": 1}
+    assert await measure("abstention", case(unanswerable, refused())) == {"abstention": 1, "answered_wrongly": 0}
+    assert await measure("abstention", case(question(), refused())) == {}
+
+
+async def test_retrieval_is_measured_by_document_page_and_passage() -> None:
+    gold = [
+        {"document": "report.pdf", "pages": [2], "quote": "delivered 9,412\nheat pumps"},
+        {"document": "notes.md", "quote": "9,640 heat pumps"},
+    ]
+    found = (
+        passage("Nothing of the kind.", "other.pdf", (1,)),
+        passage("It delivered 9,412 heat pumps.", "reports/report.pdf", (1, 2)),
+        passage("More of it.", "reports/report.pdf", (3,)),
+    )
+    measured = await measure("retrieval", case(question(gold=gold), answer("x"), retrieved=found))
+    assert measured["document_recall@10"] == measured["passage_recall@10"] == 0.5
+    assert measured["document_mrr@10"] == measured["page_mrr@10"] == measured["passage_mrr@10"] == 0.5
+    assert measured["page_recall@10"] == 1
+    # The gain 1/log2(2+1) of rank 2, over the ideal 1/log2(1+1) + 1/log2(2+1) of two.
+    assert measured["document_ndcg@10"] == pytest.approx(0.6309 / 1.6309, abs=1e-4)
+
+
+async def test_what_was_found_beyond_ten_counts_for_recall_alone() -> None:
+    assert scores({"gold"}, [*map(str, range(10)), "gold"]) == {
+        "recall@10": 0, "recall": 1, "mrr@10": 0, "ndcg@10": 0
+    }  # fmt: skip
+    assert scores({"gold"}, []) == dict.fromkeys(("recall@10", "recall", "mrr@10", "ndcg@10"), 0)
+
+
+async def test_without_gold_there_is_no_retrieval_to_measure() -> None:
+    assert await measure("retrieval", case(question(), answer("x"), retrieved=(passage("a"),))) == {}
+
+
+async def test_citations_are_held_against_source_and_gold() -> None:
+    gold = [{"document": "report.pdf", "quote": "delivered 9,412 pumps"}, {"document": "notes.md"}]
+    taken = (
+        cited("In Q3 it delivered 9,412 pumps"),
+        cited("delivered 9,412 pumps", "other.pdf"),
+        cited("anything", "notes.md", in_source=False),
+    )
+    claims = (Claim(text="a", evidence=(1,), supported=True), Claim(text="b", supported=False))
+    measured = await measure("citations", case(question(gold=gold), answer("9412", claims=claims), cited=taken))
+    assert measured == pytest.approx(
+        {"claims_cited": 0.5, "citation_in_source": 2 / 3, "citation_recall": 1, "citation_precision": 2 / 3}
+    )
+    assert await measure("citations", case(question(gold=gold), refused())) == {}
+
+
+async def test_a_judge_that_is_not_there_is_an_error_and_not_a_zero() -> None:
+    with pytest.raises(MetricError, match="judge"):
+        await measure("judge", case(question(answer="Seven."), answer("7")))
+    with pytest.raises(MetricError, match="judge"):
+        await measure("support", case(question(answer="Seven."), claimed("It is seven.", "seven years")))
+
+
+async def test_what_a_run_spent_is_told_even_if_it_failed() -> None:
+    assert (await measure("spending", case(question(), answer(status=Status.FAILED))))["model_calls"] == 0
+
+
+def test_every_figure_has_one_metric_and_a_description() -> None:
+    metrics = discover()
+    figures = figures_of(metrics.values())
+    assert all(figure.description for figure in figures.values())
+    assert {"exact_match", "judged", "cost", "passage_ndcg@10"} <= figures.keys()
+    assert figures["refused_wrongly"].better == "lower"
+
+
+def test_two_metrics_cannot_give_the_same_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "my_metrics"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "mine.py").write_text(
+        "from multi_agent.evaluation.metric import Figure, MetricCard\n"
+        "class Mine:\n"
+        "    card = MetricCard(name='mine', description='d', figures={'f1': Figure(description='again')})\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(EvaluationError, match="'f1'"):
+        discover(("multi_agent.evaluation.metrics", "my_metrics"))

@@ -1,0 +1,116 @@
+"""Intervals and tests, against scipy and by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from multi_agent.evaluation import statistics
+from multi_agent.evaluation.calibration import calibrate
+from multi_agent.evaluation.errors import EvaluationError
+from multi_agent.evaluation.statistics import compare, interval, questions_needed
+
+RNG = np.random.default_rng(3)
+
+
+def test_the_interval_of_a_mean_is_scipys_bca_bootstrap() -> None:
+    values = RNG.beta(2, 5, 80)
+    ours = interval(values.tolist())
+    theirs = scipy.stats.bootstrap((values,), np.mean, method="BCa", n_resamples=9_999, random_state=RNG)
+    assert ours.mean == pytest.approx(values.mean())
+    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.004)
+    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.004)
+
+
+def test_the_interval_of_a_share_is_wilsons() -> None:
+    ours = interval([1.0] * 12)
+    assert (ours.low, ours.high) == pytest.approx((0.757, 1.0), abs=0.001)  # twelve of twelve are not certainty
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_ninety_five_of_a_hundred_intervals_hold_the_true_mean(
+    clustered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """400 samples of 60 skewed values; of clustered ones, 4 to a cluster share most of their value."""
+    monkeypatch.setattr(statistics, "RESAMPLES", 999)
+    rng, held = np.random.default_rng(11), 0
+    for _ in range(400):
+        labels = [index // 4 for index in range(60)] if clustered else None
+        common = np.repeat(rng.exponential(1, 15), 4) if clustered else 0.0
+        values = common + rng.exponential(0.3 if clustered else 1.0, 60)
+        found = interval(values.tolist(), clusters=labels)
+        held += found.low <= (1.3 if clustered else 1.0) <= found.high
+    assert 0.90 <= held / 400 <= 0.98
+
+
+def test_without_its_clusters_an_interval_is_too_narrow() -> None:
+    values = np.repeat(RNG.random(10), 6).tolist()
+    labels = [index // 6 for index in range(60)]
+    apart, together = interval(values), interval(values, clusters=labels)
+    assert together.high - together.low > 2 * (apart.high - apart.low)
+    assert together.clusters == 10
+
+
+def test_weights_count() -> None:
+    assert interval([1.0, 0.0], weights=[3.0, 1.0]).mean == 0.75
+
+
+def test_a_paired_test_is_scipys_permutation_test() -> None:
+    first, second = RNG.random(11), RNG.random(11) + 0.15
+    ids = [str(index) for index in range(11)]
+    theirs = scipy.stats.permutation_test(
+        (second, first), lambda a, b: np.mean(a - b), permutation_type="samples", n_resamples=np.inf
+    )
+    assert compare(ids, first.tolist(), second.tolist()).p_value == pytest.approx(theirs.pvalue)
+
+
+def test_with_many_questions_the_signs_are_drawn() -> None:
+    first = RNG.random(200)
+    second = first + RNG.normal(0.03, 0.2, 200)
+    theirs = scipy.stats.permutation_test(
+        (second, first), lambda a, b: np.mean(a - b), permutation_type="samples", random_state=RNG
+    )
+    ours = compare([str(index) for index in range(200)], first.tolist(), second.tolist())
+    assert ours.p_value == pytest.approx(theirs.pvalue, abs=0.02)
+
+
+def test_a_comparison_says_which_questions_changed() -> None:
+    compared = compare(["a", "b", "c"], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0])
+    assert (compared.better, compared.worse, compared.equal) == (("a",), ("c",), 1)
+    assert compared.difference.mean == 0
+    assert compared.p_value == 1
+
+
+def test_chance_alone_is_found_significant_as_rarely_as_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "RESAMPLES", 99)  # of the interval; the test itself is exact here
+    rng, found = np.random.default_rng(5), 0
+    for _ in range(300):
+        first, second = rng.random(12), rng.random(12)
+        found += compare([str(i) for i in range(12)], first.tolist(), second.tolist()).p_value <= 0.05
+    assert found / 300 <= 0.08
+
+
+def test_the_number_of_questions_is_that_of_the_textbook() -> None:
+    # (1.96 + 0.8416)² · 0.5² / 0.1² = 196.2
+    assert questions_needed(deviation=0.5, difference=0.1) == 197
+    with pytest.raises(EvaluationError, match="0"):
+        questions_needed(0.5, 0)
+
+
+def test_nothing_has_no_mean() -> None:
+    with pytest.raises(EvaluationError, match="no value"):
+        interval([])
+    with pytest.raises(EvaluationError, match="finite"):
+        interval([float("nan")])
+
+
+def test_a_judge_is_calibrated_against_people() -> None:
+    judged = {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0, "only the judge": 1.0}
+    people = {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}
+    calibration = calibrate(judged, people)
+    assert calibration.agreement.mean == 0.75
+    assert calibration.kappa == pytest.approx(0.5)
+    assert (calibration.too_kind, calibration.too_strict) == (1, 0)
+    with pytest.raises(EvaluationError, match="in common"):
+        calibrate({"a": 1.0}, {"b": 1.0})
