@@ -12,10 +12,11 @@ from fastapi import FastAPI
 
 from api.bootstrap import Candor
 from api.durability import Durability
+from api.ingest_jobs import Ingests
 from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
-from api.routes import approvals, chat, documents, exports, health, live, metrics, panel, research, runs, viewer
+from api.routes import approvals, chat, documents, exports, health, jobs, live, metrics, panel, research, runs, viewer
 from api.running import Runs
 from api.safety import SAFE_HEADERS, LocalOnly
 from api.service import Service
@@ -35,6 +36,7 @@ def make_app(candor: Candor) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         jobs_here = Jobs(Durability(candor.settings))
         runs_here = Runs(candor, shelf, jobs_here)
+        Ingests(candor, shelf, jobs_here)
         runs_here.listeners.append(app.state.metrics.hear)
         await jobs_here.begin()
         await runs_here.recover()
@@ -54,7 +56,7 @@ def make_app(candor: Candor) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for routes in (health, documents, research, runs, exports, live, approvals, panel, metrics, chat, viewer):
+    for routes in (health, documents, research, runs, jobs, exports, live, approvals, panel, metrics, chat, viewer):
         app.include_router(routes.router)
     viewer.mount(app)
     app.state.metrics = measured = Metrics(candor)

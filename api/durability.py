@@ -1,4 +1,4 @@
-"""The one file that knows DBOS: its database, its queues, its one workflow.
+"""The one file that knows DBOS: its database, its queues, its workflows, one for each kind of job.
 
 A process has at most one DBOS, so it has at most one service. ``launch`` and ``destroy`` may follow each other any
 number of times.
@@ -32,7 +32,6 @@ FILE = "jobs.db"
 _OWNER = "jobs.owner"  # holds the name under which DBOS knows the service of this home folder
 _LOCK = "jobs.lock"
 _FORMAT = "1"  # of what a job is asked with: jobs of another one are left to the version of Candor that made them
-_WORKFLOW = "job"
 _THREADS = 64
 _TICKS = 600_000_000
 _POLL_S = {"research": 0.04, "ingest": 0.25, "evaluation": 0.25}  # a person waits for the answer to a question
@@ -64,10 +63,8 @@ class Durability:
             }
         )
 
-        @DBOS.workflow(name=_WORKFLOW)
-        async def job(content: str) -> str:
-            return await perform(content)
-
+        for kind in self.limits:
+            _register(kind.value, perform)
         DBOS.launch()  # in the event loop's own thread: so DBOS runs the workflows in it
         for kind, at_once in self.limits.items():
             await DBOS.register_queue_async(
@@ -102,7 +99,7 @@ class Durability:
         try:
             await DBOS.enqueue_workflow_with_options_async(
                 {
-                    "workflow_name": _WORKFLOW,
+                    "workflow_name": order.kind.value,
                     "queue_name": order.kind.value,
                     "workflow_id": order.id,
                     "workflow_id_reuse_policy": "reject",
@@ -132,20 +129,18 @@ class Durability:
 
         found = await DBOS.get_workflow_status_async(job_id)
         if found is None or not found.attributes:
-            raise JobNotFound(f"There is no job {job_id!r}.")
+            raise JobNotFound(job_id)
         return found
 
     async def latest(
-        self, kind: JobKind | None, statuses: Sequence[str], collection: str | None, limit: int, offset: int
+        self, kinds: Sequence[JobKind], statuses: Sequence[str], limit: int, offset: int
     ) -> list[WorkflowStatus]:
         """Jobs, newest first."""
         from dbos import DBOS
 
-        wanted = {"kind": kind.value if kind else None, "collection": collection}
         return await DBOS.list_workflows_async(
-            name=_WORKFLOW,
-            status=list(statuses) or None,
-            attributes={name: value for name, value in wanted.items() if value is not None} or None,
+            name=[kind.value for kind in kinds],
+            status=list(statuses),
             limit=limit,
             offset=offset,
             sort_desc=True,
@@ -176,6 +171,14 @@ def only_service(home: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _register(name: str, perform: Callable[[str], Awaitable[str]]) -> None:
+    from dbos import DBOS
+
+    @DBOS.workflow(name=name)
+    async def job(content: str) -> str:
+        return await perform(content)
 
 
 def _owner(home: Path) -> str:

@@ -23,6 +23,9 @@ class ServiceEnding(Exception):
 class JobNotFound(Exception):
     """There is no such job."""
 
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"There is no job {job_id!r}.")
+
 
 class JobFailed(Exception):
     """A job cannot be done, for a reason that the person is told; no defect."""

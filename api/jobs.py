@@ -1,6 +1,6 @@
 """Durable jobs: what the service does in turn, and goes on with after it was ended or killed.
 
-Every job is a DBOS workflow of one function. DBOS keeps it (in ``jobs.db`` in the home folder, or in Postgres), takes
+Every job is a DBOS workflow. DBOS keeps it (in ``jobs.db`` in the home folder, or in Postgres), takes
 it from its queue when there is room, and hands it out again if the process that had it is no more. How a kind of job
 is done, and what of it need not be done twice, is its ``Work``. The work runs in the service's own event loop.
 
@@ -11,7 +11,10 @@ of all runs, would have to wait for it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import secrets
+from collections.abc import Callable
 from contextvars import Context
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,8 +23,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import AwareDatetime, Field, JsonValue
 
+from api.access import Caller
 from api.durability import Durability
-from api.errors import JobFailed, NotOurs, ServiceEnding
+from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
+from api.orders import IngestOrder
 from vectorstore.models import Value
 
 if TYPE_CHECKING:
@@ -91,20 +96,25 @@ class Order(Value):
     kind: JobKind
     collection: str
     key: str
-    content: str = Field(description="what the kind's work needs to know, as JSON")
+    content: str = Field(description="what was asked for, as JSON, in the terms of its kind")
+    note: str = Field(default="", description="what the kind's work keeps beside it; no part of what was asked for")
     priority: Priority = Priority.NORMAL
+
+    def asks_the_same(self, other: Order) -> bool:
+        """Whether both are the same request, made twice."""
+        return (self.kind, self.collection, self.content) == (other.kind, other.collection, other.content)
 
 
 class Taken:
     """A job while it is worked on: what its work is told of it, and may tell."""
 
-    def __init__(self, order: Order) -> None:
-        self.order = order
+    task: asyncio.Task[JsonValue]
+
+    def __init__(self, order: Order, body: asyncio.Task[Any]) -> None:
+        self.order, self.body = order, body
         self.progress: JsonValue = None
         self.begun = False
         self.rests = False
-        self.ended = asyncio.Event()
-        self.task: asyncio.Task[JsonValue] | None = None
 
     def resting(self) -> bool:
         """Whether a cancellation means that the service ends, and the job goes on when it is started again."""
@@ -143,7 +153,6 @@ class Jobs:
         self._works: dict[JobKind, Work] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in durability.limits.items()}
         self._taken: dict[str, Taken] = {}
-        self._bodies: set[asyncio.Task[Any]] = set()
         self._unwanted: set[str] = set()
         self._ending = False
 
@@ -156,10 +165,33 @@ class Jobs:
         await self._durability.launch(self._perform)
 
     async def submit(self, order: Order) -> bool:
-        """Take a job on; False if there is one of this id already, which stays as it is. Raises ServiceEnding."""
+        """Take a job on; False if it was taken on before, under the same id.
+
+        Raises KeyReused if that was another request, ServiceEnding.
+        """
         if self._ending:
             raise ServiceEnding
-        return await self._durability.enqueue(order)
+        new = await self._durability.enqueue(order)
+        if not new and not order.asks_the_same(await self.order(order.id)):
+            raise KeyReused("This Idempotency-Key was sent before, with another request.")
+        return new
+
+    async def submit_ingest(self, order: IngestOrder, caller: Caller, idempotency_key: str | None = None) -> Job:
+        """Take an ingest on. The same idempotency key of the same caller gives the same job.
+
+        Raises KeyReused, ServiceEnding.
+        """
+        job_id = new_job_id("ingest", caller, idempotency_key)
+        await self.submit(
+            Order(
+                id=job_id,
+                kind=JobKind.INGEST,
+                collection=order.collection,
+                key=caller.key,
+                content=order.model_dump_json(),
+            )
+        )
+        return await self.job(job_id)
 
     async def order(self, job_id: str) -> Order:
         """What was asked for. Raises JobNotFound."""
@@ -170,17 +202,20 @@ class Jobs:
         return self._job(await self._durability.find(job_id))
 
     async def list(
-        self, kind: JobKind | None = None, status: JobStatus | None = None, collection: str | None = None,
-        limit: int = 100,
+        self, kind: JobKind | None, status: JobStatus | None, collection: str | None, limit: int,
+        readable: Callable[[str], bool],
     ) -> list[Job]:  # fmt: skip
-        """The latest jobs, newest first."""
+        """The latest jobs over the collections that are ``readable``, newest first."""
         statuses = [name for name, stands in _STATUSES.items() if status in (None, stands)]
         if status in (JobStatus.FAILED, JobStatus.CANCELLED):
             statuses.append("SUCCESS")  # of DBOS's workflow, which has come to its end; its outcome tells
         jobs: list[Job] = []
         for offset in count(0, _PAGE):
-            found = await self._durability.latest(kind, statuses, collection, _PAGE, offset)
-            jobs += [job for job in map(self._job, found) if status in (None, job.status)]
+            found = await self._durability.latest([kind] if kind else list(JobKind), statuses, _PAGE, offset)
+            jobs += [
+                job for job in map(self._job, found)
+                if status in (None, job.status) and collection in (None, job.collection) and readable(job.collection)
+            ]  # fmt: skip
             if len(found) < _PAGE or len(jobs) >= limit:
                 break
         return jobs[:limit]
@@ -189,8 +224,7 @@ class Jobs:
         """End a job; one that has ended stays as it is. Raises JobNotFound; NotOurs if another process works on it."""
         job = self._job(found := await self._durability.find(job_id))
         if taken := self._taken.get(job.id):
-            self._stop(taken)
-            await taken.ended.wait()
+            await self._stop(taken)
         elif not job.status.ended:
             if job.status is JobStatus.RUNNING and found.executor_id != self._durability.executor:
                 raise NotOurs(f"Job {job.id!r} is done by another service on this database; cancel it there.")
@@ -199,19 +233,12 @@ class Jobs:
             await self._durability.cancel(job.id)
         return await self.job(job.id)
 
-    async def wait(self, job_id: str) -> None:
-        """Until this process does not work on it any more."""
-        if taken := self._taken.get(job_id):
-            await taken.ended.wait()
-
     async def rest(self) -> None:
         """Stop what is under way, so that it goes on at the next start, and take on nothing more. Idempotent."""
         self._ending = True
-        for taken in list(self._taken.values()):
+        for taken in self._taken.values():
             taken.rests = True
-            self._stop(taken)
-        if self._bodies:
-            await asyncio.wait(self._bodies)
+        await asyncio.gather(*(self._stop(taken) for taken in self._taken.values()))
 
     async def end(self) -> None:
         """Rest, and let go of the database."""
@@ -221,7 +248,7 @@ class Jobs:
     # One job
 
     async def _perform(self, content: str) -> str:
-        """The one workflow: the work of a job, in DBOS's own task. It gives an ``Outcome`` as JSON.
+        """The workflow of every kind: the work of a job, in DBOS's own task. It gives an ``Outcome`` as JSON.
 
         A cancelled task leaves the workflow as it is in the database: unfinished, to be handed out at the next start.
         """
@@ -230,19 +257,14 @@ class Jobs:
             raise asyncio.CancelledError
         body = asyncio.current_task()
         assert body is not None
-        self._bodies.add(body)
-        body.add_done_callback(self._bodies.discard)
-        taken = self._taken[order.id] = Taken(order)
-        try:
-            return (await self._outcome(taken)).model_dump_json()
-        finally:
-            del self._taken[order.id]
-            taken.ended.set()
+        # In a context of its own: in the workflow's, DBOS would take what the work asks of it for steps to record.
+        taken = self._taken[order.id] = Taken(order, body)
+        taken.task = asyncio.create_task(self._in_turn(taken), name=order.id, context=Context())
+        body.add_done_callback(lambda _: self._taken.pop(order.id))  # when DBOS has stored the outcome
+        return (await self._outcome(taken)).model_dump_json()
 
     async def _outcome(self, taken: Taken) -> Outcome:
         order, work = taken.order, self._works[taken.order.kind]
-        # In a context of its own: in the workflow's, DBOS would take what the work asks of it for steps to record.
-        taken.task = asyncio.create_task(self._in_turn(taken), name=order.id, context=Context())
         await asyncio.wait({taken.task})
         if taken.task.cancelled():
             if taken.rests:
@@ -264,9 +286,10 @@ class Jobs:
             taken.begun = True
             return await self._works[taken.order.kind].work(taken)
 
-    def _stop(self, taken: Taken) -> None:
-        if taken.task:
-            taken.task.cancel()
+    async def _stop(self, taken: Taken) -> None:
+        """Cancel the work, and wait until it has ended and DBOS has stored how."""
+        taken.task.cancel()
+        await asyncio.wait({taken.body})
 
     def _job(self, found: WorkflowStatus) -> Job:
         """As it is told. What is done here and now, this process knows better than the database."""
@@ -298,6 +321,14 @@ _STATUSES = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": JobStatus.FAILED,
     "CANCELLED": JobStatus.CANCELLED,
 }
+
+
+def new_job_id(prefix: str, caller: Caller, idempotency_key: str | None) -> str:
+    """A fresh id; with a key that which this caller's key stands for, whenever and to whichever process it is sent."""
+    if idempotency_key is None:
+        return f"{prefix}_{secrets.token_hex(6)}"
+    named = f"{prefix}:{len(caller.key)}:{caller.key}:{idempotency_key}"  # the length: no two look alike
+    return f"{prefix}_{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
 
 def _before_its_turn(kind: JobKind) -> str:

@@ -7,39 +7,30 @@ to the process: when the service ends or is killed, it rests, and goes on when t
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncIterator
 from functools import cached_property
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from api.access import Caller
 from api.bootstrap import Candor
-from api.errors import JobFailed, JobNotFound, KeyReused, NotOurs, ServiceEnding
-from api.jobs import JobKind, Jobs, JobStatus, Order, Priority, Taken
+from api.errors import JobFailed, JobNotFound, NotOurs, ServiceEnding
+from api.jobs import JobKind, Jobs, JobStatus, Order, Priority, Taken, new_job_id
 from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.llm.models import Models
-from multi_agent.orchestrator.orchestrator import Orchestrator, new_run_id
+from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request
 from multi_agent.tracing.trace import WAITING, RunSummary
 from vectorstore.errors import StoreError
-from vectorstore.models import Value
 
 IDLE_S = 15.0  # proxies and browsers give up on a connection that is silent for much longer
 POLL_S = 0.5  # of a run that another process works on
 WAITING_POLL_S = 5.0  # of one that waits for its turn, which mostly comes in this process, and then is told at once
-
-
-class ResearchOrder(Value):
-    """What a job of research is asked with."""
-
-    request: Request
-    model: str = Field(description="the model's own name, for the list of runs")
 
 
 class LiveRun:
@@ -98,17 +89,16 @@ class Runs:
             raise ServiceEnding
         await self._prepared(request, collection)
         order = Order(
-            id=_keyed_run_id(caller, idempotency_key) if idempotency_key else new_run_id(),
+            id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
             collection=collection,
             key=caller.key,
-            content=ResearchOrder(request=request, model=self._models.get(request.model).model).model_dump_json(),
+            content=request.model_dump_json(),
+            note=self._models.get(request.model).model,
             priority=priority,
         )
         if await self._jobs.submit(order):
             self._expect(order)
-        elif _asked(await self._jobs.order(order.id)) != (request, collection):
-            raise KeyReused(f"The idempotency key {idempotency_key!r} was sent before, with another request.")
         return order.id
 
     async def wait(self, run_id: str) -> Answer:
@@ -172,7 +162,7 @@ class Runs:
         order, trace = taken.order, self._candor.trace
         self._expect(order)
         if not trace.run(order.id).ended:  # else it was killed between the end of the run and that of its job
-            await self._research(taken, ResearchOrder.model_validate_json(order.content).request)
+            await self._research(taken, Request.model_validate_json(order.content))
         return {"run_id": order.id, "status": trace.run(order.id).status}
 
     async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
@@ -210,8 +200,8 @@ class Runs:
         return orchestrator
 
     def _expect(self, order: Order) -> None:
-        asked = ResearchOrder.model_validate_json(order.content)
-        self._candor.trace.expect(order.id, asked.request.question.strip(), order.collection, asked.model)
+        question = Request.model_validate_json(order.content).question.strip()
+        self._candor.trace.expect(order.id, question, order.collection, order.note)
 
     async def _break_off(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED
@@ -229,16 +219,6 @@ class Runs:
     def _models(self) -> Models:
         """The same for all runs: they bound how many requests each endpoint gets at once."""
         return self._candor.models()
-
-
-def _keyed_run_id(caller: Caller, idempotency_key: str) -> str:
-    """The id that this caller's key stands for, whenever and to whichever process it is sent."""
-    named = f"{len(caller.key)}:{caller.key}:{idempotency_key}"  # the length: no two pairs look alike
-    return f"run_{hashlib.sha256(named.encode()).hexdigest()[:12]}"
-
-
-def _asked(order: Order) -> tuple[Request, str]:
-    return ResearchOrder.model_validate_json(order.content).request, order.collection
 
 
 def _patience(live: LiveRun, run: RunSummary) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Header, Query
 from fastapi.requests import HTTPConnection
 
 from api.bootstrap import Candor
@@ -30,6 +30,16 @@ def _of(connection: HTTPConnection) -> Service:
 
 
 Served = Annotated[Service, Depends(_of)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        description="Made up by the client for one request. Sent again with the same request, as after a connection "
+        "that broke, it begins nothing new; with another request, it is refused.",
+        examples=["8b7e2c9a-question-17"],
+    ),
+]
 CollectionQuery = Annotated[
     str | None, Query(description="Name of the collection; not needed if there is just one.", examples=["papers"])
 ]

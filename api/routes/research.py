@@ -12,8 +12,9 @@ from pydantic import Field, model_validator
 
 from api.access import Called, Right
 from api.errors import ServiceEnding
+from api.jobs import Priority
 from api.problems import problems
-from api.service import Served, Service
+from api.service import IdempotencyKey, Served, Service
 from api.streaming import stream, told
 from multi_agent.answer import Answer
 from multi_agent.request import Request
@@ -31,6 +32,10 @@ class ResearchRequest(Request):
     )
     stream: bool = Field(
         default=False, description="answer with the run's events as they happen, and with `answer` as the last one"
+    )
+
+    priority: Priority = Field(
+        default=Priority.NORMAL, description="which of your own questions comes first, as long as they wait"
     )
 
     @model_validator(mode="after")
@@ -73,7 +78,10 @@ _EXAMPLES = [
     response_model=Answer,
 )
 async def research(
-    service: Served, caller: Called, wanted: Annotated[ResearchRequest, Body(examples=_EXAMPLES)]
+    service: Served,
+    caller: Called,
+    wanted: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Research a question and answer it with evidence.
 
@@ -82,7 +90,7 @@ async def research(
     """
     collection = await asyncio.to_thread(service.candor.collection_name, wanted.collection)
     caller.require(Right.READ, collection)
-    run_id = await service.runs.start(wanted.asked(), collection, caller)
+    run_id = await service.runs.start(wanted.asked(), collection, caller, idempotency_key, wanted.priority)
     where = {"Location": f"/v1/runs/{run_id}"}
     if not wanted.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
