@@ -1,7 +1,8 @@
 """Who asks, and what they may do: the rights of a caller over collections.
 
 Every route asks here before it reads or changes anything. A collection that a caller may not read is told in the very
-words of one that is not there: nobody learns by asking what others have.
+words of one that is not there: nobody learns by asking what others have. ``admission.py`` finds out who asks, and
+``keys.py`` keeps the keys.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fastapi import Depends
 from fastapi.requests import HTTPConnection
 from pydantic import Field
 
-from api.errors import Forbidden
+from api.errors import Forbidden, Unauthorized
 from vectorstore.errors import CollectionNotFound
 from vectorstore.models import Value
 
@@ -34,17 +35,30 @@ class Right(StrEnum):
         return order.index(self) >= order.index(other)
 
 
+class Limits(Value):
+    """What a key may take in a day, from midnight to midnight in UTC; None is without limit."""
+
+    requests_per_day: int | None = Field(default=None, ge=1)
+    tokens_per_day: int | None = Field(default=None, ge=1, description="of prompts and responses of its runs together")
+
+
 class Caller(Value):
     """Who asks: the holder of a key, or the person at this machine, who needs none."""
 
     key: str = Field(default="", description="id of the key; empty for the person at this machine")
     name: str = Field(description="what the key was named, for people")
     rights: Mapping[str, Right] = Field(description="by collection; '*' stands for all, and for the service itself")
+    limits: Limits = Limits()
 
     @property
     def owner(self) -> bool:
         """Whether all is theirs: keys, agents, settings, and every collection."""
         return self.rights.get(EVERYTHING) is Right.ADMIN
+
+    @property
+    def readable(self) -> frozenset[str] | None:
+        """The collections they may read, be they there or not; None stands for all."""
+        return None if EVERYTHING in self.rights else frozenset(self.rights)
 
     def may(self, right: Right, collection: str) -> bool:
         """Whether they have this right over the collection, be it there or not."""
@@ -54,7 +68,7 @@ class Caller(Value):
     def require(self, right: Right, collection: str) -> None:
         """Raises CollectionNotFound for what they may not even read, Forbidden for what they may only read."""
         if not self.may(Right.READ, collection):
-            raise CollectionNotFound(f"There is no collection {collection!r}.")
+            raise CollectionNotFound(collection)
         if not self.may(right, collection):
             raise Forbidden(f"This needs the right {right.value!r} over the collection {collection!r}.")
 
@@ -68,8 +82,18 @@ AT_THIS_MACHINE = Caller(name="the person at this machine", rights={EVERYTHING: 
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
-    """Who sent the request."""
-    return AT_THIS_MACHINE
+    """Who sent the request, as ``admission.py`` found out before any of it was read. Raises Unauthorized."""
+    caller = caller_if_known(connection)
+    if caller is None:
+        raise Unauthorized
+    return caller
+
+
+def caller_if_known(connection: HTTPConnection) -> Caller | None:
+    """Who sent the request; None for strangers, who come no further than to what is open to all."""
+    caller: Caller | None = connection.state.caller
+    return caller
 
 
 Called = Annotated[Caller, Depends(caller_of)]
+CalledIfKnown = Annotated[Caller | None, Depends(caller_if_known)]

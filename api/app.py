@@ -10,18 +10,37 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from api.admission import Admission
 from api.bootstrap import Candor
 from api.durability import Durability
 from api.ingest_jobs import Ingests
 from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
-from api.routes import approvals, chat, documents, exports, health, jobs, live, metrics, panel, research, runs, viewer
+from api.routes import (
+    approvals,
+    chat,
+    documents,
+    exports,
+    health,
+    jobs,
+    keys,
+    live,
+    metrics,
+    panel,
+    research,
+    runs,
+    viewer,
+)
 from api.running import Runs
 from api.safety import SAFE_HEADERS, LocalOnly
 from api.service import Service
 from api.shelf import Shelf
 
+SECURITY = {
+    "key": {"type": "http", "scheme": "bearer", "description": "A key of `candor keys add`; not needed on loopback."},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, in another header."},
+}
 ABOUT = """Cited, checked and explained answers from your own documents.
 
 Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`. Every error is a problem
@@ -56,9 +75,12 @@ def make_app(candor: Candor) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for routes in (health, documents, research, runs, jobs, exports, live, approvals, panel, metrics, chat, viewer):
+    for routes in (
+        health, keys, documents, research, runs, jobs, exports, live, approvals, panel, metrics, chat, viewer,
+    ):  # fmt: skip
         app.include_router(routes.router)
     viewer.mount(app)
+    app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
     app.state.metrics = measured = Metrics(candor)
     app.add_middleware(Measured, metrics=measured)
     app.add_middleware(LocalOnly)
@@ -73,7 +95,11 @@ def _document_problems(app: FastAPI) -> None:
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
-            schemas = describe()["components"]["schemas"]
+            description = describe()
+            components = description["components"]
+            components["securitySchemes"] = SECURITY
+            description["security"] = [{}, *({name: []} for name in SECURITY)]
+            schemas = components["schemas"]
             schemas["Problem"] = Problem.model_json_schema()
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)

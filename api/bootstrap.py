@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from vectorstore.models import NAME
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from api.keys import Keys
     from api.library import CollectionLibrary
     from api.uploads import Uploads
     from ingest.chunking import Chunker
@@ -79,6 +80,13 @@ class Candor:
         return Trace(self.engine)
 
     @cached_property
+    def keys(self) -> Keys:
+        """Who may come in, and what they may do."""
+        from api.keys import Keys
+
+        return Keys(self.engine)
+
+    @cached_property
     def plans(self) -> PlanMemory:
         """Plans that were saved, or that worked."""
         from multi_agent.memory.plans import PlanMemory
@@ -130,11 +138,11 @@ class Candor:
         """The collections there are, each as searches see it."""
         return [spec for spec in self.store.list() if spec.name == self.places.of(spec.collection)]
 
-    def collection_name(self, name: str | None) -> str:
-        """The collection that is meant: the one named, or the only one there is. Raises UsageError."""
+    def collection_name(self, name: str | None, among: Set[str] | None = None) -> str:
+        """The collection that is meant: the one named, or the only one (``among`` those). Raises UsageError."""
         if name:
             return name
-        names = [spec.collection for spec in self.collections()]
+        names = [each.collection for each in self.collections() if among is None or each.collection in among]
         if len(names) == 1:
             return names[0]
         known = f"There are {', '.join(names)}: name one, with --collection on the command line." if names else (

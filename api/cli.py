@@ -8,9 +8,9 @@ import sys
 
 import typer
 
-from api.commands import approvals, documents, evaluation, export, plans, research, service
+from api.commands import approvals, documents, evaluation, export, keys, plans, research, service
 from api.commands.common import print_json, say
-from api.errors import HomeError, UsageError, in_words
+from api.errors import HomeError, KeyNotFound, UsageError, in_words
 
 app = typer.Typer(
     name="candor",
@@ -25,6 +25,7 @@ for commands in (documents, research, export, service):
 app.add_typer(plans.app, name="plans")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(evaluation.app, name="eval")
+app.add_typer(keys.app, name="keys")
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from multi_agent.errors import AgentError
     from vectorstore.errors import StoreError
 
-    return (HomeError, IngestError, AgentError, StoreError, SQLAlchemyError)
+    return (HomeError, KeyNotFound, IngestError, AgentError, StoreError, SQLAlchemyError)
 
 
 def _fail(message: str, kind: str, as_json: bool, code: int) -> None:

@@ -44,5 +44,5 @@ def _existing(candor: Candor, collection: str | None) -> str:
     name = candor.collection_name(collection)
     known = [spec.collection for spec in candor.collections()]
     if name not in known:
-        raise CollectionNotFound(f"There is no collection {name!r}; there are: {', '.join(known) or 'none yet'}.")
+        raise CollectionNotFound(name, known)
     return name

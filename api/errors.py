@@ -1,5 +1,9 @@
 """What the roof itself can refuse."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
 
 class UsageError(Exception):
     """The caller asked for something that cannot be: exit code 2."""
@@ -33,6 +37,33 @@ class JobFailed(Exception):
 
 class KeyReused(Exception):
     """An idempotency key came again with another request."""
+
+
+class Refused(Exception):
+    """The request is not served; ``headers`` go out with the refusal."""
+
+    headers: Mapping[str, str] = {}
+
+
+class Unauthorized(Refused):
+    """No valid key was sent where one is needed. Says of no key why it is not valid: a stranger is told nothing."""
+
+    headers: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="candor"'}
+
+    def __init__(self) -> None:
+        super().__init__("No valid key was sent; it is wrong, has expired or was revoked, or there was none.")
+
+
+class LimitReached(Refused):
+    """The key has taken what it may take today."""
+
+    def __init__(self, what: str, again_in_s: int) -> None:
+        super().__init__(f"This key has reached its limit of {what}, which counts from midnight UTC.")
+        self.headers = {"Retry-After": str(again_in_s)}
+
+
+class KeyNotFound(Exception):
+    """There is no key with that id."""
 
 
 class Forbidden(Exception):

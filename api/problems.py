@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -17,10 +18,14 @@ from api.errors import (
     Forbidden,
     HomeError,
     JobNotFound,
+    KeyNotFound,
     KeyReused,
+    LimitReached,
     ModelNotFound,
     NotOurs,
+    Refused,
     ServiceEnding,
+    Unauthorized,
     UsageError,
     in_words,
 )
@@ -56,6 +61,9 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (JobNotFound, 404, "No such job", "GET /v1/jobs lists those there are."),
     (KeyReused, 409, "Idempotency key used before", "Send a new Idempotency-Key with a new request."),
     (ModelNotFound, 404, "No such model", "GET /v1/models lists those there are."),
+    (KeyNotFound, 404, "No such key", "GET /v1/keys lists those there are."),
+    (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`; `candor keys add` makes keys."),
+    (LimitReached, 429, "Limit reached", "Ask again after the seconds that the header Retry-After gives."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right; `candor keys` lists and makes keys."),
     (CollectionLocked, 409, "Collection in use", "End the process that the detail names, then ask again."),
     (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),
@@ -82,11 +90,16 @@ def problem_of(error: Exception) -> Problem:
     """How an error of Candor is told. Raises the error itself if it is a defect."""
     for kind, status, title, remedy in _KINDS:
         if isinstance(error, kind):
-            return Problem(type=_urn(title), title=title, status=status, detail=in_words(error) or title, remedy=remedy)
+            return Problem(type=_urn(title), title=title, status=status, detail=_told(error) or title, remedy=remedy)
     raise error
 
 
-def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def _told(error: Exception) -> str:
+    """Its message; which other collections there are is not for everybody."""
+    return str(CollectionNotFound(error.name)) if isinstance(error, CollectionNotFound) else in_words(error)
+
+
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """The problem as it goes out."""
     return Response(problem.model_dump_json(), problem.status, headers=headers, media_type=MEDIA_TYPE)
 
@@ -95,7 +108,7 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
     """Let every error go out as a problem; ``headers`` go with that of a defect, which passes by all middleware."""
 
     async def expected(_: Request, error: Exception) -> Response:
-        return problem_response(problem_of(error))
+        return problem_response(problem_of(error), error.headers if isinstance(error, Refused) else None)
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError | WebSocketRequestValidationError)
@@ -125,7 +138,7 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """For OpenAPI: the statuses of problems that a route may answer with, each with an example."""
-    return {status: _documented(status) for status in (*statuses, 421)}
+    return {status: _documented(status) for status in sorted({*statuses, 401, 403, 421, 429})}
 
 
 def _documented(status: int) -> dict[str, Any]:

@@ -201,7 +201,7 @@ class Runs:
 
     def _expect(self, order: Order) -> None:
         question = Request.model_validate_json(order.content).question.strip()
-        self._candor.trace.expect(order.id, question, order.collection, order.note)
+        self._candor.trace.expect(order.id, question, order.collection, order.note, order.key)
 
     async def _break_off(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED

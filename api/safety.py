@@ -10,8 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import Problem, problem_response
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from api.settings import LOOPBACK
 
 SAFE_HEADERS = {
     "Content-Security-Policy": (

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Query
 from fastapi.requests import HTTPConnection
 
+from api.access import Caller, Right
 from api.bootstrap import Candor
 from api.jobs import Jobs
 from api.running import Runs
@@ -22,6 +23,16 @@ class Service:
     shelf: Shelf
     jobs: Jobs
     runs: Runs
+
+    def collection(self, caller: Caller, right: Right, name: str | None) -> str:
+        """The collection that is meant, the one named or the only one they may read, if they have this right over it.
+
+        Whether it is there is not asked before they are known to have the right. Raises UsageError,
+        CollectionNotFound, Forbidden.
+        """
+        meant = self.candor.collection_name(name, among=caller.readable)
+        caller.require(right, meant)
+        return meant
 
 
 def _of(connection: HTTPConnection) -> Service:

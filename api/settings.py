@@ -23,6 +23,7 @@ from multi_agent.tool_settings import ToolSettings
 from vectorstore.settings import VectorStoreSettings
 
 PREFIX = "CANDOR_"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FILE = "candor.toml"
 
 
@@ -34,11 +35,16 @@ class ServiceSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    host: str = Field(default="127.0.0.1", description="address of this machine itself; no other, as long as there "
-                      "are no keys")  # fmt: skip
+    host: str = Field(default="127.0.0.1", description="where it listens; elsewhere than here only with keys")
     port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
     runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, whoever asks many as one key")
     ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
+    require_key: bool = Field(default=False, description="also from this machine; elsewhere one is always needed")
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether nobody may do anything without a key."""
+        return self.require_key or self.host not in LOOPBACK
 
 
 class Settings(BaseSettings):

@@ -9,13 +9,25 @@ StoreError
 └── EmbeddingModelError     the user names a model that exists, or installs one
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 
 class StoreError(Exception):
     """Base of the store's errors; the message says what happened, to what, and what to do."""
 
 
 class CollectionNotFound(StoreError):
-    """No collection of that name."""
+    """No collection of that name. Who may not know which ones there are is told the name alone."""
+
+    def __init__(self, name: str, known: Sequence[str] | None = None) -> None:
+        self.name = name
+        told = f"There is no collection {name!r}."
+        if known is not None:
+            there_are = f"There are: {', '.join(known)}." if known else "There are none yet."
+            told = f"{told} {there_are} `candor ingest FOLDER --collection {name}` makes it."
+        super().__init__(told)
 
 
 class CollectionMismatch(StoreError):

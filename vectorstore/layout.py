@@ -135,8 +135,4 @@ def find_spec(name: str, existing: Sequence[CollectionSpec]) -> CollectionSpec:
     for spec in existing:
         if spec.name == name:
             return spec
-    known = ", ".join(spec.name for spec in existing)
-    there_are = f"There are: {known}." if known else "There are none yet."
-    raise CollectionNotFound(
-        f"There is no collection {name!r}. {there_are} `candor ingest FOLDER --collection {name}` makes it."
-    )
+    raise CollectionNotFound(name, [spec.name for spec in existing])

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query
 from pydantic import Field
 
+from api.access import Called, Caller, Right
 from api.documents import find_document, list_documents, take_out
 from api.problems import problems
 from api.service import CollectionQuery, Served, Service
@@ -58,8 +59,8 @@ class Removed(Value):
 
 
 @router.get("/collections", responses=problems(503))
-def collections(service: Served) -> list[CollectionInfo]:
-    """The collections there are."""
+def collections(service: Served, caller: Called) -> list[CollectionInfo]:
+    """The collections there are, of those that you may read."""
     return [
         CollectionInfo(
             name=spec.collection,
@@ -71,6 +72,7 @@ def collections(service: Served) -> list[CollectionInfo]:
             failed=sum(document.state is DocumentState.FAILED for document in known),
         )
         for spec in service.candor.collections()
+        if caller.may(Right.READ, spec.collection)
         for known in [service.candor.ledger.snapshot(spec.collection).values()]
     ]
 
@@ -78,31 +80,34 @@ def collections(service: Served) -> list[CollectionInfo]:
 @router.get("/documents", responses=problems(404, 422, 503))
 def documents(
     service: Served,
+    caller: Called,
     collection: CollectionQuery = None,
     state: Annotated[DocumentState | None, Query(description="Only those in this state.")] = None,
 ) -> list[DocumentRecord]:
     """The documents of a collection with their states, and why some failed."""
-    return list_documents(service.candor, collection, state)
+    return list_documents(service.candor, service.collection(caller, Right.READ, collection), state)
 
 
 @router.get("/documents/{document}", responses=problems(404, 422, 503))
-def document(service: Served, document: DocumentId, collection: CollectionQuery = None) -> DocumentRecord:
+def document(
+    service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None
+) -> DocumentRecord:
     """What is known of a document."""
-    return find_document(service.candor, document, collection)
+    return find_document(service.candor, document, service.collection(caller, Right.READ, collection))
 
 
 @router.get("/documents/{document}/text", responses=problems(404, 422, 503))
-def text(service: Served, document: DocumentId, collection: CollectionQuery = None) -> DocumentText:
+def text(service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None) -> DocumentText:
     """The parsed text, into which the spans of passages and quotes point, with its pages and blocks."""
-    found = find_document(service.candor, document, collection)
+    found = find_document(service.candor, document, service.collection(caller, Right.READ, collection))
     return service.candor.ledger.text(found.collection, found.id)
 
 
 @router.delete("/documents/{document}", responses=problems(404, 409, 422, 503))
-def remove(service: Served, document: DocumentId, collection: CollectionQuery = None) -> Removed:
+def remove(service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None) -> Removed:
     """Take a document out of its collection. Its file stays, and is read in again if it is ingested again."""
     candor = service.candor
-    found = find_document(candor, document, collection)
+    found = find_document(candor, document, service.collection(caller, Right.WRITE, collection))
     opened = service.shelf.take(found.collection)
     with holding(candor.engine, found.collection):
         take_out(candor, opened.collection, found)
@@ -112,13 +117,14 @@ def remove(service: Served, document: DocumentId, collection: CollectionQuery = 
 @router.post("/search", responses=problems(404, 409, 422, 503))
 async def search(
     service: Served,
+    caller: Called,
     wanted: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
     """Find passages by words and by meaning, best first, without a language model."""
-    return await asyncio.to_thread(_search, service, wanted)
+    return await asyncio.to_thread(_search, service, caller, wanted)
 
 
-def _search(service: Service, wanted: SearchRequest) -> list[FoundPassage]:
-    opened = service.shelf.take(service.candor.collection_name(wanted.collection))
+def _search(service: Service, caller: Caller, wanted: SearchRequest) -> list[FoundPassage]:
+    opened = service.shelf.take(service.collection(caller, Right.READ, wanted.collection))
     hits = opened.library.retriever.search([wanted.query], wanted.limit)
     return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]

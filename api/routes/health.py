@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from api.access import CalledIfKnown
 from api.doctor import check_parts
 from api.service import Served
 from multi_agent.llm.probing import Check
@@ -32,9 +33,12 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A part does not work; it says which."}})
-def readyz(service: Served, response: Response) -> Readiness:
-    """Whether it can work; 503 with what is missing and what to do. `candor doctor` asks the language model, too."""
+def readyz(service: Served, caller: CalledIfKnown, response: Response) -> Readiness:
+    """Whether it can work; 503 with what is missing and what to do. `candor doctor` asks the language model, too.
+
+    Anybody is told whether it can; what works and what does not, only who may do everything.
+    """
     checks = check_parts(service.candor)
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
-    return Readiness(ok=ok, checks=checks)
+    return Readiness(ok=ok, checks=checks if caller and caller.owner else ())

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import Field
 
+from api.access import Called
 from api.problems import problems
 from api.service import Served
 from multi_agent.agent import AgentCard
@@ -49,12 +50,12 @@ class AgentDescription(Value):
 
 
 @router.get("/agents", responses=problems(503))
-def agents(service: Served) -> list[AgentDescription]:
+def agents(service: Served, _: Called) -> list[AgentDescription]:
     """The agents that plans are made of."""
     return [AgentDescription.of(registered.card) for registered in service.candor.registry]
 
 
 @router.get("/plans", responses=problems(503))
-def plans(service: Served) -> list[PlanExample]:
+def plans(service: Served, _: Called) -> list[PlanExample]:
     """The plans that were saved under a name; `template` follows one."""
     return list(service.candor.plans.list())

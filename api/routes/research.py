@@ -88,8 +88,7 @@ async def research(
     The run does not end with the connection: whoever goes away finds it under `GET /v1/runs`. A run that fails is an
     answer, too, with status `failed` and the reason; what keeps it from starting is a problem.
     """
-    collection = await asyncio.to_thread(service.candor.collection_name, wanted.collection)
-    caller.require(Right.READ, collection)
+    collection = await asyncio.to_thread(service.collection, caller, Right.READ, wanted.collection)
     run_id = await service.runs.start(wanted.asked(), collection, caller, idempotency_key, wanted.priority)
     where = {"Location": f"/v1/runs/{run_id}"}
     if not wanted.wait:

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
-from api.access import Called
+from api.access import Called, Right
 from api.problems import problems
-from api.runs import list_runs
+from api.runs import find_run, list_runs
 from api.service import Served
 from api.streaming import event_stream
 from multi_agent.answer import Answer
@@ -60,23 +60,28 @@ def runs(
 
 
 @router.get("/{run_id}", responses=problems(404, 422, 503))
-def run(service: Served, run_id: RunId) -> RunWithAnswer:
+def run(service: Served, caller: Called, run_id: RunId) -> RunWithAnswer:
     """One run, with its answer when it has ended."""
-    found = service.candor.trace.run(run_id)
+    found = find_run(service.candor, run_id, caller)
     return RunWithAnswer(run=found, answer=service.candor.trace.answer(found.run_id) if found.ended else None)
 
 
 @router.post("/{run_id}/cancel", responses=problems(404, 409, 422, 503))
-async def cancel(service: Served, run_id: RunId) -> RunSummary:
-    """End a run, be it under way or waiting for its turn; one that has ended stays as it is."""
-    return await service.runs.cancel(run_id)
+async def cancel(service: Served, caller: Called, run_id: RunId) -> RunSummary:
+    """End a run, be it under way or waiting for its turn; one that has ended stays as it is.
+
+    Who began it may, and who has the right 'admin' over its collection.
+    """
+    found = await asyncio.to_thread(find_run, service.candor, run_id, caller)
+    if found.key != caller.key:
+        caller.require(Right.ADMIN, found.collection)
+    return await service.runs.cancel(found.run_id)
 
 
 @router.get("/{run_id}/journal", responses=problems(404, 422, 503))
-def journal(service: Served, run_id: RunId) -> list[JournalEntry]:
+def journal(service: Served, caller: Called, run_id: RunId) -> list[JournalEntry]:
     """Every prompt of the run and every response of the model, in full."""
-    trace = service.candor.trace
-    return trace.journal_entries(trace.run(run_id).run_id)
+    return service.candor.trace.journal_entries(find_run(service.candor, run_id, caller).run_id)
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -92,6 +97,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 @router.get("/{run_id}/events", responses=_STREAM | problems(404, 422, 503), response_class=Response)
 async def events(
     service: Served,
+    caller: Called,
     run_id: RunId,
     after: Annotated[int, Query(ge=0, description="Only events with a number over this.")] = 0,
     follow: Annotated[bool, Query(description="Stream until the run has ended; else a list of those so far.")] = True,
@@ -102,7 +108,7 @@ async def events(
     The stream ends after `run_finished`; by then the answer is stored.
     """
     trace, after = service.candor.trace, max(after, last_event_id)
-    found = await asyncio.to_thread(trace.run, run_id)
+    found = await asyncio.to_thread(find_run, service.candor, run_id, caller)
     if follow and not found.ended:
         return event_stream(service.runs.follow(found.run_id, after))
     known = await asyncio.to_thread(trace.events, found.run_id, after)

@@ -12,6 +12,7 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.answer import Answer, Status
+from multi_agent.columns import add_missing_columns
 from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished
 from multi_agent.llm.journal import Journal, JournalEntry
@@ -31,6 +32,7 @@ _runs = sql.Table(
     sql.Column("status", sql.String(20), nullable=False),
     sql.Column("started_at", sql.DateTime(timezone=True), nullable=False, index=True),
     sql.Column("answer", sql.JSON, nullable=True),
+    sql.Column("key", sql.String(64), nullable=False, server_default="", index=True),
 )
 
 _events = sql.Table(
@@ -64,6 +66,7 @@ class RunSummary(Value):
     model: str
     status: str = Field(description="waiting for its turn, running, or its terminal state")
     started_at: AwareDatetime = Field(description="of one that waits: when it was asked for")
+    key: str = Field(default="", description="id of the key of who asked; empty for the person at the machine")
 
     @property
     def ended(self) -> bool:
@@ -72,26 +75,31 @@ class RunSummary(Value):
 
 
 class Trace:
-    """All that is kept of runs, in the database behind ``engine``. Makes its tables if they are not there."""
+    """All that is kept of runs, in the database behind ``engine``. Makes its tables if they are not there.
+
+    ``among``: only runs over these collections are there for who asks; None stands for all.
+    """
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
         _metadata.create_all(engine)
+        add_missing_columns(engine, _runs)
 
-    def expect(self, run_id: str, question: str, collection: str, model: str) -> None:
-        """Note that a run was asked for, and waits for its turn. One that is known already stays as it is."""
+    def expect(self, run_id: str, question: str, collection: str, model: str, key: str = "") -> None:
+        """Note that a run was asked for, by whom, and waits for its turn. One that is known already stays as it is."""
+        row = _row(run_id, question, collection, model, WAITING) | {"key": key}
         with self._engine.begin() as connection:
             if connection.execute(sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id)).first() is None:
-                connection.execute(_runs.insert(), _row(run_id, question, collection, model, WAITING))
+                connection.execute(_runs.insert(), row)
 
     def begin(self, run_id: str, question: str, collection: str, model: str) -> None:
         """Note that a run started. One that is running already is resumed, and stays as it is."""
+        row = _row(run_id, question, collection, model, RUNNING)
         running = sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id, _runs.c.status == RUNNING)
-        waited = _runs.delete().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
+        waited = _runs.update().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
         with self._engine.begin() as connection:
-            if connection.execute(running).first() is None:
-                connection.execute(waited)
-                connection.execute(_runs.insert(), _row(run_id, question, collection, model, RUNNING))
+            if connection.execute(running).first() is None and not connection.execute(waited, row).rowcount:
+                connection.execute(_runs.insert(), row)
 
     async def record(self, event: Event) -> None:
         """Keep an event: subscribe this to a run's bus."""
@@ -129,7 +137,7 @@ class Trace:
         """
         query = sql.select(_runs).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
-            query = query.where(_older_than(self.run(wanted.after)))
+            query = query.where(_older_than(self.run(wanted.after, among)))
         query = query.order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
         return [_summary(row) for row in self._select(query)]
 
@@ -142,10 +150,10 @@ class Trace:
         """Runs that have not reached their terminal state, whoever works on them."""
         return [_summary(row) for row in self._select(sql.select(_runs).where(_runs.c.status.in_((WAITING, RUNNING))))]
 
-    def run(self, run_id: str) -> RunSummary:
+    def run(self, run_id: str, among: Set[str] | None = None) -> RunSummary:
         """The run with this id, or with an id that starts so if there is just one. Raises RunNotFound."""
-        query = sql.select(_runs).where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2)
-        rows = self._select(query)
+        begins_so = _runs.c.run_id.startswith(run_id, autoescape=True)
+        rows = self._select(sql.select(_runs).where(begins_so, _within(among)).limit(2))
         if not rows:
             raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists those there are.")
         if len(rows) > 1:

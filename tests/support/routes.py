@@ -1,0 +1,97 @@
+"""What each route of the service asks of its caller: one row a route. ``test_rights.py`` tries every row with every
+right on every collection, and fails for a route that has none.
+
+In ``path`` and ``body``, {collection}, {document}, {run} and {approval} stand for those that the test asks for: the
+caller's own, another's, or none at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fastapi import FastAPI
+from starlette.routing import BaseRoute, Mount
+
+from support.service import QUESTION
+
+Need = Literal["nothing", "key", "read", "write", "admin", "owner"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a route needs: ``nothing`` (open to strangers), any ``key``, a right over the collection that it is about,
+    or an ``owner``. Who has it gets the status ``passes``.
+    """
+
+    needs: Need
+    path: str
+    body: Any = None
+    files: Any = None
+    passes: int = 200
+    destroys: bool = False
+    """Who may do it does it to a document, run or job that is not there, and ``passes`` is 404."""
+
+
+WITHIN = "?collection={collection}"
+
+ROUTES: dict[str, Rule] = {
+    "GET /": Rule("nothing", "/"),
+    "MOUNT /viewer": Rule("nothing", "/viewer/style.css"),
+    "GET /openapi.json": Rule("nothing", "/openapi.json"),
+    "GET /healthz": Rule("nothing", "/healthz"),
+    "GET /readyz": Rule("nothing", "/readyz"),
+    "GET /metrics": Rule("owner", "/metrics"),
+    "GET /v1/me": Rule("key", "/v1/me"),
+    "GET /v1/keys": Rule("owner", "/v1/keys"),
+    "POST /v1/keys": Rule("owner", "/v1/keys", {"name": "another", "rights": {"mine": "read"}}, passes=201),
+    "DELETE /v1/keys/{key}": Rule("owner", "/v1/keys/000000000000", passes=404, destroys=True),
+    "GET /v1/collections": Rule("key", "/v1/collections"),
+    "GET /v1/documents": Rule("read", f"/v1/documents{WITHIN}"),
+    "GET /v1/documents/{document}": Rule("read", f"/v1/documents/{{document}}{WITHIN}"),
+    "GET /v1/documents/{document}/text": Rule("read", f"/v1/documents/{{document}}/text{WITHIN}"),
+    "DELETE /v1/documents/{document}": Rule("write", f"/v1/documents/{{document}}{WITHIN}", passes=404, destroys=True),
+    "POST /v1/search": Rule("read", "/v1/search", {"collection": "{collection}", "query": "pumps"}),
+    "POST /v1/research": Rule(
+        "read", "/v1/research", {"collection": "{collection}", "question": "x", "template": "none"}, passes=422
+    ),
+    "GET /v1/runs": Rule("key", "/v1/runs"),
+    "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
+    "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
+    "GET /v1/runs/{run_id}/journal": Rule("read", "/v1/runs/{run}/journal"),
+    "GET /v1/runs/{run_id}/events": Rule("read", "/v1/runs/{run}/events?follow=false"),
+    "GET /v1/runs/{run_id}/export": Rule("read", "/v1/runs/{run}/export?format=json"),
+    "WEBSOCKET /v1/runs/{run_id}/ws": Rule("read", "/v1/runs/{run}/ws", passes=101),
+    "GET /v1/jobs": Rule("key", "/v1/jobs"),
+    "GET /v1/jobs/{job_id}": Rule("read", "/v1/jobs/{run}"),
+    "POST /v1/jobs/{job_id}/cancel": Rule("admin", "/v1/jobs/{run}/cancel"),
+    "GET /v1/approvals": Rule("read", "/v1/approvals?run_id={run}"),
+    "POST /v1/approvals/{approval_id}": Rule(
+        "write", "/v1/approvals/{approval}", {"decision": "refused"}, passes=409
+    ),  # its run has ended
+    "GET /v1/models": Rule("key", "/v1/models"),
+    "GET /v1/models/{model}": Rule("read", "/v1/models/{collection}"),
+    "POST /v1/chat/completions": Rule(
+        "read", "/v1/chat/completions", {"model": "{collection}", "messages": [{"role": "user", "content": QUESTION}]}
+    ),
+    "GET /v1/agents": Rule("key", "/v1/agents"),
+    "GET /v1/plans": Rule("key", "/v1/plans"),
+}
+
+
+def routes_of(app: FastAPI) -> set[str]:
+    """All routes of the application, as ``ROUTES`` names them."""
+    return {f"{method} {path}" for route in app.routes for method, path in _named(route)}
+
+
+def _named(route: BaseRoute) -> Iterator[tuple[str, str]]:
+    if hasattr(route, "effective_route_contexts"):  # a router that was included
+        for context in route.effective_route_contexts():
+            yield from _named(context.starlette_route or context)
+    elif isinstance(route, Mount):
+        yield "MOUNT", route.path
+    else:
+        for method in getattr(route, "methods", None) or ("WEBSOCKET",):
+            if method != "HEAD":  # as GET, without the body
+                yield method, route.path
