@@ -82,4 +82,13 @@ class Tool(Protocol):
         ...
 
 
+def part(text: str, start: int, most: int) -> str:
+    """So much of a text from a character on, and how to read on; a tool that gives long texts has a ``start``."""
+    end = min(len(text), start + most)
+    if start and start >= len(text):
+        return f"(There is nothing from character {start} on: it has {len(text)}.)"
+    rest = f"\n(Characters {start} to {end} of {len(text)}; read on with start={end}.)" if end < len(text) else ""
+    return text[start:end] + rest
+
+
 ToolClass = Callable[[ToolKit], Tool]

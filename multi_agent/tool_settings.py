@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -20,5 +22,16 @@ class ToolSettings(BaseModel):
     )
     approval_timeout_s: float = Field(
         default=3600, gt=0, description="seconds that a dangerous call waits for a person; then it is refused"
+    )
+    web_search_url: str | None = Field(
+        default=None, description="search endpoint of a SearXNG instance, such as 'http://127.0.0.1:8888/search'"
+    )
+    allow_private_addresses: bool = Field(
+        default=False, description="whether tools may fetch from this machine and from private networks"
+    )
+    web_bytes: int = Field(default=5_000_000, ge=1, description="of a web page that is read")
+    download_bytes: int = Field(default=50_000_000, ge=1, description="of a file that is downloaded")
+    fonts: dict[str, Path] = Field(
+        default_factory=dict, description="TrueType files for PDFs, by name; the first one is the usual one"
     )
     sandbox_bytes: int = Field(default=200_000_000, ge=1, description="of all files in the sandbox of a run")

@@ -1,0 +1,41 @@
+"""Downloading a file into the sandbox of the run."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from multi_agent.web import fetch
+from vectorstore.models import Value
+
+
+class Download(Value):
+    """What is to be downloaded."""
+
+    url: str = Field(min_length=1, max_length=2000, description="the file's address, with https:// or http://")
+    name: str = Field(min_length=1, max_length=200, description="what to call it among the files of this run")
+
+
+class DownloadFile:
+    """Keeps the bytes as they come; nothing is run or unpacked."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="download_file",
+        description="Downloads a file from the web and keeps it among the files of this run.",
+        inputs=Download,
+        dangerous=True,
+    )
+
+    def __init__(self, kit: ToolKit) -> None:
+        self._kit = kit
+
+    def unavailable(self) -> str:
+        return ""
+
+    async def __call__(self, given: Download) -> ToolResult:
+        fetched = await fetch(given.url, self._kit.settings, self._kit.settings.download_bytes)
+        self._kit.sandbox.write(given.name, fetched.content)
+        told = f"Kept as {given.name!r}: {len(fetched.content)} bytes of the type {fetched.media_type!r}."
+        return ToolResult(text=told, sources=(fetched.url,))

@@ -1,0 +1,32 @@
+"""Which files a run has."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from vectorstore.models import Value
+
+
+class Nothing(Value):
+    """It takes no arguments."""
+
+
+class ListFiles:
+    """Names and sizes of what lies in the sandbox."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="list_files",
+        description="Lists the files of this run: what was written or downloaded in it.",
+        inputs=Nothing,
+    )
+
+    def __init__(self, kit: ToolKit) -> None:
+        self._sandbox = kit.sandbox
+
+    def unavailable(self) -> str:
+        return ""
+
+    async def __call__(self, given: Nothing) -> ToolResult:
+        lines = [f"{name}: {self._sandbox.size(name)} bytes" for name in self._sandbox.names()]
+        return ToolResult(text="\n".join(lines) or "There are no files yet.")

@@ -1,0 +1,83 @@
+"""Files of a run: written, listed, read, set as PDF; nothing leads out of their folder."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pdfplumber
+import pytest
+
+from multi_agent.errors import ToolError
+from multi_agent.sandbox import Sandbox
+
+DEJAVU = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+
+
+async def test_files_are_written_listed_and_read(call: Any, sandbox: Sandbox) -> None:
+    assert (await call("list_files", {})).text == "There are no files yet."
+    await call("write_file", {"name": "notes/first.md", "text": "Größe"})
+    assert (await call("list_files", {})).text == "notes/first.md: 7 bytes"
+    assert (await call("read_file", {"name": "notes/first.md"})).text == "Größe"
+    await call("write_file", {"name": "notes/first.md", "text": "x" * 1000})
+    assert (await call("read_file", {"name": "notes/first.md"}, result_characters=600)).text.endswith("start=600.)")
+    sandbox.write("raw", b"\xff\xfe\xfa")
+    with pytest.raises(ToolError, match="is not text"):
+        await call("read_file", {"name": "raw"})
+    with pytest.raises(ToolError, match=r"There is no file 'b'; there are: notes/first\.md, raw\."):
+        await call("read_file", {"name": "b"})
+
+
+@pytest.mark.parametrize(
+    "name", ["../out", "a/../../out", "/etc/passwd", "..", ".", "a\\b", "a\0b", "link/out", "link"]
+)
+async def test_no_name_leads_out_of_the_sandbox(call: Any, sandbox: Sandbox, tmp_path: Path, name: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "out").write_text("secret")
+    sandbox.write("inside", b"")
+    (tmp_path / "sandbox" / "link").symlink_to(outside)
+    for attempt in (lambda: sandbox.write(name, b"x"), lambda: sandbox.read(name)):
+        with pytest.raises(ToolError):
+            attempt()
+    assert sandbox.names() == ["inside"]
+    assert (outside / "out").read_text() == "secret"
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_files_of_a_run_have_only_so_much_room(sandbox: Sandbox) -> None:
+    sandbox.write("a", b"x" * 15_000)
+    with pytest.raises(ToolError, match=r"'b' has 6000 bytes, and of the 20000 .* 15000 are used"):
+        sandbox.write("b", b"x" * 6_000)
+    sandbox.write("a", b"x" * 20_000)
+    with pytest.raises(ToolError, match="A folder on the way"):
+        sandbox.write("a/b", b"")
+
+
+def words_of(pdf: bytes) -> str:
+    with pdfplumber.open(io.BytesIO(pdf)) as opened:
+        return "\n".join(page.extract_text() for page in opened.pages)
+
+
+async def test_a_text_becomes_a_pdf(call: Any, sandbox: Sandbox) -> None:
+    text = "# Limits\n\nThe Borea 12 works down to -25 °C.\n\nAll else does not."
+    result = await call("write_pdf", {"name": "report.pdf", "title": "Pumps", "text": text})
+    assert result.text.startswith("Written: 'report.pdf', 1 pages")
+    assert words_of(sandbox.read("report.pdf")).splitlines() == [
+        "Pumps", "Limits", "The Borea 12 works down to -25 °C.", "All else does not."
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not DEJAVU.exists(), reason="needs the font DejaVu Sans")
+async def test_other_letters_take_a_font_that_has_them(call: Any, sandbox: Sandbox) -> None:
+    greek = {"name": "report.pdf", "text": "Θερμοκρασία −25 °C"}
+    with pytest.raises(ToolError, match="The font 'Helvetica' has no Θ"):
+        await call("write_pdf", greek)
+    fonts = {"DejaVu": DEJAVU}
+    await call("write_pdf", greek, fonts=fonts)
+    assert words_of(sandbox.read("report.pdf")) == greek["text"]
+    with pytest.raises(ToolError, match="There is no font 'Gothic'; there are DejaVu, Helvetica"):
+        await call("write_pdf", {**greek, "font": "Gothic"}, fonts=fonts)
+    with pytest.raises(ToolError, match="cannot be used"):
+        await call("write_pdf", greek, fonts={"Gone": Path("/nowhere.ttf")})

@@ -1,0 +1,135 @@
+"""Tools of the web: pages are read as text, files downloaded, and nothing private is reached by any detour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from multi_agent.errors import ToolError
+from multi_agent.sandbox import Sandbox
+from multi_agent.tool_registry import ToolRegistry
+from multi_agent.web import is_public
+from support.web import Page, Web, redirect
+
+HERE: dict[str, Any] = {"allow_private_addresses": True}
+PAGE = """<html><head><title>Pumps</title><script>alert(1)</script></head><body><h1>Pumps</h1>
+<p>The <b>Borea</b> works down to −25&nbsp;°C; see
+<a href="https://example.org/borea">its page</a>.</p></body></html>"""
+
+
+async def test_a_page_is_read_as_text_with_its_links(call: Any, web: Web) -> None:
+    web.pages["/moved"] = redirect("/pumps")
+    web.pages["/pumps"] = Page(PAGE.encode(), "text/html; charset=utf-8")
+    result = await call("read_web_page", {"url": web.url("/moved")}, **HERE)
+    assert "−25" in result.text
+    assert "https://example.org/borea" in result.text
+    assert "alert" not in result.text
+    assert result.sources == (web.url("/pumps"),), "where it came from in the end"
+    assert result.passages == (), "nothing of the web can be quoted as evidence"
+
+
+async def test_a_page_in_another_encoding_is_read_as_it_is_meant(call: Any, web: Web) -> None:
+    body = "<html><head><meta charset='iso-8859-1'></head><body><p>Größe: 5 µm</p></body></html>"
+    web.pages["/old"] = Page(body.encode("iso-8859-1"))
+    assert "Größe: 5 µm" in (await call("read_web_page", {"url": web.url("/old")}, **HERE)).text
+
+
+async def test_a_long_page_is_read_in_parts(call: Any, web: Web) -> None:
+    web.pages["/long"] = Page(b"0123456789" * 100, "text/plain")
+    first = await call("read_web_page", {"url": web.url("/long")}, result_characters=600, **HERE)
+    assert first.text.endswith("(Characters 0 to 600 of 1000; read on with start=600.)")
+    second = await call("read_web_page", {"url": web.url("/long"), "start": 600}, result_characters=600, **HERE)
+    assert second.text.count("0123456789") == 40
+    beyond = await call("read_web_page", {"url": web.url("/long"), "start": 4000}, **HERE)
+    assert "There is nothing from character 4000 on" in beyond.text
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (Page(b"", status=404), "answers 404"),
+        (Page(b"\0\1", "image/png"), "only be downloaded"),
+        (Page(b"x" * 2001, "text/plain"), "more than the 2000 bytes"),
+        (redirect("/page"), "redirects"),
+        (redirect("ftp://example.org/a"), "only http and https"),
+        (redirect("http://nobody.invalid/"), "is not known"),
+    ],
+)
+async def test_what_cannot_be_read_is_told_with_the_reason(call: Any, web: Web, page: Page, said: str) -> None:
+    web.pages["/page"] = page
+    with pytest.raises(ToolError, match=said):
+        await call("read_web_page", {"url": web.url("/page")}, web_bytes=2000, **HERE)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "nonsense", "http://", "gopher://127.0.0.1/"])
+async def test_only_addresses_of_the_web_are_fetched(call: Any, url: str) -> None:
+    with pytest.raises(ToolError):
+        await call("read_web_page", {"url": url}, **HERE)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0x7f000001", "2130706433", "[::1]", "[::ffff:127.0.0.1]"])
+async def test_nothing_of_this_machine_is_reached_however_it_is_written(call: Any, web: Web, host: str) -> None:
+    web.pages["/secret"] = Page(b"secret")
+    for tool, more in (("read_web_page", {}), ("download_file", {"name": "a"})):
+        with pytest.raises(ToolError, match="private network"):
+            await call(tool, {"url": web.url("/secret", host), **more})
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.215.14", True),
+        ("2606:2800:21f:cb07:6820:80da:af6b:8b2c", True),
+        ("10.0.0.1", False),
+        ("172.16.0.1", False),
+        ("192.168.1.1", False),
+        ("169.254.169.254", False),
+        ("100.64.0.1", False),
+        ("0.0.0.0", False),
+        ("224.0.0.1", False),
+        ("::1", False),
+        ("fe80::1%eth0", False),
+        ("fd00::1", False),
+        ("::ffff:10.0.0.1", False),
+        ("2002:7f00:1::", False),
+        ("64:ff9b::a00:1", False),
+        ("64:ff9b::5db8:d70e", True),
+    ],
+)
+def test_an_address_is_public_or_not_in_whatever_clothes(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+async def test_a_download_lies_in_the_sandbox_and_needs_a_person(call: Any, web: Web, sandbox: Sandbox) -> None:
+    web.pages["/data"] = Page(b"\0\1\2", "application/octet-stream")
+    result = await call("download_file", {"url": web.url("/data"), "name": "in/data.bin"}, **HERE)
+    assert result.text == "Kept as 'in/data.bin': 3 bytes of the type 'application/octet-stream'."
+    assert sandbox.read("in/data.bin") == b"\0\1\2"
+    assert ToolRegistry.discover().get("download_file").card.dangerous
+    with pytest.raises(ToolError, match="more than the 2 bytes"):
+        await call("download_file", {"url": web.url("/data"), "name": "b"}, download_bytes=2, **HERE)
+
+
+async def test_a_search_gives_addresses_with_what_they_are_about(call: Any, web: Web) -> None:
+    found = b"""{"query": "pumps", "results": [
+        {"url": "https://example.org/a", "title": "Pumps", "content": "All of them.", "engine": "x", "score": 1},
+        {"url": "https://example.org/b", "title": "More", "publishedDate": "2026-01-02"},
+        {"url": "https://example.org/c", "title": "Too many"}]}"""
+    web.pages["/search"] = Page(found, "application/json")
+    wanted = {"query": "cold pumps", "kind": "social media", "since": "month", "language": "de", "limit": 2}
+    result = await call("web_search", wanted, web_search_url=web.url("/search"))
+    assert result.text == ("Pumps\nhttps://example.org/a\nAll of them.\n\nMore (2026-01-02)\nhttps://example.org/b")
+    assert result.sources == ("https://example.org/a", "https://example.org/b")
+    [asked] = web.asked
+    assert asked == "/search?q=cold+pumps&format=json&categories=social+media&time_range=month&language=de"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"), [(Page(b"<html>"), "does not answer as SearXNG"), (Page(b"", status=429), "429")]
+)
+async def test_a_search_engine_that_fails_is_told(call: Any, web: Web, page: Page, said: str) -> None:
+    web.pages["/search"] = page
+    with pytest.raises(ToolError, match=said):
+        await call("web_search", {"query": "pumps"}, web_search_url=web.url("/search"))

@@ -1,0 +1,67 @@
+"""A little web of its own: a real HTTP server on a free loopback port, with the pages that a test puts there.
+
+with Web() as web:
+    web.pages["/a"] = Page(b"<h1>Pumps</h1>")
+    web.url("/a")
+assert web.asked == ["/a"]
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Page:
+    """What an address answers."""
+
+    body: bytes
+    media_type: str = "text/html"
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def redirect(url: str) -> Page:
+    """To another address."""
+    return Page(b"", status=302, headers={"Location": url})
+
+
+class Web:
+    """The server. ``asked`` are the paths with their queries, in order."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self.asked: list[str] = []
+        web = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                web.asked.append(self.path)
+                page = web.pages.get(self.path.partition("?")[0], Page(b"", status=404))
+                self.send_response(page.status)
+                for name, value in {"Content-Type": page.media_type, **page.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(page.body)))
+                self.end_headers()
+                self.wfile.write(page.body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self._server.server_port}{path}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
