@@ -23,6 +23,7 @@ AgentError                      base
 ├── UnknownPlan                 the user names a plan that is saved
 ├── UnknownTool                 the user grants a tool that there is
 ├── ToolError                   the model: what a call cannot do, and why; it is told, and goes on
+├── ToolServerFailed            the user corrects `tools.mcp_servers`, or starts the server
 ├── ApprovalClosed              the person: it was decided already, or its run waits no more
 ├── ApprovalNotFound            the person names an approval that there is
 ├── ContextViolation            the author of an agent: it wrote a field it does not declare
@@ -104,6 +105,10 @@ class UnknownTool(AgentError):
 
 class ToolError(AgentError):
     """A tool could not do what it was called for. The model is told the message as the result of its call."""
+
+
+class ToolServerFailed(AgentError):
+    """An MCP server cannot be reached or started, or lacks the tool that an agent was granted."""
 
 
 class ApprovalClosed(AgentError):

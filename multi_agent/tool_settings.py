@@ -4,7 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+
+class McpServer(BaseModel):
+    """An MCP server whose tools agents can be granted: one that is started here, or one that is reached by its URL."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="its tools are known as NAME.TOOL")
+    command: str = Field(default="", description="the program that is started for a run")
+    args: tuple[str, ...] = ()
+    env: dict[str, SecretStr] = Field(default_factory=dict, description="variables beside a few usual ones")
+    url: str = Field(default="", description="of a server over HTTP")
+    headers: dict[str, SecretStr] = Field(default_factory=dict, description="of each request to it, such as a key")
+    safe: tuple[str, ...] = Field(default=(), description="its tools that no person has to approve")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> McpServer:
+        if bool(self.command) == bool(self.url):
+            raise ValueError(f"the MCP server {self.name!r} needs a command or a url, and not both")
+        return self
 
 
 class ToolSettings(BaseModel):
@@ -34,4 +54,5 @@ class ToolSettings(BaseModel):
     fonts: dict[str, Path] = Field(
         default_factory=dict, description="TrueType files for PDFs, by name; the first one is the usual one"
     )
+    mcp_servers: tuple[McpServer, ...] = ()
     sandbox_bytes: int = Field(default=200_000_000, ge=1, description="of all files in the sandbox of a run")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from multi_agent.approvals import Approvals
@@ -11,9 +12,10 @@ from multi_agent.approving import Approving
 from multi_agent.bus import Publish
 from multi_agent.given_tool import CallNumbers, GivenTool, Hand, Offered
 from multi_agent.library import Library
+from multi_agent.mcp_tools import McpServers
 from multi_agent.sandbox import Sandbox
 from multi_agent.step_time import StepTime
-from multi_agent.tool import ToolKit
+from multi_agent.tool import Tool, ToolKit
 from multi_agent.tool_registry import ToolRegistry
 from multi_agent.tool_settings import ToolSettings
 from multi_agent.tracing.tool_calls import ToolCalls
@@ -45,6 +47,7 @@ class RunTools:
         self._box, self._run_id = box, run_id
         self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
         self._numbers = CallNumbers()
+        self._servers = McpServers(box.settings)
 
     def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, time: StepTime) -> TurnTools:
         """For one turn of an agent."""
@@ -53,21 +56,35 @@ class RunTools:
         hand = Hand(
             self._run_id, step, agent, publish, approve, self._box.calls, self._numbers, settings.timeout_s
         )  # fmt: skip
-        return TurnTools(self._box.registry, self._kit, tuple(granted), hand)
+        return TurnTools(partial(self._take, tuple(granted)), hand, settings)
+
+    async def close(self) -> None:
+        """Let go of servers that were started or reached for the run."""
+        await self._servers.close()
+
+    async def _take(self, granted: Iterable[str]) -> list[Tool]:
+        tools: list[Tool] = []
+        for name in granted:
+            server, dot, tool = name.partition(".")
+            if dot:
+                tools += await self._servers.tools(server, tool)
+            else:
+                tools.append(self._box.registry.get(name).make(self._kit))
+        return tools
 
 
 class TurnTools:
     """What an agent was granted, and nothing else."""
 
-    def __init__(self, registry: ToolRegistry, kit: ToolKit, granted: tuple[str, ...], hand: Hand) -> None:
-        self._registry, self._kit, self._granted, self._hand = registry, kit, granted, hand
+    def __init__(self, take: Callable[[], Awaitable[list[Tool]]], hand: Hand, settings: ToolSettings) -> None:
+        self._take, self._hand, self._settings = take, hand, settings
         self.release = hand.release
 
     async def offered(self) -> Offered:
-        """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not."""
-        tools = [self._registry.get(name).make(self._kit) for name in self._granted]
+        """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not, ToolServerFailed."""
+        tools = await self._take()
         return Offered(
             tools=tuple(GivenTool(tool, self._hand) for tool in tools if not tool.unavailable()),
             unavailable=tuple(f"{tool.card.name}: {why}" for tool in tools if (why := tool.unavailable())),
-            settings=self._kit.settings,
+            settings=self._settings,
         )

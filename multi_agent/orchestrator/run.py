@@ -110,6 +110,8 @@ class Run:
         except BaseException as error:
             await self._finish(self._account.ended(Status.FAILED, f"A defect in Candor: {error!r}", self._context))
             raise
+        finally:
+            await self._tools.close()
 
     async def _research(self, chosen: Plan | None) -> Answer:
         panel, request = self._panel, self._request

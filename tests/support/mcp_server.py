@@ -1,0 +1,50 @@
+"""A small MCP server of a test: over standard input and output, or over HTTP at the port that is given.
+
+Its tools leave their traces in the folder that the variable GARDEN names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+if "--dead" in sys.argv:
+    sys.exit("no seeds in the shed")
+
+server = MCPServer("garden")
+garden = Path(os.environ.get("GARDEN", "."))
+
+
+class Bed(BaseModel):
+    """Where something is planted."""
+
+    row: int = Field(ge=1, description="counted from the fence")
+
+
+@server.tool()
+def plant(what: str, bed: Bed) -> str:
+    """Plants something in a bed."""
+    if what == "stone":
+        raise ToolError("stones do not grow")
+    if what == "mine":
+        os._exit(1)
+    with (garden / "planted.txt").open("a") as file:
+        file.write(f"{what} in row {bed.row}\n")
+    return f"{what} grows in row {bed.row}"
+
+
+@server.tool()
+def look() -> str:
+    """Tells what grows."""
+    return (garden / "planted.txt").read_text() if (garden / "planted.txt").exists() else "nothing"
+
+
+if len(sys.argv) > 1:
+    server.run("streamable-http", port=int(sys.argv[1]))
+else:
+    server.run("stdio")
