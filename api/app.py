@@ -30,6 +30,7 @@ from api.routes import (
     panel,
     research,
     runs,
+    tools,
     viewer,
 )
 from api.running import Runs
@@ -76,7 +77,7 @@ def make_app(candor: Candor) -> FastAPI:
         lifespan=lifespan,
     )
     for routes in (
-        health, keys, documents, research, runs, jobs, exports, live, approvals, panel, metrics, chat, viewer,
+        health, keys, documents, research, runs, jobs, exports, live, approvals, panel, metrics, chat, tools, viewer
     ):  # fmt: skip
         app.include_router(routes.router)
     viewer.mount(app)

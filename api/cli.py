@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from api.commands import approvals, documents, evaluation, export, keys, plans, research, service
+from api.commands import approvals, documents, evaluation, export, keys, plans, research, service, tools
 from api.commands.common import print_json, say
 from api.errors import HomeError, KeyNotFound, UsageError, in_words
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (documents, research, export, service):
+for commands in (documents, research, export, service, tools):
     app.add_typer(commands.app)
 app.add_typer(plans.app, name="plans")
 app.add_typer(approvals.app, name="approvals")

@@ -77,6 +77,10 @@ class ModelNotFound(Exception):
         super().__init__(f"There is no model {name!r}.")
 
 
+class FileNotThere(Exception):
+    """No file of that name among those of a run."""
+
+
 class NotOurs(Exception):
     """What is asked for can be done only by the process that a run belongs to."""
 

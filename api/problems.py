@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from api.errors import (
+    FileNotThere,
     Forbidden,
     HomeError,
     JobNotFound,
@@ -56,6 +57,7 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionNotFound, 404, "No such collection", "GET /v1/collections lists those there are."),
     (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists those there are."),
     (RunNotFound, 404, "No such run", "GET /v1/runs lists those there are."),
+    (FileNotThere, 404, "No such file", "GET /v1/runs/RUN/files lists those there are."),
     (ApprovalNotFound, 404, "No such approval", "GET /v1/approvals lists those that are open."),
     (ApprovalClosed, 409, "Decided already", "The run's events tell what was decided."),
     (JobNotFound, 404, "No such job", "GET /v1/jobs lists those there are."),

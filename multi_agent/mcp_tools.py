@@ -77,9 +77,6 @@ class McpTool:
             dangerous=described.name not in server.safe,
         )
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: McpArguments) -> ToolResult:
         return await self._connection.call(self._name, given.root)
 

@@ -10,9 +10,6 @@ A new tool is a new file in a tools package, with a class like this; nothing els
 
         def __init__(self, kit: ToolKit) -> None: …
 
-        def unavailable(self) -> str:
-            return ""
-
         async def __call__(self, given: CityInput) -> ToolResult: …
 
 A tool does its work and nothing else. That its calls are told, remembered, bounded in time, and approved by a person
@@ -43,6 +40,13 @@ class ToolCard(Value):
     description: str = Field(description="what it does, what it gives and when to use it: the model reads this")
     inputs: type[BaseModel] = Field(description="its arguments; the model reads the descriptions of their fields")
     dangerous: bool = Field(default=False, description="whether a person has to approve each call")
+    lacks: Callable[[ToolSettings], str] | None = Field(
+        default=None, description="tells why it cannot be used as things are set, and what to set; empty if it can"
+    )
+
+    def unavailable(self, settings: ToolSettings) -> str:
+        """Why it cannot be used; empty if it can."""
+        return self.lacks(settings) if self.lacks else ""
 
 
 class ToolResult(Value):
@@ -68,10 +72,6 @@ class Tool(Protocol):
     @property
     def card(self) -> ToolCard:
         """What it is."""
-        ...
-
-    def unavailable(self) -> str:
-        """Why it cannot be used as things are set, with what to set; empty if it can."""
         ...
 
     async def __call__(self, given: Any) -> ToolResult:

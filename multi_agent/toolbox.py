@@ -82,9 +82,9 @@ class TurnTools:
 
     async def offered(self) -> Offered:
         """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not, ToolServerFailed."""
-        tools = await self._take()
+        tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._take()]
         return Offered(
-            tools=tuple(GivenTool(tool, self._hand) for tool in tools if not tool.unavailable()),
-            unavailable=tuple(f"{tool.card.name}: {why}" for tool in tools if (why := tool.unavailable())),
+            tools=tuple(GivenTool(tool, self._hand) for tool, lacking in tools if not lacking),
+            unavailable=tuple(f"{tool.card.name}: {lacking}" for tool, lacking in tools if lacking),
             settings=self._settings,
         )

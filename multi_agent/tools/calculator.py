@@ -46,9 +46,6 @@ class Calculator:
     def __init__(self, kit: ToolKit) -> None:
         pass
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: Expression) -> ToolResult:
         return ToolResult(text=calculate(given.expression))
 

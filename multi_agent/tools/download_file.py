@@ -31,9 +31,6 @@ class DownloadFile:
     def __init__(self, kit: ToolKit) -> None:
         self._kit = kit
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: Download) -> ToolResult:
         fetched = await fetch(given.url, self._kit.settings, self._kit.settings.download_bytes)
         self._kit.sandbox.write(given.name, fetched.content)

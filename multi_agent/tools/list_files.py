@@ -24,9 +24,6 @@ class ListFiles:
     def __init__(self, kit: ToolKit) -> None:
         self._sandbox = kit.sandbox
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: Nothing) -> ToolResult:
         lines = [f"{name}: {self._sandbox.size(name)} bytes" for name in self._sandbox.names()]
         return ToolResult(text="\n".join(lines) or "There are no files yet.")

@@ -37,9 +37,6 @@ class ReadDocument:
     def __init__(self, kit: ToolKit) -> None:
         self._kit = kit
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: Reading) -> ToolResult:
         chunks = await asyncio.to_thread(_passages, self._kit.library, given.document)
         if given.start > len(chunks):

@@ -28,9 +28,6 @@ class ReadFile:
     def __init__(self, kit: ToolKit) -> None:
         self._kit = kit
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: FileToRead) -> ToolResult:
         try:
             text = self._kit.sandbox.read(given.name).decode()

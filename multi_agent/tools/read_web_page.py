@@ -35,9 +35,6 @@ class ReadWebPage:
     def __init__(self, kit: ToolKit) -> None:
         self._settings = kit.settings
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: Page) -> ToolResult:
         page = await fetch(given.url, self._settings, self._settings.web_bytes)
         text = await _text_of(page)

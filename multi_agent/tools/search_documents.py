@@ -35,9 +35,6 @@ class SearchDocuments:
     def __init__(self, kit: ToolKit) -> None:
         self._kit = kit
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: Search) -> ToolResult:
         found = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)
         if not found:

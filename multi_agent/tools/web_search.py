@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from multi_agent.tool_settings import ToolSettings
 from vectorstore.models import Value
 
 _MOST = 20
@@ -39,6 +40,12 @@ class _Results(BaseModel):
     results: list[_Result]
 
 
+def _no_engine(settings: ToolSettings) -> str:
+    if settings.web_search_url:
+        return ""
+    return "No search engine is set: name a SearXNG endpoint with `tools.web_search_url`."
+
+
 class WebSearch:
     """Asks the endpoint of the settings, which may well be on this machine."""
 
@@ -47,15 +54,11 @@ class WebSearch:
         description="Searches the web, or forums and posts, and gives addresses with what they are about. Read a page "
         "before you rely on it.",
         inputs=WebSearchInput,
+        lacks=_no_engine,
     )
 
     def __init__(self, kit: ToolKit) -> None:
         self._settings = kit.settings
-
-    def unavailable(self) -> str:
-        if self._settings.web_search_url:
-            return ""
-        return "No search engine is set: name a SearXNG endpoint with `tools.web_search_url`."
 
     async def __call__(self, given: WebSearchInput) -> ToolResult:
         found = (await self._search(given))[: given.limit]

@@ -29,9 +29,6 @@ class WriteFile:
     def __init__(self, kit: ToolKit) -> None:
         self._sandbox = kit.sandbox
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: FileToWrite) -> ToolResult:
         content = given.text.encode("utf-8", errors="replace")
         self._sandbox.write(given.name, content)

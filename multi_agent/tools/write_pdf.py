@@ -45,9 +45,6 @@ class WritePdf:
     def __init__(self, kit: ToolKit) -> None:
         self._kit = kit
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: PdfToWrite) -> ToolResult:
         content, pages = await asyncio.to_thread(typeset, given, self._kit.settings.fonts)
         self._kit.sandbox.write(given.name, content)

@@ -31,9 +31,8 @@ def call(sandbox: Sandbox) -> Call:
     async def make(name: str, arguments: dict[str, Any], **settings: Any) -> ToolResult:
         kit = ToolKit(library=cast(Library, None), sandbox=sandbox, settings=ToolSettings(**settings))
         registered = ToolRegistry.discover().get(name)
-        tool = registered.make(kit)
-        assert not tool.unavailable()
-        return await tool(registered.card.inputs.model_validate(arguments))
+        assert not registered.card.unavailable(kit.settings)
+        return await registered.make(kit)(registered.card.inputs.model_validate(arguments))
 
     return make
 

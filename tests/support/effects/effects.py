@@ -24,9 +24,6 @@ class _Effect:
     def __init__(self, kit: ToolKit) -> None:
         self._kit = kit
 
-    def unavailable(self) -> str:
-        return ""
-
     async def __call__(self, given: What) -> ToolResult:
         sandbox = self._kit.sandbox
         lines = sandbox.read(LOG).decode().splitlines() if LOG in sandbox.names() else []
@@ -69,7 +66,6 @@ class Break(_Effect):
 class Wish(_Effect):
     """Cannot be used."""
 
-    card: ClassVar[ToolCard] = ToolCard(name="wish", description="Grants a wish.", inputs=What)
-
-    def unavailable(self) -> str:
-        return "No lamp is set (`tools.lamp`)."
+    card: ClassVar[ToolCard] = ToolCard(
+        name="wish", description="Grants a wish.", inputs=What, lacks=lambda _: "No lamp is set (`tools.lamp`)."
+    )

@@ -1,0 +1,36 @@
+"""The command that lists the tools agents can be granted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from api.commands.common import Home, Json, make_candor, make_console, plain, print_json
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def tools(
+    servers: Annotated[bool, typer.Option("--servers", help="Ask each MCP server for its tools, too.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """List the tools that agents can be granted.
+
+    Example: candor tools --servers
+    """
+    from api.tools import describe_tools
+
+    found = asyncio.run(describe_tools(make_candor(home), ask_servers=servers))
+    if as_json:
+        print_json([plain(each) for each in found])
+        return
+    from api.rendering import show_table
+
+    rows = [
+        (each.name, "with approval" if each.dangerous else "", each.unavailable or each.description) for each in found
+    ]
+    show_table(make_console(), ("tool", "", "what it does"), rows)
