@@ -32,7 +32,7 @@ class Prompt:
     @classmethod
     def find(cls, package: str, stem: str) -> Prompt | None:
         """The prompt ``prompts/STEM.md`` beside the agents package ``package``, or None if there is no such file."""
-        path = files(package.rpartition(".")[0]).joinpath("prompts", f"{stem}.md")
+        path = files(package.rpartition(".")[0]).joinpath(f"prompts/{stem}.md")
         return cls(stem, path.read_text(encoding="utf-8")) if path.is_file() else None
 
     @classmethod
