@@ -111,7 +111,8 @@ class Candor:
         from multi_agent.tracing.tool_calls import ToolCalls
 
         settings = self.settings.tools
-        registry = ToolRegistry.discover((BUILT_IN, *settings.packages), settings.disabled)
+        servers = (server.name for server in settings.mcp_servers)
+        registry = ToolRegistry.discover((BUILT_IN, *settings.packages), settings.disabled, servers)
         sandboxes = self.settings.home / "sandbox"
         return Toolbox(registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine))
 

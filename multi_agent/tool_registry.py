@@ -30,8 +30,11 @@ class ToolRegistry:
     registry.get("calculator").card.description
     """
 
-    def __init__(self, tools: Iterable[RegisteredTool] = (), disabled: Iterable[str] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[RegisteredTool] = (), disabled: Iterable[str] = (), servers: Iterable[str] = ()
+    ) -> None:
         self._tools: dict[str, RegisteredTool] = {}
+        self._servers = frozenset(servers)
         for tool in tools:
             if tool.card.name in self._tools:
                 raise AgentError(f"Two tools are named {tool.card.name!r}; rename one of them on its card.")
@@ -42,18 +45,28 @@ class ToolRegistry:
         self.disabled = frozenset(disabled)
 
     @classmethod
-    def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> ToolRegistry:
+    def discover(
+        cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = (), servers: Iterable[str] = ()
+    ) -> ToolRegistry:
         """All tool classes in the modules of these packages: a module's own classes that carry a ToolCard.
 
-        Those ``disabled`` are left out, and known as such. Raises UnknownTool if one of them does not exist.
+        Those ``disabled`` are left out, and known as such. Raises UnknownTool if one of them does not exist. Of MCP
+        ``servers`` only the names are known here: what they have, they tell when they are asked.
         """
-        return cls((tool for package in packages for tool in _tools_in(package)), disabled)
+        return cls((tool for package in packages for tool in _tools_in(package)), disabled, servers)
+
+    def require(self, name: str) -> None:
+        """Raises UnknownTool for what cannot be granted to an agent."""
+        server, dot, tool = name.partition(".")
+        if not (dot and tool and server in self._servers):
+            self.get(name)
 
     def get(self, name: str) -> RegisteredTool:
         """Raises UnknownTool, naming those there are."""
         if name not in self._tools:
             reason = "is disabled (`tools.disabled`)" if name in self.disabled else "does not exist"
-            raise UnknownTool(f"The tool {name!r} {reason}; there are {', '.join(self.names)}.")
+            there = [*self.names, *(f"{server}.*" for server in sorted(self._servers))]
+            raise UnknownTool(f"The tool {name!r} {reason}; there are {', '.join(there)}.")
         return self._tools[name]
 
     @property

@@ -15,9 +15,10 @@ import pytest
 from pydantic import ValidationError
 
 from multi_agent.answer import Answer
-from multi_agent.errors import ToolServerFailed
+from multi_agent.errors import ToolServerFailed, UnknownTool
 from multi_agent.mcp_tools import McpServers, arguments_type
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.tool_registry import ToolRegistry
 from multi_agent.tool_settings import McpServer, ToolSettings
 from multi_agent.toolbox import Toolbox
 from support.handyman import TASK, calls, handyman, report, rounds
@@ -137,6 +138,15 @@ async def test_a_server_that_was_started_for_a_run_ends_with_it(tmp_path: Path) 
     [holder] = [task for task in asyncio.all_tasks() if task.get_name() == "MCP server garden"]
     await servers.close()
     assert holder.done()
+
+
+def test_a_grant_names_a_tool_that_there_is_or_one_of_a_server_that_is_set() -> None:
+    registry = ToolRegistry.discover(servers=("garden",))
+    for name in ("calculator", "garden.plant", "garden.*"):
+        registry.require(name)
+    for name in ("abacus", "garden", "garden.", "meadow.look"):
+        with pytest.raises(UnknownTool, match=r"there are calculator, .*garden\.\*"):
+            registry.require(name)
 
 
 def test_arguments_that_nest_in_themselves_cannot_be_told_to_a_model() -> None:
