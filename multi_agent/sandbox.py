@@ -7,6 +7,9 @@ from pathlib import Path, PurePosixPath
 
 from multi_agent.errors import ToolError
 
+_LONGEST = 200  # of each part of a name, in bytes
+_DEEPEST = 8
+
 
 class Sandbox:
     """Files by their names in the folder ``root``, which is made when the first one is written.
@@ -56,15 +59,24 @@ class Sandbox:
         path.write_bytes(content)
 
     def _place(self, name: str) -> Path:
-        relative = PurePosixPath(name)
-        wrong = relative.is_absolute() or ".." in relative.parts or not relative.parts or "\\" in name or "\0" in name
-        path = self._root / relative
-        if wrong or not path.resolve().is_relative_to(self._root.resolve()) or _has_link(path, self._root):
+        path = self._root / name
+        if (
+            not _is_plain(name)
+            or not path.resolve().is_relative_to(self._root.resolve())
+            or _has_link(path, self._root)
+        ):
             raise ToolError(f"{name!r} cannot name a file: use a relative name without '..', such as 'notes/a.txt'.")
         return path
 
     def _files(self) -> Iterator[Path]:
         return (path for path in self._root.rglob("*") if path.is_file() and not _has_link(path, self._root))
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it is relative, stays inside, and is a name on every kind of file system."""
+    parts = PurePosixPath(name).parts
+    odd = "\\" in name or not name.isprintable() or any(len(part.encode()) > _LONGEST for part in parts)
+    return bool(parts) and not name.startswith("/") and ".." not in parts and len(parts) <= _DEEPEST and not odd
 
 
 def _has_link(path: Path, root: Path) -> bool:

@@ -65,11 +65,21 @@ class ToolLoop:
             conversation.append(Message(role="assistant", content=turn.model_dump_json(by_alias=True)))
             if not turn.calls:
                 return self._ended(conversation, exhausted=False)
-            results = await asyncio.gather(*(self._call(call) for call in turn.calls))
+            results = await self._call_all(turn.calls)
             told = [self._show(call, result) for call, result in zip(turn.calls, results, strict=True)]
             told.append(_GO_ON.format(left=left) if left else _NO_MORE)
             conversation.append(Message.user("\n\n".join(told)))
         return self._ended(conversation, exhausted=True)
+
+    async def _call_all(self, calls: Sequence[Any]) -> Sequence[ToolResult | ToolError]:
+        """Side by side; what is no fault of a call ends all of them."""
+        tasks = [asyncio.create_task(self._call(call)) for call in calls]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _call(self, call: Any) -> ToolResult | ToolError:
         self._calls += 1

@@ -35,7 +35,9 @@ def approvals(
 def decide_approval(
     service: Served,
     caller: Called,
-    approval_id: Annotated[str, Path(description="Of the event `approval_requested`, or of the list.")],
+    approval_id: Annotated[
+        str, Path(pattern=r"^[A-Za-z0-9_-]{1,160}$", description="Of the event `approval_requested`, or of the list.")
+    ],
     decision: Annotated[Decision, Body(examples=_EXAMPLES)],
 ) -> Approval:
     """Approve a call, approve it with other arguments, or refuse it. Of two decisions the first one counts."""

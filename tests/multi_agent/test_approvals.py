@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from multi_agent.answer import Answer
+from multi_agent.answer import Answer, Status
 from multi_agent.approvals import Approval
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -230,3 +230,15 @@ async def test_a_call_that_takes_too_long_is_given_up(
         tools.approvals.decide((await asked_for(tools)).approval_id, "approved", by="Ada")
         await run
     assert "It took longer than 0.1 s (`tools.timeout_s`)." in endpoint.requests[1].prompt
+
+
+async def test_when_the_store_is_gone_the_run_ends_and_waits_for_nobody(
+    panel: Callable[..., Orchestrator], tools: Toolbox
+) -> None:
+    with ScriptedEndpoint(rounds(calls(LAUNCH, ("lose", {"what": "papers"})), last=report("."))) as endpoint:
+        made = panel(endpoint.settings("openai"), tools=tools)
+        made.registry.register(handyman("launch", "lose"))
+        answer = await made.research(TASK)
+    assert answer.status is Status.FAILED
+    assert "papers" in answer.reasoning
+    assert tools.approvals.list() == []

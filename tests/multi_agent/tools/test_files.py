@@ -30,7 +30,21 @@ async def test_files_are_written_listed_and_read(call: Any, sandbox: Sandbox) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["../out", "a/../../out", "/etc/passwd", "..", ".", "a\\b", "a\0b", "link/out", "link"]
+    "name",
+    [
+        "../out",
+        "a/../../out",
+        "/etc/passwd",
+        "..",
+        ".",
+        "a\\b",
+        "a\0b",
+        "a\nb",
+        "x" * 300,
+        "d/" * 9 + "e",
+        "link/out",
+        "link",
+    ],
 )
 async def test_no_name_leads_out_of_the_sandbox(call: Any, sandbox: Sandbox, tmp_path: Path, name: str) -> None:
     outside = tmp_path / "outside"

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from vectorstore.errors import CollectionNotFound
 from vectorstore.models import Value
 
 PACKAGE = "support.effects"
@@ -69,3 +70,13 @@ class Wish(_Effect):
     card: ClassVar[ToolCard] = ToolCard(
         name="wish", description="Grants a wish.", inputs=What, lacks=lambda _: "No lamp is set (`tools.lamp`)."
     )
+
+
+class Lose(_Effect):
+    """Needs a store that is gone."""
+
+    card: ClassVar[ToolCard] = ToolCard(name="lose", description="Loses it.", inputs=What)
+
+    async def __call__(self, given: What) -> ToolResult:
+        await asyncio.sleep(0.1)
+        raise CollectionNotFound(given.what)
