@@ -21,6 +21,7 @@ from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.plan import Plan
 from multi_agent.reading import show_pages, whereabouts
+from multi_agent.tracing.tool_calls import ToolEntry
 from vectorstore.models import Hit
 
 INDENT = "    "
@@ -127,6 +128,19 @@ def show_call(console: Console, entry: JournalEntry) -> None:
         console.print(Text(exchange.response), soft_wrap=True)
         if exchange.fault:
             console.print(Text(f"─── not accepted: {exchange.fault}", style="yellow"), soft_wrap=True)
+
+
+def show_tool_call(console: Console, entry: ToolEntry) -> None:
+    """A call of a tool in full: arguments, why, and what it gave."""
+    console.print(Text(f"\n═══ {entry.agent} → {entry.tool} ({entry.key[:12]})", style="bold"))
+    console.print(Text(f"{_arguments(entry.arguments)}\n{entry.why}"), soft_wrap=True)
+    if entry.result:
+        console.print(Text("─── result", style="bold"))
+        console.print(Text(entry.result.text), soft_wrap=True)
+        for chunk in entry.result.passages:
+            console.print(Text(f"({whereabouts(chunk)})", style="dim"), soft_wrap=True)
+    else:
+        console.print(Text(f"─── {entry.error or 'not ended'}", style="yellow"), soft_wrap=True)
 
 
 def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

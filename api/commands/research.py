@@ -73,7 +73,9 @@ def ask(
 @app.command()
 def trace(
     run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
-    prompts: Annotated[bool, typer.Option("--prompts", help="Every prompt and response in full, too.")] = False,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Every prompt and response, and what tools gave, in full, too.")
+    ] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -81,21 +83,26 @@ def trace(
 
     Example: candor trace run_3f2a --prompts
     """
-    kept = make_candor(home).trace
+    candor = make_candor(home)
+    kept = candor.trace
     run = kept.run(run_id)
     happened = kept.events(run.run_id)
     calls = kept.journal_entries(run.run_id) if prompts else []
+    tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
     if as_json:
         value: dict[str, Any] = {"run": run.model_dump(mode="json"), "events": [plain(event) for event in happened]}
-        print_json({**value, "calls": [plain(call) for call in calls]} if prompts else value)
+        full = {"calls": [plain(call) for call in calls], "tool_calls": [plain(call) for call in tool_calls]}
+        print_json({**value, **full} if prompts else value)
         return
-    from api.rendering import show_call, show_event
+    from api.rendering import show_call, show_event, show_tool_call
 
     console = make_console()
     for event in happened:
         show_event(console, event)
     for call in calls:
         show_call(console, call)
+    for made in tool_calls:
+        show_tool_call(console, made)
 
 
 @app.command()

@@ -43,7 +43,7 @@ def http(candor: Candor) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client) -> None:
+def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client, run: Run, candor: Candor) -> None:
     asked = TASK.model_dump(mode="json", exclude_defaults=True)
     run_id = http.post("/v1/research", json=asked).json()["run_id"]
     entries = http.get(f"/v1/runs/{run_id}/tool-calls").json()
@@ -64,6 +64,12 @@ def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client) 
         assert (missing.status_code, missing.json()["title"]) == (404, "No such file"), name
     assert http.get("/v1/runs/run_none/files").status_code == 404
     assert http.get("/v1/runs/run_none/tool-calls").status_code == 404
+
+    home = candor.settings.home
+    told = run("trace", run_id, "--prompts", "--home", home).out.partition("Handyman → calculator")[2]
+    assert told.splitlines()[1:5] == ['{"expression": "6 * 7"}', "It helps.", "─── result", "42"]
+    in_json = run("trace", run_id, "--prompts", "--json", "--home", home).json
+    assert in_json["tool_calls"] == entries
 
 
 def test_tools_are_listed_and_those_of_servers_when_these_are_asked(
