@@ -2,6 +2,7 @@
 
 import {fold, h} from "./dom.js";
 import {openComputation, openQuote} from "./evidence.js";
+import {exportMenu} from "./exports.js";
 import {table} from "./tables.js";
 import {costOf, fileName, many, pages, seconds, tokens} from "./words.js";
 
@@ -21,7 +22,8 @@ export function answerView(answer, collection) {
     quiet && answer.reasoning && fold("why", "How the answer was reached", () => h("p", {class: "text"}, answer.reasoning)),
     answer.on_the_way.length > 0 && fold("way", "Answered on the way", () => onTheWay(answer)),
     answer.records.length > 0 && fold("records", many(answer.records.length, "record"), () => records(answer.records)),
-    h("p", {class: "facts small"}, cost(answer)));
+    h("p", {class: "facts small"}, cost(answer)),
+    exportMenu(answer.run_id));
 }
 
 function claims(answer, collection) {

@@ -1,25 +1,10 @@
 /* Talking to the server: JSON in and out, its problems as errors, and whether it is there at all. */
 
+import {Away, Interrupted, Problem} from "./errors.js";
+import {authorization, keyNeeded} from "./session.js";
+import {messages} from "./sse.js";
+
 const RETRY_MS = 1500;
-
-/** What the server said was wrong, with what to do about it. */
-export class Problem extends Error {
-  constructor(status, {title, detail, remedy}) {
-    super(typeof detail === "string" ? detail : JSON.stringify(detail ?? ""));
-    this.status = status;
-    this.title = title ?? `Error ${status}`;
-    this.remedy = remedy ?? "";
-  }
-}
-
-/** The server could not be reached. */
-export class Away extends Error {
-  constructor() {
-    super("The server does not answer. The page goes on by itself as soon as it is back.");
-    this.title = "No connection";
-    this.remedy = "Start it with: candor serve";
-  }
-}
 
 /** Whether the server answers; tells "away" and "back". */
 export const connection = Object.assign(new EventTarget(), {away: false});
@@ -50,16 +35,23 @@ export function back() {
   return new Promise((resolve) => connection.addEventListener("back", resolve, {once: true}));
 }
 
-async function call(path, options = {}) {
+/** The server's answer, if it is a good one. Throws Problem, Away, Interrupted; a key that is not valid is asked for. */
+async function request(path, options = {}) {
   let response;
   try {
-    response = await fetch(path, {cache: "no-store", ...options});
+    response = await fetch(path, {cache: "no-store", ...options, headers: {...authorization(), ...options.headers}});
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (error.name === "AbortError") throw new Interrupted("it was given up");
     lost();
     throw new Away();
   }
-  if (!response.ok) throw new Problem(response.status, await problemOf(response));
+  if (response.ok) return response;
+  if (response.status === 401) keyNeeded();
+  throw new Problem(response.status, await problemOf(response));
+}
+
+async function call(path, options) {
+  const response = await request(path, options);
   return response.status === 204 ? null : response.json();
 }
 
@@ -68,21 +60,95 @@ async function problemOf(response) {
   return type.includes("json") ? response.json() : {detail: await response.text()};
 }
 
-function post(path, body = {}) {
-  return call(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)});
+function send(method, path, body) {
+  return call(path, {method, headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)});
 }
 
-const id = encodeURIComponent;
+const post = (path, body = {}) => send("POST", path, body);
+const remove = (path) => call(path, {method: "DELETE"});
 
+const id = encodeURIComponent;
+const query = (wanted) => new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ""));
+
+export const me = () => call("/v1/me");
 export const collections = () => call("/v1/collections");
 export const agents = () => call("/v1/agents");
 export const documents = (collection) => call(`/v1/documents?collection=${id(collection)}`);
 export const documentText = (document, collection) =>
   call(`/v1/documents/${id(document)}/text?collection=${id(collection)}`);
+export const pagePlace = (document, collection, page, start, end) =>
+  call(`/v1/documents/${id(document)}/pages/${page}?${query({collection, start, end})}`);
+export const retryFailed = (collection) => post(`/v1/collections/${id(collection)}/ingest`, {retry_failed: true});
+export const ingestAgain = (collection, document) => post(`/v1/documents/${id(document)}/ingest?${query({collection})}`);
+export const removeDocument = (collection, document) => remove(`/v1/documents/${id(document)}?${query({collection})}`);
+export const dropCollection = (collection) => remove(`/v1/collections/${id(collection)}`);
 export const ask = (request) => post("/v1/research", {...request, wait: false});
-export const runs = (limit) => call(`/v1/runs?limit=${limit}`);
+export const runs = (wanted) => call(`/v1/runs?${query(wanted)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
-export const eventsUrl = (runId, after) => `/v1/runs/${id(runId)}/events?after=${after}`;
+export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
+export const decide = (approval, decision) => post(`/v1/approvals/${id(approval)}`, decision);
+export const jobs = (kind, collection) => call(`/v1/jobs?kind=${kind}&collection=${id(collection)}`);
+export const job = (jobId) => call(`/v1/jobs/${id(jobId)}`);
+export const cancelJob = (jobId) => post(`/v1/jobs/${id(jobId)}/cancel`);
 export const journal = (runId) => call(`/v1/runs/${id(runId)}/journal`);
+
+export const keys = () => call("/v1/keys");
+export const addKey = (order) => post("/v1/keys", order);
+export const revokeKey = (keyId) => remove(`/v1/keys/${id(keyId)}`);
+
+export const addAgent = (agent) => post("/v1/agents", agent);
+export const editAgent = (agent) => send("PUT", `/v1/agents/${id(agent.name)}`, agent);
+export const changeAgent = (name, changes) => send("PATCH", `/v1/agents/${id(name)}`, changes);
+export const removeAgent = (name) => remove(`/v1/agents/${id(name)}`);
+export const endpoints = () => call("/v1/endpoints");
+export const skills = () => call("/v1/skills");
+export const addSkill = (skill) => post("/v1/skills", skill);
+export const editSkill = (skill) => send("PUT", `/v1/skills/${id(skill.name)}`, skill);
+export const removeSkill = (name) => remove(`/v1/skills/${id(name)}`);
+
+export const plans = () => call("/v1/plans");
+export const memories = () => call("/v1/memories");
+export const addMemory = (kind, text) => post("/v1/memories", {kind, text});
+export const editMemory = (memory, text) => send("PUT", `/v1/memories/${id(memory)}`, {text});
+export const forget = (memory) => remove(`/v1/memories/${id(memory)}`);
+
+/** What happens in a run after the event of that number, as it happens: JSON, or "" for a sign of life. */
+export async function* eventStream(runId, after, signal) {
+  const response = await request(`/v1/runs/${id(runId)}/events?after=${after}`, {signal, headers: {"Last-Event-ID": after}});
+  if (response.body) yield* messages(response.body);
+}
+
+/** The answer of a run as a file: its name, and its content. */
+export async function exported(runId, format) {
+  const response = await request(`/v1/runs/${id(runId)}/export?format=${format}`);
+  const [, name] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"));
+  return {name, content: await response.blob()};
+}
+
+/** The image of a page, ready to be drawn. */
+export async function pageImage(document, collection, page) {
+  const response = await request(`/v1/documents/${id(document)}/pages/${page}.png?${query({collection})}`);
+  return createImageBitmap(await response.blob());
+}
+
+/** Send files, each under its name; `told` is given the share that has been sent. Gives the job that reads them in. */
+export function upload(collection, files, told) {
+  const form = new FormData();
+  for (const {name, file} of files) form.append("files", file, name);
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest(); // fetch does not tell how much has been sent
+    sending.open("POST", `/v1/collections/${id(collection)}/documents`);
+    for (const [name, value] of Object.entries(authorization())) sending.setRequestHeader(name, value);
+    sending.responseType = "json";
+    sending.upload.addEventListener("progress", ({loaded, total}) => told(total ? loaded / total : 1));
+    sending.addEventListener("error", () => reject(new Interrupted("the upload was cut off")));
+    sending.addEventListener("load", () => {
+      if (sending.status === 401) keyNeeded();
+      if (sending.status < 300) resolve(sending.response);
+      else reject(new Problem(sending.status, sending.response ?? {}));
+    });
+    sending.send(form);
+  });
+}

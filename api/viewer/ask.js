@@ -1,16 +1,16 @@
 /* Asking a question, and watching the panel at work on it. */
 
-import * as api from "./api.js";
 import {answerView} from "./answer.js";
+import * as api from "./api.js";
+import {Approvals} from "./approvals.js";
+import {askForm} from "./askform.js";
 import {badge, empty, failure, h, loading, replace} from "./dom.js";
+import {Away} from "./errors.js";
 import {LiveRun} from "./live.js";
 import {agentsOf, statusOf} from "./model.js";
 import {closePanel} from "./panel.js";
 import {head} from "./run.js";
 import {many, said, shorten} from "./words.js";
-
-const WAYS = [["auto", "As the question needs"], ["fast", "Fast: one search, one answer"], ["high", "High: the whole panel"]];
-const asked = {question: "", collection: "", way: "auto", samples: ""}; // what was asked last, for the next time
 
 export function showAsk(place, runId) {
   const view = new AskView(place);
@@ -22,7 +22,7 @@ class AskView {
   constructor(place) {
     this.form = h("div", {}, loading());
     this.run = h("div", {class: "live"});
-    this.live = null;
+    this.live = this.approvals = null;
     place.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
     this.again = () => this.load();
     this.load();
@@ -30,12 +30,12 @@ class AskView {
 
   async load() {
     try {
-      const [collections, agents] = await Promise.all([api.collections(), api.agents()]);
-      this.form.replaceChildren(collections.length ? form(collections, agents) : nothingToAsk());
+      const [collections, ...ways] = await Promise.all([api.collections(), api.agents(), api.plans()]);
+      this.form.replaceChildren(collections.length ? askForm(collections, ...ways) : nothingToAsk());
       if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {
-      this.form.replaceChildren(failure(error, error instanceof api.Away ? null : this.again));
-      if (error instanceof api.Away) api.back().then(this.again);
+      this.form.replaceChildren(failure(error, error instanceof Away ? null : this.again));
+      if (error instanceof Away) api.back().then(this.again);
     }
   }
 
@@ -48,8 +48,8 @@ class AskView {
   }
 
   follow(runId) {
-    this.live?.close();
-    this.live = null;
+    this.close();
+    this.live = this.approvals = null;
     closePanel();
     this.run.replaceChildren();
     if (!runId) return;
@@ -57,75 +57,34 @@ class AskView {
     const top = h("div", {}, loading("Asking"));
     const answer = h("div", {"aria-live": "polite"});
     const trouble = h("div", {});
-    this.run.append(top, trouble, answer, work);
     let shown = null;
     this.live = new LiveRun(runId, (live) => {
       const known = live.summary || live.model.started;
-      trouble.replaceChildren(...(live.error && !(live.error instanceof api.Away && known) ? [failure(live.error)] : []));
+      trouble.replaceChildren(...(live.error && !(live.error instanceof Away && known) ? [failure(live.error)] : []));
       if (!known) {
         if (live.error) top.replaceChildren();
         return;
       }
       replace(top, head(live));
+      approvals.update();
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
         answer.replaceChildren(answerView(live.answer, live.collection));
       }
     });
+    const approvals = this.approvals = new Approvals(this.live);
+    this.run.append(top, trouble, approvals.element, answer, work);
   }
 
   close() {
     this.live?.close();
+    this.approvals?.close();
   }
 }
 
 function nothingToAsk() {
   return empty("There is nothing to ask yet", "Candor answers from your own documents. Make a collection of them first:", h("code", {}, "candor ingest FOLDER --collection NAME"));
-}
-
-function form(collections, agents) {
-  const option = (value, label, chosen) => h("option", {value, selected: value === chosen}, label);
-  const question = h("textarea", {
-    id: "question", name: "question", rows: 3, required: true, "data-slash": true,
-    placeholder: "What do you want to know from your documents?",
-    on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.requestSubmit()},
-  });
-  question.value = asked.question;
-  const trouble = h("div", {});
-  const submit = h("button", {type: "submit", class: "main"}, "Ask");
-  const element = h("form", {class: "ask", on: {submit: (event) => {
-    event.preventDefault();
-    send(new FormData(element), submit, trouble);
-  }}},
-  h("label", {for: "question", class: "hidden"}, "Question"), question,
-  h("div", {class: "choices"},
-    h("label", {}, "Collection", h("select", {name: "collection"}, collections.map(({name}) => option(name, name, asked.collection)))),
-    h("label", {}, "How", h("select", {name: "way"},
-      WAYS.map(([value, label]) => option(value, label, asked.way)),
-      h("optgroup", {label: "One agent alone"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.way))))),
-    h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "as set", value: asked.samples, title: "How often the answer is written, to take a vote"})),
-    submit),
-  trouble);
-  return element;
-}
-
-async function send(given, submit, trouble) {
-  Object.assign(asked, Object.fromEntries(given));
-  const agent = asked.way.startsWith("agent:") ? asked.way.slice("agent:".length) : "";
-  submit.disabled = true;
-  trouble.replaceChildren();
-  try {
-    const {run_id: runId} = await api.ask({
-      collection: asked.collection, question: asked.question, mode: agent ? "direct" : asked.way, agent,
-      samples: asked.samples ? Number(asked.samples) : null,
-    });
-    location.hash = `#/ask/${encodeURIComponent(runId)}`;
-  } catch (error) {
-    trouble.replaceChildren(failure(error));
-  } finally {
-    submit.disabled = false;
-  }
 }
 
 /** Who is at work on what: the supervisor, its attempts, their steps, and each step's agents. */

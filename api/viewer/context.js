@@ -53,7 +53,7 @@ function change(name, before, it, wrote) {
   const kept = (before ?? []).filter((each) => !read.has(each.chunk_id));
   const gone = (before ?? []).filter((each) => read.has(each.chunk_id));
   const known = new Set(kept.map(idOf));
-  const added = it.filter((each) => !known.has(idOf(each)));
+  const added = it.filter((each) => !known.has(idOf(each))).map(unnumbered);
   return {before, after: [...kept, ...added], added, gone, kept};
 }
 
@@ -70,6 +70,11 @@ function field(name, {before, after, added, gone, kept}, key) {
     kept.length > 0 && fold(`${key} kept`, [sign("="), said(name), ` (${kept.length}, as before)`], () => value(kept, `${key} kept`)),
     !gone.length && !added.length && !kept.length && h("p", {class: "note"}, `${said(name)}: nothing`),
   ];
+}
+
+/** A quote is numbered among all that are found, when the answer is written. */
+function unnumbered(it) {
+  return it.quote && it.document_id ? {...it, number: null} : it;
 }
 
 function sign(mark) {

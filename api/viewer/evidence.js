@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import {failure, h, loading} from "./dom.js";
+import {Problem} from "./errors.js";
 import {openPanel, panel, panelShows} from "./panel.js";
 import {offsetsIn, pieces} from "./spans.js";
 import {table} from "./tables.js";
@@ -39,7 +40,7 @@ async function fill(body, quotes, quote, collection, name) {
     }));
     around(body, document, marks, quote);
   } catch (error) {
-    const gone = error instanceof api.Problem && error.status === 404;
+    const gone = error instanceof Problem && error.status === 404;
     const words = gone ? Object.assign(new Error("It was taken out of its collection since this was answered. The quote is what was read then."), {title: "The document is gone"}) : error;
     body.replaceChildren(failure(words, gone ? null : () => fill(body, quotes, quote, collection, name)));
   }

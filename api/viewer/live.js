@@ -1,6 +1,7 @@
 /* A run as it happens, or as it happened: its events, what they add up to, its answer and its journal. */
 
 import * as api from "./api.js";
+import {Away} from "./errors.js";
 import {RunModel} from "./model.js";
 import {RunStream} from "./stream.js";
 
@@ -79,7 +80,7 @@ export class LiveRun {
       }
     } catch (error) {
       this.failed(error);
-      if (!(error instanceof api.Away)) return;
+      if (!(error instanceof Away)) return;
       await api.back();
       if (!this.closed) this.fetchAnswer();
     }

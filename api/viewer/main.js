@@ -1,36 +1,79 @@
 /* Which page is shown, what lies open beside it, and the keys that work everywhere. */
 
-import {connection} from "./api.js";
-import {empty, h} from "./dom.js";
+import * as api from "./api.js";
 import {showAsk} from "./ask.js";
 import {showDocuments} from "./documents.js";
+import {empty, failure, h} from "./dom.js";
+import {Away, Problem} from "./errors.js";
+import {showKeys} from "./keys.js";
 import {closePanel, panelKey} from "./panel.js";
 import {showRun} from "./run.js";
 import {showRuns} from "./runs.js";
+import {forgetKey, hasKey, owner, session} from "./session.js";
+import {showSignIn} from "./signin.js";
 
 const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");
 const keys = document.querySelector("#keys");
-let shown = {path: "", close: () => {}, moved: () => false};
+const who = document.querySelector("#who");
+const NOTHING = {path: "", close: () => {}, moved: () => false};
+let shown = NOTHING;
 
 const PAGES = [
   [/^\/(?:ask\/([^/]+))?$/, showAsk],
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
+  [/^\/keys$/, showKeys],
 ];
+
+/** Learn who is here, then show what the address names. */
+async function begin() {
+  try {
+    session.me = await api.me();
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) return; // the page asks for a key already
+    main.replaceChildren(failure(error));
+    if (!(error instanceof Away)) return;
+    await api.back();
+    begin();
+    return;
+  }
+  document.body.classList.remove("signed-out");
+  for (const link of document.querySelectorAll("[data-owner]")) link.hidden = !owner();
+  who.replaceChildren(...(hasKey() ? [h("span", {class: "note"}, session.me.name), h("button", {type: "button", class: "quiet", on: {click: signOut}}, "Sign out")] : []));
+  route();
+}
+
+function askForKey() {
+  if (document.body.classList.contains("signed-out")) return;
+  leave();
+  document.body.classList.add("signed-out");
+  showSignIn(main, begin);
+}
+
+function signOut() {
+  forgetKey();
+  location.reload(); // nothing that was read stays in the page
+}
 
 /** Show what the address names. A page that stays may follow a change of its own address: `moved`. */
 function route() {
+  if (document.body.classList.contains("signed-out")) return;
   const path = location.hash.slice(1) || "/";
   if (shown.moved(path)) return;
-  shown.close();
-  closePanel();
+  leave();
   const [page, parts] = find(path);
-  main.replaceChildren();
-  shown = {path, close: () => {}, moved: () => false, ...page(main, ...parts)};
+  shown = {...NOTHING, path, ...page(main, ...parts)};
   mark(path);
   window.scrollTo(0, 0);
+}
+
+function leave() {
+  shown.close();
+  shown = NOTHING;
+  closePanel();
+  main.replaceChildren();
 }
 
 function find(path) {
@@ -45,10 +88,12 @@ function find(path) {
 }
 
 function mark(path) {
-  const section = path.startsWith("/runs") ? "#/runs" : path.startsWith("/documents") ? "#/documents" : "#/";
+  const [, section] = path.split("/");
   for (const link of document.querySelectorAll(".top nav a")) {
-    if (link.getAttribute("href") === section) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.hash === `#/${section === "ask" ? "" : section}`) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({block: "nearest", inline: "nearest"}); // on a phone, not all of them are seen at once
+    } else link.removeAttribute("aria-current");
   }
 }
 
@@ -63,13 +108,14 @@ function onKey(event) {
   } else panelKey(event);
 }
 
-connection.addEventListener("away", () => {
+api.connection.addEventListener("away", () => {
   banner.replaceChildren(
     h("span", {class: "pulse", "aria-hidden": "true"}),
     "The server does not answer. Nothing is lost: this page goes on as soon as it is back.");
   banner.hidden = false;
 });
-connection.addEventListener("back", () => { banner.hidden = true; });
+api.connection.addEventListener("back", () => { banner.hidden = true; });
+session.addEventListener("needed", askForKey);
 window.addEventListener("hashchange", route);
 window.addEventListener("keydown", onKey);
 document.querySelector("#help").addEventListener("click", () => keys.showModal());
@@ -77,4 +123,4 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address names the page that is shown
   main.focus();
 });
-route();
+begin();

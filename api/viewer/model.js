@@ -122,13 +122,27 @@ const APPLY = {
   searched: (run, body, step) => { step.searches.push(body); },
   evidence_rejected: (run, body, step) => { step.rejected.push(body); },
   computed: (run, body, step) => { step.computed.push(body); },
+  tool_called: (run, body, step) => { step.tools.push({...body, returned: null}); },
+  tool_returned: (run, body, step) => {
+    const called = step.tools.findLast((each) => each.key === body.key && each.occurrence === body.occurrence);
+    if (called) called.returned = body;
+  },
+  approval_requested: (run, body, step) => {
+    const asked = {...body, decided: null};
+    run.approvals.set(body.approval_id, asked);
+    step.approvals.push(asked);
+  },
+  approval_decided: (run, body) => {
+    const asked = run.approvals.get(body.approval_id);
+    if (asked) asked.decided = body;
+  },
   voted: (run, body) => { run.votes.push(body); },
   run_finished: (run, body) => { run.finished = body; },
 };
 
 function nothingDone() {
   return {
-    finished: null, planned: null, attempts: [], declined: "", counted: new Set(), votes: [],
+    finished: null, planned: null, attempts: [], approvals: new Map(), declined: "", counted: new Set(), votes: [],
     writes: [], // what steps added to the context, in order
     panel: emptyStep("", 0, null), // what nobody's step did: planning, voting, explaining
   };
@@ -141,7 +155,7 @@ function emptyStep(id, attempt, plan) {
     instruction: plan?.instruction ?? "",
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
-    calls: [], searches: [], rejected: [], computed: [], votes: [], faults: [],
+    calls: [], searches: [], rejected: [], computed: [], tools: [], approvals: [], votes: [], faults: [],
   };
 }
 

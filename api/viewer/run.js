@@ -1,8 +1,10 @@
 /* One run: its answer, plans, time line and events; a step or an event opens at the side. */
 
-import * as api from "./api.js";
 import {answerView} from "./answer.js";
+import {Approvals} from "./approvals.js";
+import * as api from "./api.js";
 import {badge, failure, h, loading, replace} from "./dom.js";
+import {Away} from "./errors.js";
 import {EventList} from "./eventlist.js";
 import {graph} from "./graph.js";
 import {LiveRun} from "./live.js";
@@ -31,12 +33,14 @@ class RunView {
     this.body = h("div", {hidden: true}, this.answer, this.plans,
       h("section", {}, h("h2", {}, "Time line"), this.times),
       h("section", {}, h("h2", {}, "Events"), this.list.element));
-    place.append(this.head, this.trouble, this.body);
+    this.approvals = new Approvals(this.live);
+    place.append(this.head, this.trouble, this.approvals.element, this.body);
   }
 
   close() {
     this.live.close();
     this.list.close();
+    this.approvals.close();
   }
 
   /** Whether the address is one of this run; then its step is opened. */
@@ -62,13 +66,14 @@ class RunView {
   draw() {
     const {live} = this;
     const known = live.summary || live.model.started;
-    this.trouble.replaceChildren(...(live.error && !(live.error instanceof api.Away && known) ? [failure(live.error)] : []));
+    this.trouble.replaceChildren(...(live.error && !(live.error instanceof Away && known) ? [failure(live.error)] : []));
     if (!known) {
       if (live.error) this.head.replaceChildren();
       return;
     }
     this.body.hidden = false;
     replace(this.head, head(live));
+    this.approvals.update();
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
       this.answer.replaceChildren(answerView(live.answer, live.collection));

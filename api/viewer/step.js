@@ -31,6 +31,8 @@ export function stepView(live, step, over, href) {
       h("p", {}, `${each.method}: ${many(each.chunks_found, "passage")} of ${many(each.documents_found, "document")}`), value(each.queries, `${step.key} queries`)))),
     part("Changed in the context", wroteView(live.model, step)),
     part("Computed", computed(step)),
+    part("Tools", step.tools.map((each, at) => toolView(each, `${step.key} tool ${at}`))),
+    part("Approvals", step.approvals.map((each) => h("p", {}, `${each.tool}: ${said({body: each.decided ?? each}).join(", ")}`))),
     part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
       h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "asked for again"}`),
       h("span", {class: "words"}, each.quote), h("span", {class: "note"}, each.reason)))),
@@ -55,6 +57,14 @@ function computed(step) {
     ...results.map((each) => h("div", {}, h("p", {}, `[C${each.number}] ${each.purpose}`), computation(each))),
     ...refused.map((each) => h("div", {}, h("p", {}, each.purpose), h("pre", {class: "sql"}, each.sql), h("p", {class: "fault"}, each.error))),
   ];
+}
+
+function toolView({tool, why, arguments: given, returned}, key) {
+  const took = returned ? (returned.replayed ? "from the journal" : seconds(returned.seconds)) : "at work";
+  return fold(key, [tool, " · ", took, returned?.error && " · failed"].filter(Boolean), () => [
+    h("p", {class: "text"}, why), fields(given, `${key} arguments`),
+    returned?.error && h("p", {class: "fault"}, returned.error),
+    returned?.result && h("pre", {}, returned.result)]);
 }
 
 export function vote(voted) {

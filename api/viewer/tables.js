@@ -49,7 +49,7 @@ function entry(it, key) {
 
 function quoted(it) {
   return h("div", {class: "quoted"},
-    h("span", {class: "where"}, `[${it.number}] ${it.name ?? it.document} ${pages(it.pages)}`),
+    h("span", {class: "where"}, [it.number && `[${it.number}]`, it.name ?? it.document, pages(it.pages)].filter(Boolean).join(" ")),
     h("span", {class: "words"}, it.quote),
     it.why && h("span", {class: "note"}, it.why));
 }

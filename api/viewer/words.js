@@ -61,6 +61,10 @@ const SAID = {
   searched: (body) => [body.method, `${many(body.chunks_found, "passage")} of ${many(body.documents_found, "document")}: ${body.queries.join("; ")}`],
   evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
   computed: (body) => ["computed", `${body.purpose}: ${body.error || many(body.rows, "row")}`],
+  tool_called: (body) => ["tool", `${body.agent} calls ${body.tool}: ${body.why}`],
+  tool_returned: (body) => ["tool done", `${body.tool}: ${body.error || body.result}`],
+  approval_requested: (body) => ["asks a person", `${body.agent} asks to call ${body.tool}: ${body.reason}`],
+  approval_decided: (body) => [body.decision.replace("_", " "), body.by ? `by ${body.by}` : "Nobody decided in time."],
   voted: (body) => ["voted", `${Math.round(body.share * 100)} % for ${body.groups[0]?.answer ?? ""}`],
   run_finished: (body) => [body.status, body.reason],
 };

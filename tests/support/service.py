@@ -68,7 +68,8 @@ class ServiceProcess:
     """
 
     def __init__(self, home: Path, **environment: str) -> None:
-        self._command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--json", "--home", str(home)]
+        self._command = [sys.executable, "-m", "api.cli", "serve", "--json", "--home", str(home), "--port"]
+        self._port = 0
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
 
     def __enter__(self) -> Self:
@@ -79,9 +80,13 @@ class ServiceProcess:
         self.kill()
 
     def start(self) -> None:
-        """Start it; again, after it has ended."""
+        """Start it; again, after it has ended, where it was before."""
         self.process = subprocess.Popen(
-            self._command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*self._command, str(self._port)],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stdout is not None
         told = ""
@@ -89,7 +94,9 @@ class ServiceProcess:
             line = self.process.stdout.readline()
             assert line, f"it ended at once: {self.process.communicate()[1]}"
             told += line
-        self.http = httpx.Client(base_url=json.loads(told)["url"], timeout=30)
+        self.url = json.loads(told)["url"]
+        self._port = httpx.URL(self.url).port
+        self.http = httpx.Client(base_url=self.url, timeout=30)
         until(self._answers)
 
     def kill(self) -> None:

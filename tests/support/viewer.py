@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -18,6 +19,7 @@ from vectorstore.embedding import Embedder
 HOSTILE = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
 COLD = "It works down to -25 °C without a heater."
 WARRANTY = "Its warranty is seven years."
+SOUND = "Its sound level is 52 decibels at one metre."
 QUESTION = "How cold may it get outside?"
 OpenPage = Callable[..., Page]
 DOCUMENTS = {
@@ -36,9 +38,9 @@ class Site:
         self._home, self._embedder = home, embedder
         self._port = 0
 
-    def begin(self) -> None:
-        """Start the service; again, where it was before."""
-        self.candor = Candor(Settings(home=self._home, llm=self.endpoint.settings("openai")))
+    def begin(self, **settings: Any) -> None:
+        """Start the service with these settings; again, where it was before."""
+        self.candor = Candor(Settings(home=self._home, llm=self.endpoint.settings("openai"), **settings))
         self.candor.embedder = self._embedder
         self._service = RunningService(self.candor, self._port).__enter__()
         self.url = f"{self._service.url}/"

@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from api.ingesting import run_ingest
+from support.files import write_pdf
 from support.panel import Panel
-from support.viewer import DOCUMENTS, Site
+from support.viewer import DOCUMENTS, SOUND, Site
 from vectorstore.embedding import Embedder
 
 
@@ -24,7 +25,7 @@ def browser() -> Iterator[Browser]:
     found = shutil.which("chromium")
     if found is None:
         pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")
-    expect.set_options(timeout=15_000)
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield browser
@@ -39,6 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
     folder.mkdir()
     for name, text in DOCUMENTS.items():
         (folder / name).write_text(text, encoding="utf-8")
+    write_pdf(folder / "sheet.pdf", parts=["A pump for the cellar.", SOUND, ("page",), "Its weight is 120 kilograms."])
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing of the kind")
     site = Site(root / "home", embedder)
     with site.endpoint:
@@ -57,17 +59,20 @@ def site(served: Site) -> Site:
 
 @pytest.fixture
 def open_page(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """Opens a page of the viewer: ``open_page("runs")``. An error that a script does not catch fails the test."""
+    """Opens a page of the viewer: ``open_page("runs")``; ``at`` names another service than the site's.
+
+    An error that a script does not catch fails the test.
+    """
     contexts: list[Any] = []
     errors: list[str] = []
 
-    def open_at(path: str = "", **options: Any) -> Page:
+    def open_at(path: str = "", at: str = "", **options: Any) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1360, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{site.url}#/{path}")
+        page.goto(f"{at or site.url}#/{path}")
         return page
 
     yield open_at

@@ -63,3 +63,12 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_evidence_lies_over_the_
     page.get_by_role("link", name="The whole reasoning").tap()
     expect(page.locator(".graph a").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_an_answer_is_saved_as_a_file(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Markdown").click()
+    assert saved.value.suggested_filename.endswith(".md")
+    assert COLD in saved.value.path().read_text(encoding="utf-8")

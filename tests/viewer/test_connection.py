@@ -1,4 +1,4 @@
-"""Streams that break, and a server that goes away."""
+"""Streams that break, and a server that goes away, be it ended or killed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from playwright.sync_api import Route, expect
 from multi_agent.events import Event, EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import hang
-from support.viewer import OpenPage, Site, answered, ask, slow
+from support.service import ServiceProcess
+from support.viewer import COLD, OpenPage, Site, answered, ask, slow
 
 
 def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, site: Site) -> None:
@@ -60,3 +61,33 @@ def test_a_server_that_goes_away_and_comes_back(open_page: OpenPage, site: Site)
     site.begin()
     expect(banner).to_be_hidden()
     expect(page.locator(".runs li").first.locator(".badge")).to_have_text("answered")
+
+
+def test_a_run_is_followed_to_its_end_though_the_server_is_killed(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("-25 °C", roles={SYNTHESIS: lambda _: hang()})
+    site.end()
+    model = site.candor.settings.llm
+    where = {"CANDOR_LLM__BASE_URL": model.base_url, "CANDOR_LLM__MODEL": model.model, "CANDOR_LLM__PROVIDER": "openai"}
+    try:
+        with ServiceProcess(site.candor.settings.home, **where) as killable:
+            page = open_page(at=killable.url)
+            ask(page)
+            page.wait_for_url("**/ask/*")
+            run_id = page.url.rsplit("/", 1)[-1]
+            writing = page.locator(".tree .step").filter(has=page.get_by_role("link", name="answer", exact=True))
+            expect(writing.locator(".badge")).to_have_text("running")
+            killable.kill()
+            expect(page.locator("#banner")).to_contain_text("The server does not answer.")
+            site.responder = Panel("-25 °C")
+            killable.start()
+            expect(page.locator("#banner")).to_be_hidden()
+            expect(page.get_by_role("region", name="Answer")).to_contain_text(COLD)
+            page.get_by_role("link", name="The whole reasoning").click()
+            expect(page.locator("main")).to_contain_text("The service was started again while this was under way")
+            expect(page.locator(".graph a")).to_have_count(6)
+            told = page.get_by_role("status").filter(has_text="events")
+            events = killable.http.get(f"/v1/runs/{run_id}/events?follow=false").json()
+            expect(told).to_have_text(f"{len(events)} events")
+            assert [event["body"]["type"] for event in events].count("run_resumed") == 1
+    finally:
+        site.begin()

@@ -1,0 +1,78 @@
+"""A call that waits for a person is approved, edited or refused where the run is watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from multi_agent.tool_settings import ToolSettings
+from support.effects.effects import LOG, PACKAGE
+from support.handyman import calls, handyman, report, rounds
+from support.viewer import OpenPage, Site, ask
+
+
+@pytest.fixture
+def launching(site: Site) -> Iterator[Site]:
+    """The service with an agent whose model wants a launch."""
+    site.end()
+    site.begin(tools=ToolSettings(packages=(PACKAGE,)))
+    site.candor.registry.register(handyman("launch"))
+    site.responder = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
+    yield site
+    site.end()
+    site.begin()
+
+
+def waiting(page: Page) -> Locator:
+    """Ask the agent, and find the card of what it waits for."""
+    ask(page, way="agent:Handyman")
+    card = page.get_by_role("region", name="Approval of launch")
+    expect(card).to_contain_text("Handyman asks to call launch")
+    expect(card).to_contain_text("It helps.")
+    expect(card).to_contain_text("Refused in")
+    return card
+
+
+def launched(site: Site, page: Page) -> list[str]:
+    sandbox = site.candor.tools.sandbox(page.url.rsplit("/", 1)[-1])
+    return sandbox.read(LOG).decode().split() if sandbox.names() else []
+
+
+def ended(page: Page) -> None:
+    expect(page.get_by_role("region", name="Approval of launch")).to_have_count(0)
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+
+
+def test_a_call_is_approved_as_it_is(open_page: OpenPage, launching: Site) -> None:
+    page = open_page()
+    waiting(page).get_by_role("button", name="Approve").click()
+    ended(page)
+    assert launched(launching, page) == ["rocket"]
+
+
+def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching: Site) -> None:
+    page = open_page()
+    card = waiting(page)
+    card.get_by_label("Arguments").fill("{not JSON")
+    card.get_by_role("button", name="Approve as edited").click()
+    expect(card.get_by_role("alert")).to_contain_text("The arguments are not JSON")
+    card.get_by_label("Arguments").fill('{"what": 3}')
+    card.get_by_role("button", name="Approve as edited").click()
+    expect(card.get_by_role("alert")).to_contain_text("what")
+    card.get_by_label("Arguments").fill('{"what": "balloon"}')
+    card.get_by_role("button", name="Approve as edited").click()
+    ended(page)
+    assert launched(launching, page) == ["balloon"]
+
+
+def test_a_call_is_refused_and_its_step_tells(open_page: OpenPage, launching: Site) -> None:
+    page = open_page()
+    waiting(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("region", name="Approval of launch").get_by_role("button", name="Refuse").click()
+    ended(page)
+    assert launched(launching, page) == []
+    page.locator(".timeline a").first.click()
+    expect(page.locator("#panel")).to_contain_text("launch: refused")

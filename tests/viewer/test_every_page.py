@@ -1,0 +1,60 @@
+"""What holds for all pages: they are used by keyboard alone, fit a phone, and say so where there is nothing."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from support.viewer import COLD, OpenPage, Site, answered
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def test_from_the_question_to_its_evidence_by_keyboard_alone(open_page: OpenPage) -> None:
+    page = open_page()
+    expect(page.get_by_role("textbox", name="Question")).to_be_focused()
+    page.keyboard.type("How cold may it get outside?")
+    page.keyboard.press("Control+Enter")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer).to_be_visible()
+    answer.locator(".mark").first.focus()
+    page.keyboard.press("Enter")
+    panel = page.locator("#panel")
+    expect(panel.locator("mark.current")).to_have_text(COLD)
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next and previous quote")
+    page.keyboard.press("Enter")
+    page.keyboard.press("/")
+    expect(page.get_by_role("textbox", name="Question")).to_be_focused()
+
+
+def test_the_first_stop_of_the_keyboard_leads_to_the_contents(open_page: OpenPage) -> None:
+    page = open_page("runs")
+    expect(page.get_by_role("searchbox")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the contents")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+
+
+@pytest.mark.parametrize("path", ["", "runs", "documents", "keys", "nowhere"])
+def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: str) -> None:
+    page = open_page(path, **PHONE)
+    expect(page.locator("main")).not_to_contain_text("Loading")
+    expect(page.locator("main *").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_run_with_its_step_fits_a_phone(open_page: OpenPage) -> None:
+    page = open_page(**PHONE)
+    answered(page)
+    page.goto(page.url.replace("/ask/", "/runs/") + "/steps/extract")
+    expect(page.locator("#panel .diff")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.querySelector('#panel').scrollWidth") <= 390
+    page.get_by_role("button", name="Close").tap()
+    expect(page.locator(".graph a").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
