@@ -18,6 +18,7 @@ from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
 from api.routes import (
+    agents,
     approvals,
     chat,
     documents,
@@ -26,10 +27,12 @@ from api.routes import (
     jobs,
     keys,
     live,
+    memories,
     metrics,
-    panel,
+    plans,
     research,
     runs,
+    skills,
     tools,
     viewer,
 )
@@ -77,7 +80,8 @@ def make_app(candor: Candor) -> FastAPI:
         lifespan=lifespan,
     )
     for routes in (
-        health, keys, documents, research, runs, jobs, exports, live, approvals, panel, metrics, chat, tools, viewer
+        health, keys, documents, research, runs, jobs, exports, live, approvals, agents, skills,
+        plans, memories, metrics, chat, tools, viewer
     ):  # fmt: skip
         app.include_router(routes.router)
     viewer.mount(app)

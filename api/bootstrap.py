@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from ingest.planning import Plan
     from ingest.rebuilding import ModelChange, RebuildReport
     from ingest.reports import Progress
+    from multi_agent.custom.cast import Cast
     from multi_agent.llm.models import Models
+    from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
     from multi_agent.registry import AgentRegistry
@@ -95,12 +97,28 @@ class Candor:
         return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question), model)
 
     @cached_property
-    def registry(self) -> AgentRegistry:
-        """The agents there are."""
+    def memories(self) -> Memories:
+        """What people want of answers, how to go about questions, and what was said before."""
+        from multi_agent.memory.memories import Memories
+
+        model = self.settings.store.embedding.model
+        return Memories(self.engine, lambda text: self.embedder.embed_query(text), model)
+
+    @cached_property
+    def cast(self) -> Cast:
+        """The agents and skills there are, to be listed and changed."""
+        from multi_agent.custom.cast import Cast
+        from multi_agent.custom.roster import Roster
         from multi_agent.registry import BUILT_IN, AgentRegistry
 
         research = self.settings.research
-        return AgentRegistry.discover((BUILT_IN, *research.agent_packages), research.disabled_agents)
+        found = AgentRegistry.discover((BUILT_IN, *research.agent_packages))
+        return Cast(found, Roster(self.engine, self.settings.home), research, self.settings.llms, self.tools.registry)
+
+    @property
+    def registry(self) -> AgentRegistry:
+        """The agents that plans may use, as they are now: who was added a moment ago is among them."""
+        return self.cast.registry()
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -385,12 +403,13 @@ class Candor:
 
         return Models(build_llm(self.settings.llm), self.settings.llms)
 
-    def orchestrator(self, library: CollectionLibrary, models: Models | None = None) -> Orchestrator:
-        """The panel over a library, asking ``models``, or those of the settings."""
+    def orchestrator(self, library: CollectionLibrary, models: Models | None = None, key: str = "") -> Orchestrator:
+        """The panel over a library, asking ``models``, or those of the settings, for the holder of ``key``."""
         from multi_agent.orchestrator.orchestrator import Orchestrator
 
         asked, settings = models or self.models(), self.settings.research
-        return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools)
+        memory = self.memories.of(key)
+        return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools, memory)
 
 
 def check_name(name: str) -> None:

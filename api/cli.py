@@ -8,7 +8,20 @@ import sys
 
 import typer
 
-from api.commands import approvals, documents, evaluation, export, keys, plans, research, service, tools
+from api.commands import (
+    agents,
+    approvals,
+    documents,
+    evaluation,
+    export,
+    keys,
+    memories,
+    plans,
+    research,
+    service,
+    skills,
+    tools,
+)
 from api.commands.common import print_json, say
 from api.errors import HomeError, KeyNotFound, UsageError, in_words
 
@@ -22,6 +35,9 @@ app = typer.Typer(
 )
 for commands in (documents, research, export, service, tools):
     app.add_typer(commands.app)
+app.add_typer(agents.app, name="agents")
+app.add_typer(skills.app, name="skills")
+app.add_typer(memories.app, name="memories")
 app.add_typer(plans.app, name="plans")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(evaluation.app, name="eval")

@@ -11,6 +11,7 @@ import csv
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import ge, gt, le, lt
@@ -34,6 +35,7 @@ from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.evaluation.summing import Comparison, Summary
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.models import Models
+from multi_agent.memory.remembered import NO_MEMORY
 from multi_agent.request import Request
 from multi_agent.settings import Budget
 
@@ -121,7 +123,7 @@ async def carry_on(
     evaluation = result.evaluation
     variant = _variant(candor, evaluation.configuration)
     models = variant.models()
-    orchestrator = variant.orchestrator(library, models)
+    orchestrator = replace(variant.orchestrator(library, models), memory=NO_MEMORY)  # measured alike, whoever measures
     chosen = _chosen(evaluation.metrics, judged=evaluation.judge_endpoint is not None)
     trace = candor.trace
 
@@ -255,7 +257,7 @@ def _variant(candor: Candor, configuration: Configuration) -> Candor:
     variant = Candor(settings.model_copy(update={**changed, "research": research}))
     variant.engine, variant.trace = candor.engine, candor.trace
     if "research" not in own:
-        variant.registry = candor.registry
+        variant.cast = candor.cast
     return variant
 
 

@@ -31,7 +31,17 @@ from api.errors import (
     in_words,
 )
 from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
-from multi_agent.errors import AgentError, ApprovalClosed, ApprovalNotFound, LLMError, RunNotFound, RunUnderWay
+from multi_agent.errors import (
+    AgentError,
+    ApprovalClosed,
+    ApprovalNotFound,
+    KeptInFile,
+    LLMError,
+    NameTaken,
+    NotKept,
+    RunNotFound,
+    RunUnderWay,
+)
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
 from vectorstore.models import Value
 
@@ -66,6 +76,9 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (KeyNotFound, 404, "No such key", "GET /v1/keys lists those there are."),
     (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`; `candor keys add` makes keys."),
     (LimitReached, 429, "Limit reached", "Ask again after the seconds that the header Retry-After gives."),
+    (NotKept, 404, "No such entry", "GET /v1/agents, /v1/skills or /v1/memories lists those there are."),
+    (NameTaken, 409, "Name taken", "Take another name, or change what has this one (PUT)."),
+    (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right; `candor keys` lists and makes keys."),
     (CollectionLocked, 409, "Collection in use", "End the process that the detail names, then ask again."),
     (CollectionMismatch, 409, "Collection made otherwise", _AS_IT_SAYS),

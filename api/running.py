@@ -87,7 +87,7 @@ class Runs:
         """
         if self._ending:
             raise ServiceEnding
-        await self._prepared(request, collection)
+        await self._prepared(request, collection, caller.key)
         order = Order(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
@@ -176,7 +176,7 @@ class Runs:
         live = self._live.setdefault(run_id, LiveRun())
         live.here = True
         try:
-            orchestrator = await self._prepared(request, taken.order.collection)
+            orchestrator = await self._prepared(request, taken.order.collection, taken.order.key)
             await orchestrator.research(request, live.tell, *self.listeners, run_id=run_id, rests=taken.resting)
         except (AgentError, StoreError) as error:  # what it needs has gone while it waited, such as its saved plan
             await self.abandon(taken.order, JobStatus.FAILED, str(error))
@@ -189,13 +189,13 @@ class Runs:
             live.leave()
             self._forget(run_id)
 
-    async def _prepared(self, request: Request, collection: str) -> Orchestrator:
-        """The panel over the collection, if it can follow the request."""
+    async def _prepared(self, request: Request, collection: str, key: str) -> Orchestrator:
+        """The panel over the collection, for the holder of the key, if it can follow the request."""
         async with self._preparing:  # the first one makes what all the others share
-            return await asyncio.to_thread(self._prepare, request, collection)
+            return await asyncio.to_thread(self._prepare, request, collection, key)
 
-    def _prepare(self, request: Request, collection: str) -> Orchestrator:
-        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self._models)
+    def _prepare(self, request: Request, collection: str, key: str) -> Orchestrator:
+        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self._models, key)
         orchestrator.chosen_plan(request.checked())
         return orchestrator
 

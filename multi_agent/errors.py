@@ -19,6 +19,9 @@ AgentError                      base
 ├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
 ├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
 ├── UnknownAgent                the caller names an agent that is registered
+├── NotKept                     the user names an agent, skill or memory that is there
+├── NameTaken                   the user takes another name, or edits what has this one
+├── KeptInFile                  the user edits the file that the message names
 ├── UnknownModel                the user describes that endpoint in the settings, or names another
 ├── UnknownPlan                 the user names a plan that is saved
 ├── UnknownTool                 the user grants a tool that there is
@@ -89,6 +92,18 @@ class PlanError(AgentError):
 
 class UnknownAgent(AgentError):
     """No agent of that name is registered."""
+
+
+class NotKept(AgentError):
+    """No agent, skill or memory of that name."""
+
+
+class NameTaken(AgentError):
+    """What is to be new has the name of another one."""
+
+
+class KeptInFile(AgentError):
+    """What is to be changed stands in a file of the user's, which nobody else changes."""
 
 
 class UnknownModel(AgentError):

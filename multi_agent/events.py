@@ -13,6 +13,7 @@ from pydantic import Field
 
 from multi_agent.context import Understanding
 from multi_agent.llm.llm import Usage
+from multi_agent.memory.remembered import Remembered
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.request import Request
 from multi_agent.working_context import Attempt
@@ -27,6 +28,7 @@ class RunStarted(Value):
     collection: str
     model: str
     examples: tuple[PlanExample, ...] = Field(default=(), description="plans that the planner was shown")
+    remembered: Remembered = Field(default=Remembered(), description="what else the planner was told")
 
 
 class RunResumed(Value):

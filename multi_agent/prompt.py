@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Set
+from copy import copy
 from importlib.resources import files
 from string import Template
+from typing import Self
 
 from multi_agent.errors import AgentError
 from multi_agent.llm.llm import Message
@@ -28,6 +31,8 @@ class Prompt:
         self.name = name
         self.hash = hashlib.sha256(source.encode()).hexdigest()[:12]
         self._system, self._user, self._again = (Template((part or "").strip()) for part in parts.groups())
+        if not all(part.is_valid() for part in (self._system, self._user, self._again)):
+            raise AgentError(f"Prompt {name!r} has a dollar that begins no placeholder; write $$ for a literal one.")
 
     @classmethod
     def find(cls, package: str, stem: str) -> Prompt | None:
@@ -44,21 +49,45 @@ class Prompt:
         return cls(stem, path.read_text(encoding="utf-8"))
 
     @staticmethod
-    def part(stem: str) -> str:
-        """A text that several of Candor's own prompts have in common."""
-        return files("multi_agent").joinpath("prompts", f"{stem}.md").read_text(encoding="utf-8").strip()
+    def part(stem: str, **values: object) -> str:
+        """A text that stands in several of Candor's own prompts, or in one only now and then. Raises as ``render``."""
+        text = Template(files("multi_agent").joinpath("prompts", f"{stem}.md").read_text(encoding="utf-8").strip())
+        _check(stem, frozenset(text.get_identifiers()), values)
+        return text.substitute(values)
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """What the opening messages have a place for."""
+        return frozenset((*self._system.get_identifiers(), *self._user.get_identifiers()))
+
+    def with_sections(self, *sections: str) -> Self:
+        """The same prompt with these texts, taken as they are, at the end of its system message."""
+        changed = copy(self)
+        literal = (section.replace("$", "$$") for section in sections)
+        changed._system = Template("\n\n".join((self._system.template, *literal)))
+        changed.hash = hashlib.sha256("\0".join((self.hash, *sections)).encode()).hexdigest()[:12]
+        return changed
 
     def render(self, **values: object) -> list[Message]:
         """The opening messages. Raises AgentError if the values are not exactly those of the placeholders."""
-        self._check({*self._system.get_identifiers(), *self._user.get_identifiers()}, values)
+        _check(self.name, self.placeholders, values)
         return [Message.system(self._system.substitute(values)), Message.user(self._user.substitute(values))]
 
     def again(self, response: str, **values: object) -> list[Message]:
         """The messages that follow ``response`` to have it corrected. Raises AgentError as ``render`` does."""
-        self._check(set(self._again.get_identifiers()), values)
+        _check(self.name, frozenset(self._again.get_identifiers()), values)
         return [Message(role="assistant", content=response), Message.user(self._again.substitute(values))]
 
-    def _check(self, placeholders: set[str], values: dict[str, object]) -> None:
-        if placeholders != values.keys():
-            missing, unused = sorted(placeholders - values.keys()), sorted(values.keys() - placeholders)
-            raise AgentError(f"Prompt {self.name!r}: values missing for {missing}; values without a place: {unused}.")
+
+class OpenPrompt(Prompt):
+    """A prompt that has a place for some of the values only: its writer chose which."""
+
+    def render(self, **values: object) -> list[Message]:
+        """The opening messages. Raises AgentError if a value is missing."""
+        return super().render(**{name: value for name, value in values.items() if name in self.placeholders})
+
+
+def _check(prompt: str, placeholders: Set[str], values: dict[str, object]) -> None:
+    if placeholders != values.keys():
+        missing, unused = sorted(placeholders - values.keys()), sorted(values.keys() - placeholders)
+        raise AgentError(f"Prompt {prompt!r}: values missing for {missing}; values without a place: {unused}.")

@@ -58,7 +58,8 @@ class AgentRegistry:
     def get(self, name: str) -> RegisteredAgent:
         """Raises UnknownAgent, naming those there are."""
         if name not in self._agents:
-            reason = "is disabled (`research.disabled_agents`)" if name in self.disabled else "does not exist"
+            disabled = "is disabled (`candor agents enable`, or `research.disabled_agents`)"
+            reason = disabled if name in self.disabled else "does not exist"
             raise UnknownAgent(f"The agent {name!r} {reason}; there are {', '.join(self.names)}.")
         return self._agents[name]
 

@@ -20,6 +20,9 @@ class Request(Value):
     model: str = Field(
         default="", description="named endpoint that is asked, except by agents that have one of their own"
     )
+    session: str = Field(
+        default="", max_length=100, description="name of a conversation: its earlier questions are known to the planner"
+    )
     template: str = Field(default="", description="name of a saved plan that is to be followed")
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")

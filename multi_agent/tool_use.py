@@ -42,14 +42,20 @@ class ToolUse:
     exhausted: bool
     """Whether the model was not done when it had no round left."""
 
+    @property
+    def closing(self) -> list[Message]:
+        """What to ask for the result with: a model that had tools is told that it is time for it."""
+        had_tools = self.exhausted or self.messages[-1].role == "assistant"
+        return [*self.messages, Message.user(Prompt.part("tool_result"))] if had_tools else list(self.messages)
+
 
 class ToolLoop:
-    """Gives a model these tools and no others."""
+    """Gives a model these tools and no others; ``passages`` are those that its messages show it already."""
 
-    def __init__(self, llm: LLM, offered: Offered) -> None:
+    def __init__(self, llm: LLM, offered: Offered, passages: Sequence[Chunk] = ()) -> None:
         self._llm, self._offered, self._settings = llm, offered, offered.settings
         self._tools = {tool.card.name: tool for tool in offered.tools}
-        self._passages: dict[str, Chunk] = {}
+        self._passages = {chunk.id: chunk for chunk in passages}
         self._sources: dict[str, None] = {}
         self._calls = 0
 

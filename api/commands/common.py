@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from api.bootstrap import Candor
+    from multi_agent.custom.roster import EntryT
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output.")]
@@ -44,6 +45,24 @@ def not_empty(text: str, what: str) -> str:
     if not text.strip():
         raise UsageError(f"The {what} is empty; write one, in quotation marks.")
     return text
+
+
+def edited(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
+    """What a file makes of an entry, or the person in their editor. Raises AgentError, UsageError."""
+    import click
+
+    from multi_agent.custom.roster import as_toml, read_file, read_toml
+
+    if file:
+        changed = read_file(file, kind)
+    else:
+        written = click.edit(as_toml(entry), extension=".toml")
+        if written is None:
+            raise UsageError("Nothing was saved in the editor; nothing is changed.")
+        changed = read_toml(written, kind, "What was written")
+    if changed.name != entry.name:
+        raise UsageError(f"That describes {changed.name!r}, not {entry.name!r}: an entry keeps its name.")
+    return changed
 
 
 def plain(value: Any) -> Any:

@@ -30,6 +30,7 @@ def ask(
     ] = "auto",
     agent: Annotated[str, typer.Option("--agent", help="Ask this agent directly, and no other.")] = "",
     model: Annotated[str, typer.Option("--model", help="Ask this one of the named endpoints ([llms.NAME]).")] = "",
+    session: Annotated[str, typer.Option("--session", help="A conversation: its earlier questions are known.")] = "",
     plan: Annotated[str, typer.Option("--plan", help="Follow the plan saved under this name.")] = "",
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Write the answer so often, and take a vote.")
@@ -55,7 +56,7 @@ def ask(
     candor = make_candor(home)
     request = make_request(
         not_empty(question, "question"),
-        {"mode": mode, "agent": agent, "model": model, "template": plan, "samples": samples},
+        {"mode": mode, "agent": agent, "model": model, "session": session, "template": plan, "samples": samples},
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )

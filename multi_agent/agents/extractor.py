@@ -16,6 +16,7 @@ from multi_agent.citing import Located, Quoted, quote_model, reject, verify
 from multi_agent.context import ContextUpdate, Record, RecordField, ResearchContext, Strategy
 from multi_agent.errors import BudgetReached
 from multi_agent.llm.llm import Message
+from multi_agent.prompt import Prompt
 from multi_agent.reading import bullets, packs, show_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
@@ -235,11 +236,7 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
     if not fields:
         return ""
     listed = bullets([f"{field.name} ({field.type}): {field.meaning}" for field in fields])
-    return (
-        "\nFields of a record, to be filled where a quote is one. Numbers are written in digits alone, in the unit that"
-        " their meaning names (1,204 units as 1204), dates as YYYY-MM-DD, times as printed (2:01:53). What the passage"
-        f" does not give is null.\n{listed}\n"
-    )
+    return f"\n{Prompt.part('record_fields', fields=listed)}\n"
 
 
 def _show_rejected(items: Iterable[Quoted]) -> str:

@@ -14,8 +14,10 @@ from multi_agent.agents.synthesizer import SynthesisResponse
 from multi_agent.citing import Quoted, quote_model, reject, verify
 from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
 from multi_agent.events import Searched
+from multi_agent.given_tool import Offered
 from multi_agent.reading import bullets, in_order, packs, show_passages
 from multi_agent.tasks import TaskData
+from multi_agent.tool_use import ToolLoop
 from vectorstore.models import Chunk, Value
 
 
@@ -74,11 +76,16 @@ class Reader:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
         queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
-        found = await self._search(queries)
+        found = await self._search(queries) if "passages" in self._kit.require_prompt().placeholders else []
         shown = self._readable(found)
-        synthesis = await self._answer(shown, context, task, inputs, queries) if shown else _nothing(queries)
+        offered = await self._kit.tools()
+        if shown or offered.tools:
+            synthesis, read = await self._answer(shown, offered, context, task, inputs, queries)
+        else:
+            synthesis, read = _nothing(queries), ()
+        found = list({chunk.id: chunk for chunk in (*found, *read)}.values())
         self._reasoning = (
-            f"Read {len(shown)} passages for: {inputs.question} {synthesis.short or synthesis.found} "
+            f"Read {len(read)} passages for: {inputs.question} {synthesis.short or synthesis.found} "
             f"{synthesis.reasoning}"
         )
         return ContextUpdate(
@@ -108,11 +115,13 @@ class Reader:
     async def _answer(
         self,
         chunks: Sequence[Chunk],
+        offered: Offered,
         context: ResearchContext,
         task: TaskData,
         inputs: ReaderInputs,
         queries: Sequence[str],
-    ) -> Synthesis:
+    ) -> tuple[Synthesis, tuple[Chunk, ...]]:
+        """The answer, and all passages that were shown for it: more come from tools, if there are any."""
         messages = self._kit.require_prompt().render(
             whole=context.question,
             intent=context.understanding.intent,
@@ -122,10 +131,11 @@ class Reader:
             searched="; ".join(queries),
             passages=show_passages(chunks),
         )
-        shape = response_model(self._kit.settings.reader_passages)
-        response: Any = (await self._kit.llm.complete(messages, shape)).value
-        claims = [(claim.text, await self._verified(claim.quotes, chunks)) for claim in response.claims]
-        return _synthesis(response, claims)
+        use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
+        shape = response_model(max(self._kit.settings.reader_passages, len(use.passages)))
+        response: Any = (await self._kit.llm.complete(use.closing, shape)).value
+        claims = [(claim.text, await self._verified(claim.quotes, use.passages)) for claim in response.claims]
+        return _synthesis(response, claims), use.passages
 
     async def _verified(self, quotes: Iterable[Quoted], chunks: Sequence[Chunk]) -> list[Evidence]:
         located, rejected = verify(quotes, chunks)

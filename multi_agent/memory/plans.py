@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 import numpy as np
 import sqlalchemy as sql
 
-from multi_agent.errors import AgentError, UnknownPlan
+from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.plan import Plan, PlanExample
 from vectorstore.store import Vectors
 
@@ -59,14 +59,14 @@ class PlanMemory:
         _metadata.create_all(engine)
 
     def save(self, name: str, plan: Plan, question: str) -> None:
-        """Keep a template. Raises AgentError if the name is taken, or is none."""
+        """Keep a template. Raises NameTaken; AgentError if the name is none."""
         name = name.strip()
         if not 0 < len(name) <= _LONGEST_NAME:
             raise AgentError(f"{name!r} cannot name a plan: give it 1 to {_LONGEST_NAME} characters.")
         try:
             self._keep(name, plan, question, self._embed(question))
         except sql.exc.IntegrityError as error:
-            raise AgentError(
+            raise NameTaken(
                 f"There is a plan {name!r} already; take another name, or delete that one first: "
                 f"`candor plans rm {name}`."
             ) from error

@@ -12,6 +12,7 @@ from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.memory.plans import PlanMemory
+from multi_agent.memory.remembered import NO_MEMORY, Memory
 from multi_agent.orchestrator.direct import direct_plan
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
@@ -37,6 +38,7 @@ class Orchestrator:
     plans: PlanMemory
     settings: ResearchSettings
     tools: Toolbox
+    memory: Memory = NO_MEMORY
 
     async def research(
         self,

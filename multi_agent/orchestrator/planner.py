@@ -18,6 +18,7 @@ from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.llm import LLM, Message
+from multi_agent.memory.remembered import Remembered
 from multi_agent.orchestrator.validation import faults
 from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt
@@ -28,7 +29,6 @@ from multi_agent.tasks import NoInputs
 from multi_agent.working_context import WorkingContext
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
-_CHOSEN = "The person has chosen the mode {mode}."
 
 
 class UnderstandingResponse(BaseModel):
@@ -56,7 +56,9 @@ class Planner:
         settings: ResearchSettings,
         catalogue: Sequence[CatalogueEntry],
         publish: Publish,
+        remembered: Remembered,
     ) -> None:
+        self._remembered = remembered.in_words()
         self._llm, self._registry, self._settings, self._publish = llm, registry, settings, publish
         self._library = _describe_library(catalogue, settings.catalogue_limit)
         self._documents = {entry.name for entry in catalogue}
@@ -74,7 +76,8 @@ class Planner:
             rules=Prompt.part("planning_rules"),
             library=self._library,
             examples=_show_examples(examples),
-            mode="" if mode == "auto" else _CHOSEN.format(mode=mode),
+            remembered=self._remembered,
+            mode="" if mode == "auto" else Prompt.part("chosen_mode", mode=mode),
         )
         modes: tuple[Mode, ...] = ("fast", "high") if mode == "auto" else (mode,)
         response, plan = await self._valid(prompt, messages, planner_response(self._cards, modes), ())
@@ -86,7 +89,10 @@ class Planner:
         if found := faults(plan, self._registry, self._documents):
             raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
         messages = Prompt.shipped("understanding").render(
-            question=question, library=self._library, plan=plan.model_dump_json(indent=1, exclude_defaults=True)
+            question=question,
+            library=self._library,
+            plan=plan.model_dump_json(indent=1, exclude_defaults=True),
+            remembered=self._remembered,
         )
         understanding = (await self._llm.complete(messages, UnderstandingResponse)).value.understanding
         await self._publish(

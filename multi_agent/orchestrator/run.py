@@ -30,6 +30,7 @@ from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.observing import ObservedLLM
 from multi_agent.llm.varied import Varied
+from multi_agent.memory.remembered import Remembered
 from multi_agent.orchestrator.account import Account
 from multi_agent.orchestrator.executor import Executor, Keep
 from multi_agent.orchestrator.planner import Planner
@@ -116,9 +117,12 @@ class Run:
     async def _research(self, chosen: Plan | None) -> Answer:
         panel, request = self._panel, self._request
         examples = await self._find_examples() if chosen is None else ()
-        await self._bus.publish(self._beginning(examples))
+        remembered = self._earlier.remembered or await self._recall(chosen)
+        await self._bus.publish(self._beginning(examples, remembered))
         catalogue = self._account.catalogue = await asyncio.to_thread(panel.library.catalogue)
-        planner = Planner(self._observed("Planner"), panel.registry, panel.settings, catalogue, self._bus.publish)
+        planner = Planner(
+            self._observed("Planner"), panel.registry, panel.settings, catalogue, self._bus.publish, remembered
+        )
         understanding, plan = await self._planned(planner, chosen, examples)
         self._executor = Executor(
             self._id, panel.registry, self._turn, self._agreed, self._bus,
@@ -127,11 +131,19 @@ class Run:
         )  # fmt: skip
         return await self._attempted(self._executor, planner, plan)
 
-    def _beginning(self, examples: Sequence[PlanExample]) -> RunStarted | RunResumed:
+    def _beginning(self, examples: Sequence[PlanExample], remembered: Remembered) -> RunStarted | RunResumed:
         if self._earlier.events:
             return RunResumed(times=self._earlier.resumed + 1, answered=self._earlier.answered)
         collection, model = self._panel.library.collection, self._model.model
-        return RunStarted(request=self._request, collection=collection, model=model, examples=tuple(examples))
+        return RunStarted(
+            request=self._request, collection=collection, model=model, examples=tuple(examples), remembered=remembered
+        )
+
+    async def _recall(self, chosen: Plan | None) -> Remembered:
+        """What the planner is told beside the question; an agent that is asked directly is told nothing of it."""
+        if chosen and chosen.mode == "direct":
+            return Remembered()
+        return await asyncio.to_thread(self._panel.memory.recall, self._request)
 
     async def _find_examples(self) -> Sequence[PlanExample]:
         if self._examples is not None:
@@ -282,7 +294,10 @@ class Run:
         if self._answer:
             return self._answer
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
-        self._answer = answer = answer.model_copy(update={"usage": usage})
+        answer = answer.model_copy(update={"usage": usage})
+        if self._request.session:  # first: who goes on with the conversation asks as soon as the end is told
+            await asyncio.to_thread(self._panel.memory.keep, self._request, answer)
+        self._answer = answer
         await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
         return answer
 

@@ -10,6 +10,7 @@ from multi_agent.events import Event, ModelFailed, RunResumed, RunStarted
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.llm.llm import Usage
 from multi_agent.llm.observing import Meter
+from multi_agent.memory.remembered import Remembered
 from multi_agent.plan import PlanExample
 from multi_agent.tracing.trace import Trace
 
@@ -31,6 +32,11 @@ class Earlier:
     def examples(self) -> tuple[PlanExample, ...] | None:
         """The plans that its planner was shown, and has to be shown again; None if it has not begun."""
         return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
+
+    @property
+    def remembered(self) -> Remembered | None:
+        """What else its planner was told; None if it has not begun."""
+        return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def resumed(self) -> int:

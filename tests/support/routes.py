@@ -34,6 +34,12 @@ class Rule:
     """Who may do it does it to a document, run or job that is not there, and ``passes`` is 404."""
 
 
+AGENT = {"name": "Extractor", "description": "x", "prompt": "# System\nx\n# User\n$question"}
+PLAN = {
+    "name": "x", "question": "x",
+    "plan": {"goal": "x", "steps": [{"id": "x", "agents": ["Nobody"], "instruction": "x"}]},
+}  # fmt: skip
+SKILL = {"name": "none", "instructions": "x", "tools": ["none"]}
 WITHIN = "?collection={collection}"
 
 ROUTES: dict[str, Rule] = {
@@ -76,7 +82,24 @@ ROUTES: dict[str, Rule] = {
         "read", "/v1/chat/completions", {"model": "{collection}", "messages": [{"role": "user", "content": QUESTION}]}
     ),
     "GET /v1/agents": Rule("key", "/v1/agents"),
+    "GET /v1/agents/{name}": Rule("key", "/v1/agents/Extractor"),
+    "POST /v1/agents": Rule("owner", "/v1/agents", AGENT, passes=409),  # its name is taken
+    "PUT /v1/agents/{name}": Rule("owner", "/v1/agents/Extractor", AGENT, passes=422),  # it is a built-in one
+    "PATCH /v1/agents/{name}": Rule("owner", "/v1/agents/Extractor", {"enabled": True}),
+    "DELETE /v1/agents/{name}": Rule("owner", "/v1/agents/Nobody", passes=404),
+    "GET /v1/endpoints": Rule("key", "/v1/endpoints"),
+    "GET /v1/skills": Rule("key", "/v1/skills"),
+    "GET /v1/skills/{name}": Rule("key", "/v1/skills/none", passes=404),
+    "POST /v1/skills": Rule("owner", "/v1/skills", SKILL, passes=422),  # there is no such tool
+    "PUT /v1/skills/{name}": Rule("owner", "/v1/skills/none", SKILL, passes=404),
+    "DELETE /v1/skills/{name}": Rule("owner", "/v1/skills/none", passes=404),
+    "GET /v1/memories": Rule("key", "/v1/memories"),
+    "POST /v1/memories": Rule("key", "/v1/memories", {"text": " "}, passes=422),
+    "PUT /v1/memories/{memory_id}": Rule("key", "/v1/memories/none", {"text": "Be brief."}, passes=404),
+    "DELETE /v1/memories/{memory_id}": Rule("key", "/v1/memories/none", passes=404),
     "GET /v1/plans": Rule("key", "/v1/plans"),
+    "POST /v1/plans": Rule("owner", "/v1/plans", PLAN, passes=422),  # there is no such agent
+    "DELETE /v1/plans/{name}": Rule("owner", "/v1/plans/none", passes=404),
 }
 
 
