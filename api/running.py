@@ -17,6 +17,7 @@ from api.access import Caller
 from api.bootstrap import Candor
 from api.errors import JobFailed, JobNotFound, NotOurs, ServiceEnding
 from api.jobs import JobKind, Jobs, JobStatus, Order, Priority, Taken, new_job_id
+from api.mailbox import Mailbox
 from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
@@ -38,18 +39,18 @@ class LiveRun:
 
     def __init__(self) -> None:
         self.here = False
-        self.followers: set[asyncio.Queue[Event | None]] = set()
+        self.followers: set[Mailbox[Event]] = set()
 
     async def tell(self, event: Event) -> None:
         """Subscribe this to the run's bus."""
-        for queue in self.followers:
-            queue.put_nowait(event)
+        for mailbox in self.followers:
+            mailbox.put(event)
 
     def leave(self) -> None:
         """It is not worked on here any more: let the followers look what became of it."""
         self.here = False
-        for queue in self.followers:
-            queue.put_nowait(None)
+        for mailbox in self.followers:
+            mailbox.put(None)
 
 
 class Runs:
@@ -127,8 +128,8 @@ class Runs:
         None stands for a time without an event. After the last event, the answer is there.
         """
         trace, live, heard = self._candor.trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        live.followers.add(queue)  # first; what is told while the trace is read is known by its number
+        mailbox = Mailbox[Event]()
+        live.followers.add(mailbox)  # first; what is told while the trace is read is known by its number
         try:
             while True:
                 run = await asyncio.to_thread(trace.run, run_id)  # before its events: none comes after its end
@@ -137,7 +138,7 @@ class Runs:
                     yield stored
                 if run.ended or self._ending:
                     return
-                while happened := await _next(queue, _patience(live, run)):
+                while happened := await mailbox.take(_patience(live, run)):
                     if happened.number > after:
                         after, heard = happened.number, time.monotonic()
                         yield happened
@@ -145,7 +146,7 @@ class Runs:
                     heard = time.monotonic()
                     yield None
         finally:
-            live.followers.discard(queue)
+            live.followers.discard(mailbox)
             self._forget(run_id)
 
     async def stop(self) -> None:
@@ -226,11 +227,3 @@ def _patience(live: LiveRun, run: RunSummary) -> float:
     if live.here:
         return IDLE_S
     return WAITING_POLL_S if run.status == WAITING else POLL_S
-
-
-async def _next(queue: asyncio.Queue[Event | None], seconds: float) -> Event | None:
-    """The next event; None after a while without one, or when the run is not worked on here any more."""
-    try:
-        return await asyncio.wait_for(queue.get(), seconds)
-    except TimeoutError:
-        return None

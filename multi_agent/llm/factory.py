@@ -7,6 +7,7 @@ from multi_agent.llm.limiting import Limiting
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.ollama_native import OllamaNative
 from multi_agent.llm.openai_compatible import OpenAICompatible
+from multi_agent.llm.pacing import Pacing
 from multi_agent.llm.retrying import Retrying
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
@@ -15,9 +16,9 @@ from multi_agent.llm.typed import TypedLLM
 def build_llm(settings: EndpointSettings) -> LLM:
     """The LLM of an endpoint. Build one and share it: the bound on parallel requests is its own.
 
-    It belongs to the event loop that first uses it. Limiting lies inside retrying, so that a pause holds no slot.
+    It belongs to the event loop that first uses it. Limiting lies inside the others, so that no pause holds a slot.
     """
-    endpoint = Retrying(Limiting(client_of(settings), settings.parallel), settings.retries)
+    endpoint = Retrying(Pacing(Limiting(client_of(settings), settings.parallel)), settings.retries)
     return TypedLLM(Fitting(endpoint, settings), settings)
 
 

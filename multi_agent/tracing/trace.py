@@ -53,6 +53,8 @@ _journal = sql.Table(
     sql.Column("entry", sql.JSON, nullable=False),
 )
 
+_SUMMARY = tuple(column for column in _runs.c if column is not _runs.c.answer)  # an answer can be long
+
 WAITING = RunState.WAITING.value
 RUNNING = RunState.RUNNING.value
 
@@ -135,7 +137,7 @@ class Trace:
 
         Raises RunNotFound if the run to go on after is not there.
         """
-        query = sql.select(_runs).where(_within(among), *_conditions(wanted))
+        query = sql.select(*_SUMMARY).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
             query = query.where(_older_than(self.run(wanted.after, among)))
         query = query.order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
@@ -148,12 +150,15 @@ class Trace:
 
     def unfinished(self) -> list[RunSummary]:
         """Runs that have not reached their terminal state, whoever works on them."""
-        return [_summary(row) for row in self._select(sql.select(_runs).where(_runs.c.status.in_((WAITING, RUNNING))))]
+        query = sql.select(*_SUMMARY).where(_runs.c.status.in_((WAITING, RUNNING)))
+        return [_summary(row) for row in self._select(query)]
 
     def run(self, run_id: str, among: Set[str] | None = None) -> RunSummary:
         """The run with this id, or with an id that starts so if there is just one. Raises RunNotFound."""
-        begins_so = _runs.c.run_id.startswith(run_id, autoescape=True)
-        rows = self._select(sql.select(_runs).where(begins_so, _within(among)).limit(2))
+        query = sql.select(*_SUMMARY).where(_within(among))
+        rows = self._select(query.where(_runs.c.run_id == run_id))
+        if not rows:  # only now, since no index helps to find the beginning of an id
+            rows = self._select(query.where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2))
         if not rows:
             raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists those there are.")
         if len(rows) > 1:
@@ -246,7 +251,6 @@ def _older_than(run: RunSummary) -> sql.ColumnElement[bool]:
 
 def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     values = dict(row._mapping)
-    del values["answer"]
     if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
         values["started_at"] = values["started_at"].replace(tzinfo=UTC)
     return RunSummary(**values)
