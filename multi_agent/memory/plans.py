@@ -1,7 +1,7 @@
 """Plans that are kept across runs: templates that the user saved under a name, and plans that led to an answer.
 
     plans.save("yearly ranking", plan, "Which were the ten warmest years?")
-    plans.similar("Which were the five driest summers?", limit=2)
+    plans.similar("Which were the five driest summers?", limit=2, collection="weather")
 
 They are examples for the planner, or chosen by name; nothing falls back on them. How like two questions are is the
 cosine of their embeddings.
@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 import numpy as np
 import sqlalchemy as sql
 
+from multi_agent.columns import add_missing_columns
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.plan import Plan, PlanExample
 from vectorstore.store import Vectors
@@ -43,6 +44,7 @@ _plans = sql.Table(
     sql.Column("embedding_model", sql.String(200), nullable=False),
     sql.Column("vector", sql.LargeBinary, nullable=False),
     sql.Column("saved_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("collection", sql.String(64), nullable=False, server_default=""),
 )
 
 
@@ -57,6 +59,7 @@ class PlanMemory:
         self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
         self._remembering = threading.Lock()
         _metadata.create_all(engine)
+        add_missing_columns(engine, _plans)
 
     def save(self, name: str, plan: Plan, question: str) -> None:
         """Keep a template. Raises NameTaken; AgentError if the name is none."""
@@ -64,7 +67,7 @@ class PlanMemory:
         if not 0 < len(name) <= _LONGEST_NAME:
             raise AgentError(f"{name!r} cannot name a plan: give it 1 to {_LONGEST_NAME} characters.")
         try:
-            self._keep(name, plan, question, self._embed(question))
+            self._keep(name, plan, question, self._embed(question), "")
         except sql.exc.IntegrityError as error:
             raise NameTaken(
                 f"There is a plan {name!r} already; take another name, or delete that one first: "
@@ -90,17 +93,20 @@ class PlanMemory:
         if not deleted:
             raise self._unknown(name)
 
-    def remember(self, question: str, plan: Plan) -> None:
+    def remember(self, question: str, plan: Plan, collection: str) -> None:
         """Keep the plan of a run that was answered, unless one of the same shape is kept for nearly that question."""
         vector = self._embed(question)
         with self._remembering:  # runs that end at once would not see each other's plans
-            alike = self._vectors(_plans.c.shape == shape_of(plan))
+            alike = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _shown_for(collection)))
             if not any(float(other @ vector) >= THE_SAME for other in alike.values()):
-                self._keep(None, plan, question, vector)
+                self._keep(None, plan, question, vector, collection)
 
-    def similar(self, question: str, limit: int) -> tuple[PlanExample, ...]:
-        """Kept plans for questions like this one, the most similar first; templates are among them."""
-        known = self._vectors(sql.true())
+    def similar(self, question: str, limit: int, collection: str) -> tuple[PlanExample, ...]:
+        """Kept plans for questions like this one, the most similar first; templates are among them.
+
+        What is remembered of a collection is shown to questions over it alone: a question tells what is in it.
+        """
+        known = self._vectors(_shown_for(collection))
         if not known:
             return ()
         vector = self._embed(question)
@@ -110,7 +116,7 @@ class PlanMemory:
         rows = {row.id: row for row in self._select(sql.select(_plans).where(_plans.c.id.in_(best)))}
         return tuple(_example(rows[key], similarities[key]) for key in best if key in rows)
 
-    def _keep(self, name: str | None, plan: Plan, question: str, vector: Vectors) -> None:
+    def _keep(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> None:
         row = {
             "name": name,
             "question": question,
@@ -119,6 +125,7 @@ class PlanMemory:
             "embedding_model": self._embedding_model,
             "vector": _bytes(vector),
             "saved_at": datetime.now(UTC),
+            "collection": collection,
         }
         with self._engine.begin() as connection:
             connection.execute(_plans.insert().values(row))
@@ -148,6 +155,10 @@ class PlanMemory:
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
             return connection.execute(query).all()
+
+
+def _shown_for(collection: str) -> sql.ColumnElement[bool]:
+    return sql.or_(_plans.c.name.is_not(None), _plans.c.collection == collection)
 
 
 def shape_of(plan: Plan) -> str:

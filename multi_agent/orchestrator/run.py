@@ -148,8 +148,9 @@ class Run:
     async def _find_examples(self) -> Sequence[PlanExample]:
         if self._examples is not None:
             return self._examples
-        limit = self._panel.settings.plan_examples
-        return await asyncio.to_thread(self._panel.plans.similar, self._request.question, limit) if limit else ()
+        panel, question = self._panel, self._request.question
+        limit, collection = panel.settings.plan_examples, panel.library.collection
+        return await asyncio.to_thread(panel.plans.similar, question, limit, collection) if limit else ()
 
     async def _planned(
         self, planner: Planner, chosen: Plan | None, examples: Sequence[PlanExample]
@@ -174,7 +175,8 @@ class Run:
             await self._note(plan, failed, executor)
             if answered:
                 if plan.mode != "direct" and self._panel.settings.remember_plans:
-                    await asyncio.to_thread(self._panel.plans.remember, self._request.question, plan)
+                    panel, question = self._panel, self._request.question
+                    await asyncio.to_thread(panel.plans.remember, question, plan, panel.library.collection)
                 break
             revised = await self._revised(executor, planner)
             if revised is None:

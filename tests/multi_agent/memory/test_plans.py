@@ -16,6 +16,7 @@ from multi_agent.plan import Plan, Step
 from vectorstore.embedding import Embedder
 from vectorstore.store import Vectors
 
+PAPERS = "papers"
 QUESTIONS = Path(__file__).parents[3] / "sample_docs" / "questions.jsonl"
 TOP_3 = "What are the top 3 fastest marathon times in 2024?"
 TOP_5 = "What are the top 5 fastest marathon times in 2023?"
@@ -45,7 +46,7 @@ class TestATemplate:
     def test_stands_in_the_list_by_name_and_what_is_only_remembered_does_not(self, plans: PlanMemory) -> None:
         plans.save("sums", COMPUTING, KEYS)
         plans.save("facts", SEARCHING, COACH)
-        plans.remember(TOP_3, COMPUTING)
+        plans.remember(TOP_3, COMPUTING, PAPERS)
         assert [each.name for each in plans.list()] == ["facts", "sums"]
 
     def test_that_is_not_there_is_an_error_that_names_those_there_are(self, plans: PlanMemory) -> None:
@@ -61,7 +62,7 @@ class TestATemplate:
         plans.save("sums", COMPUTING, KEYS)
         plans.delete("sums")
         assert plans.list() == ()
-        assert plans.similar(KEYS, 1) == ()
+        assert plans.similar(KEYS, 1, PAPERS) == ()
 
     def test_is_not_overwritten(self, plans: PlanMemory) -> None:
         plans.save("sums", COMPUTING, KEYS)
@@ -78,9 +79,9 @@ class TestATemplate:
 class TestSimilarQuestions:
     def test_bring_templates_and_remembered_plans_the_most_similar_first(self, plans: PlanMemory) -> None:
         plans.save("coaches", SEARCHING, COACH)
-        plans.remember(TOP_5, COMPUTING)
-        plans.remember(KEYS, SEARCHING)
-        found = plans.similar(TOP_3, 5)
+        plans.remember(TOP_5, COMPUTING, PAPERS)
+        plans.remember(KEYS, SEARCHING, PAPERS)
+        found = plans.similar(TOP_3, 5, PAPERS)
         assert [(each.name, each.question, each.plan) for each in found] == [
             ("", TOP_5, COMPUTING),
             ("coaches", COACH, SEARCHING),
@@ -89,26 +90,26 @@ class TestSimilarQuestions:
 
     def test_are_no_more_than_asked_for(self, plans: PlanMemory) -> None:
         plans.save("coaches", SEARCHING, COACH)
-        plans.remember(TOP_5, COMPUTING)
-        assert [each.question for each in plans.similar(TOP_3, 1)] == [TOP_5]
+        plans.remember(TOP_5, COMPUTING, PAPERS)
+        assert [each.question for each in plans.similar(TOP_3, 1, PAPERS)] == [TOP_5]
 
     def test_are_not_looked_for_when_nothing_is_kept(self, tmp_path: Path) -> None:
         def embed(_: str) -> Vectors:
             raise AssertionError("the model need not be loaded for this")
 
         memory = PlanMemory(sql.create_engine(f"sqlite:///{tmp_path / 'p.db'}"), embed, "any")
-        assert memory.similar(TOP_3, 2) == ()
+        assert memory.similar(TOP_3, 2, PAPERS) == ()
 
     def test_are_found_by_another_process_later(self, tmp_path: Path, embedder: Embedder) -> None:
         url = f"sqlite:///{tmp_path / 'p.db'}"
-        PlanMemory(sql.create_engine(url), embedder.embed_query, embedder.model).remember(TOP_5, COMPUTING)
+        PlanMemory(sql.create_engine(url), embedder.embed_query, embedder.model).remember(TOP_5, COMPUTING, PAPERS)
         later = PlanMemory(sql.create_engine(url), embedder.embed_query, embedder.model)
-        assert [each.question for each in later.similar(TOP_3, 2)] == [TOP_5]
+        assert [each.question for each in later.similar(TOP_3, 2, PAPERS)] == [TOP_5]
 
     def test_are_embedded_anew_after_a_change_of_the_model(self, tmp_path: Path, embedder: Embedder) -> None:
         url = f"sqlite:///{tmp_path / 'p.db'}"
         old = PlanMemory(sql.create_engine(url), lambda _: np.ones(3, dtype=np.float32), "a smaller model")
-        old.remember(TOP_5, COMPUTING)
+        old.remember(TOP_5, COMPUTING, PAPERS)
         asked: list[str] = []
 
         def embed(question: str) -> Vectors:
@@ -116,34 +117,64 @@ class TestSimilarQuestions:
             return embedder.embed_query(question)
 
         new = PlanMemory(sql.create_engine(url), embed, embedder.model)
-        assert [each.question for each in new.similar(TOP_3, 2)] == [TOP_5]
-        assert [each.question for each in new.similar(TOP_3, 2)] == [TOP_5]
+        assert [each.question for each in new.similar(TOP_3, 2, PAPERS)] == [TOP_5]
+        assert [each.question for each in new.similar(TOP_3, 2, PAPERS)] == [TOP_5]
         assert asked == [TOP_5, TOP_3, TOP_3], "what was kept is embedded again once"
+
+
+class TestWhatIsRememberedOfACollection:
+    def test_is_shown_to_questions_over_it_alone(self, plans: PlanMemory) -> None:
+        """Whoever may read one collection learns nothing from the questions that were asked of another."""
+        plans.remember(TOP_5, COMPUTING, "races")
+        assert [each.question for each in plans.similar(TOP_3, 5, "races")] == [TOP_5]
+        assert plans.similar(TOP_3, 5, PAPERS) == ()
+
+    def test_does_not_keep_another_from_remembering_the_same(self, plans: PlanMemory) -> None:
+        plans.remember(TOP_5, COMPUTING, "races")
+        plans.remember(TOP_3, COMPUTING, PAPERS)
+        assert [each.question for each in plans.similar(TOP_3, 5, PAPERS)] == [TOP_3]
+
+    def test_is_not_what_a_person_saved_by_name(self, plans: PlanMemory) -> None:
+        plans.save("ranking", COMPUTING, TOP_5)
+        assert [each.name for each in plans.similar(TOP_3, 5, "any")] == ["ranking"]
+
+    def test_of_an_earlier_release_is_shown_to_nobody(self, plans: PlanMemory, tmp_path: Path) -> None:
+        """It was kept without its collection."""
+        plans.remember(TOP_5, COMPUTING, "races")
+        engine = sql.create_engine(f"sqlite:///{tmp_path / 'plans.db'}")
+        with engine.begin() as connection:
+            connection.exec_driver_sql("ALTER TABLE plans DROP COLUMN collection")
+        later = PlanMemory(engine, plans._embed, plans._embedding_model)
+        assert later.similar(TOP_3, 5, "races") == ()
+        later.remember(TOP_3, COMPUTING, "races")
+        assert [each.question for each in later.similar(TOP_3, 5, "races")] == [TOP_3]
 
 
 class TestRemembering:
     def test_keeps_one_plan_of_a_shape_for_nearly_the_same_question(self, plans: PlanMemory) -> None:
-        plans.remember(TOP_3, COMPUTING)
-        plans.remember(TOP_5, plan("Retriever", "Extractor", "Analyst", "Synthesizer", ids="uvwx", instruction="Go."))
-        assert [each.question for each in plans.similar(TOP_3, 5)] == [TOP_3]
+        plans.remember(TOP_3, COMPUTING, PAPERS)
+        plans.remember(
+            TOP_5, plan("Retriever", "Extractor", "Analyst", "Synthesizer", ids="uvwx", instruction="Go."), PAPERS
+        )
+        assert [each.question for each in plans.similar(TOP_3, 5, PAPERS)] == [TOP_3]
 
     def test_keeps_another_plan_for_the_same_question_and_the_same_plan_for_another(self, plans: PlanMemory) -> None:
-        plans.remember(TOP_3, COMPUTING)
-        plans.remember(TOP_3, SEARCHING)
-        plans.remember(COACH, SEARCHING)
-        assert [(each.question, each.plan) for each in plans.similar(TOP_3, 5)] == [
+        plans.remember(TOP_3, COMPUTING, PAPERS)
+        plans.remember(TOP_3, SEARCHING, PAPERS)
+        plans.remember(COACH, SEARCHING, PAPERS)
+        assert [(each.question, each.plan) for each in plans.similar(TOP_3, 5, PAPERS)] == [
             (TOP_3, COMPUTING),
             (TOP_3, SEARCHING),
             (COACH, SEARCHING),
         ]
 
     def test_does_not_double_what_runs_that_end_at_once_found(self, plans: PlanMemory) -> None:
-        runs = [threading.Thread(target=plans.remember, args=(TOP_3, COMPUTING)) for _ in range(4)]
+        runs = [threading.Thread(target=plans.remember, args=(TOP_3, COMPUTING, PAPERS)) for _ in range(4)]
         for run in runs:
             run.start()
         for run in runs:
             run.join()
-        assert len(plans.similar(TOP_3, 10)) == 1
+        assert len(plans.similar(TOP_3, 10, PAPERS)) == 1
 
 
 def test_the_shape_of_a_plan_is_who_waits_for_whom_and_not_how_it_is_worded() -> None:
