@@ -108,7 +108,11 @@ export const addSkill = (skill) => post("/v1/skills", skill);
 export const editSkill = (skill) => send("PUT", `/v1/skills/${id(skill.name)}`, skill);
 export const removeSkill = (name) => remove(`/v1/skills/${id(name)}`);
 
+export const tools = () => call("/v1/tools");
+
 export const plans = () => call("/v1/plans");
+export const forgetPlan = (name) => remove(`/v1/plans/${id(name)}`);
+export const savePlan = (name, runId) => post("/v1/plans", {name, run_id: runId});
 export const memories = () => call("/v1/memories");
 export const addMemory = (kind, text) => post("/v1/memories", {kind, text});
 export const editMemory = (memory, text) => send("PUT", `/v1/memories/${id(memory)}`, {text});
@@ -125,6 +129,14 @@ export async function exported(runId, format) {
   const response = await request(`/v1/runs/${id(runId)}/export?format=${format}`);
   const [, name] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"));
   return {name, content: await response.blob()};
+}
+
+export const runFiles = (runId) => call(`/v1/runs/${id(runId)}/files`);
+
+/** A file of a run. */
+export async function runFile(runId, name) {
+  const response = await request(`/v1/runs/${id(runId)}/files/${name.split("/").map(id).join("/")}`);
+  return response.blob();
 }
 
 /** The image of a page, ready to be drawn. */

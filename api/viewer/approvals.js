@@ -50,7 +50,7 @@ class Card {
     this.element = h("section", {class: "approval", "aria-label": `Approval of ${asked.tool}`},
       h("h2", {}, `${asked.agent} asks to call ${asked.tool}`), this.about,
       h("p", {class: "text"}, asked.reason), this.text, this.trouble,
-      h("p", {class: "facts"}, this.yes, this.no, this.left));
+      h("div", {class: "inline"}, this.yes, this.no, this.left));
     this.learn();
   }
 

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import {failure, h} from "./dom.js";
 import {Trouble} from "./errors.js";
+import {give} from "./saving.js";
 
 const FORMATS = [["md", "Markdown"], ["html", "HTML"], ["docx", "Word"], ["json", "JSON"]];
 
@@ -23,11 +24,4 @@ export function exportMenu(runId) {
   return h("div", {class: "export"}, h("span", {class: "note"}, "Save as"),
     FORMATS.map(([format, name]) => h("button", {type: "button", class: "quiet", on: {click: ({currentTarget}) => save(format, currentTarget)}}, name)),
     trouble);
-}
-
-/** A link to the service would not say who asks: the file is fetched with the key, and given to the browser to save. */
-function give({name, content}) {
-  const address = URL.createObjectURL(content);
-  h("a", {href: address, download: name}).click();
-  URL.revokeObjectURL(address);
 }

@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import {badge, failure, h, loading, replace} from "./dom.js";
 import {Away} from "./errors.js";
 import {EventList} from "./eventlist.js";
+import {filesOf} from "./files.js";
 import {graph} from "./graph.js";
 import {LiveRun} from "./live.js";
 import {closePanel, openPanel, panel, panelShows, updatePanel} from "./panel.js";
@@ -100,6 +101,7 @@ class RunView {
       model.panel.faults.length > 0 && h("p", {class: "note"}, `A plan was given back: ${model.panel.faults.join(" ")}`),
       model.declined && h("p", {class: "note"}, `No other plan was tried: ${model.declined}`),
       model.votes.map(vote),
+      over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId),
     ];
   }
 

@@ -50,6 +50,11 @@ def test_a_call_is_approved_as_it_is(open_page: OpenPage, launching: Site) -> No
     waiting(page).get_by_role("button", name="Approve").click()
     ended(page)
     assert launched(launching, page) == ["rocket"]
+    page.get_by_role("link", name="The whole reasoning").click()
+    page.locator("summary").filter(has_text="Files that tools wrote").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=LOG).click()
+    assert saved.value.path().read_text() == "rocket"
 
 
 def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching: Site) -> None:
