@@ -67,9 +67,9 @@ class ServiceProcess:
         service.kill()
     """
 
-    def __init__(self, home: Path, **environment: str) -> None:
+    def __init__(self, home: Path, port: int = 0, **environment: str) -> None:
         self._command = [sys.executable, "-m", "api.cli", "serve", "--json", "--home", str(home), "--port"]
-        self._port = 0
+        self._port = port
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
 
     def __enter__(self) -> Self:
@@ -156,8 +156,8 @@ def status(http: httpx.Client, run_id: str) -> str:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what is about to happen."""
-    end = time.monotonic() + 20
+    """Wait for what is about to happen; on a busy machine that may take a while."""
+    end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
