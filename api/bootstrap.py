@@ -150,8 +150,9 @@ class Candor:
     def embedder(self) -> Embedder:
         """The embedding model."""
         from vectorstore.embedding import make_embedder
+        from vectorstore.remembering import Remembering
 
-        return make_embedder(self.settings.store.embedding)
+        return Remembering(make_embedder(self.settings.store.embedding))
 
     def collections(self) -> list[CollectionSpec]:
         """The collections there are, each as searches see it."""

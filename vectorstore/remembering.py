@@ -1,0 +1,42 @@
+"""An embedder that does not compute the vector of the same query again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from vectorstore.embedding import Embedder
+from vectorstore.store import Vectors
+
+QUERIES = 1024  # 1.5 MB with vectors of 384 dimensions
+
+
+class Remembering:
+    """Wraps an embedder, with the same contract.
+
+    A run compares its question with those of kept plans, searches for it, and keeps its own plan for it; people repeat
+    their searches. A vector is shared by all who ask for it, and cannot be written to.
+    """
+
+    def __init__(self, inner: Embedder, queries: int = QUERIES) -> None:
+        self._inner = inner
+        self._embedded = lru_cache(queries)(self._embed)
+        self.model, self.dimension = inner.model, inner.dimension
+        self.max_tokens, self.languages = inner.max_tokens, inner.languages
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, in their order."""
+        return self._inner.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Shape (dimension,)."""
+        return self._embedded(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, without those that the model adds itself."""
+        return self._inner.count_tokens(texts)
+
+    def _embed(self, text: str) -> Vectors:
+        vector = self._inner.embed_query(text)
+        vector.setflags(write=False)
+        return vector
