@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.errors import UsageError
 from api.exporting import UNSUPPORTED, Report
 from multi_agent.answer import Answer, Status
-from multi_agent.events import Event, PlanMade, PlanRevised, ReasoningShared, StepStarted
 from multi_agent.request import Request
 from multi_agent.tracing.trace import RunSummary
 from vectorstore.models import Value
@@ -278,16 +277,3 @@ def usage_of(answer: Answer) -> ChatUsage:
     used = answer.usage
     total = used.prompt_tokens + used.completion_tokens
     return ChatUsage(prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens, total_tokens=total)
-
-
-def progress(event: Event) -> str:
-    """What a person who waits is told of an event; nothing of most."""
-    match event.body:
-        case PlanMade(plan=plan) | PlanRevised(plan=plan):
-            return f"Plan: {' → '.join(', '.join(step.agents) for step in plan.steps)}\n"
-        case StepStarted(agent=agent):
-            return f"{agent} …\n"
-        case ReasoningShared(agent=agent, reasoning=reasoning):
-            return f"{agent}: {' '.join(reasoning.split())}\n"
-        case _:
-            return ""

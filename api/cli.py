@@ -15,6 +15,7 @@ from api.commands import (
     evaluation,
     export,
     keys,
+    mcp,
     memories,
     plans,
     research,
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (documents, research, export, service, tools):
+for commands in (documents, research, export, service, tools, mcp):
     app.add_typer(commands.app)
 app.add_typer(agents.app, name="agents")
 app.add_typer(skills.app, name="skills")

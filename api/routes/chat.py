@@ -16,9 +16,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from api.access import Called, Caller, Right
-from api.chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply, progress
+from api.chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
 from api.errors import ModelNotFound, ServiceEnding
 from api.problems import EXPECTED, problem_of, problems
+from api.progress import progress
 from api.service import Served, Service
 from api.streaming import KEEP_ALIVE, stream
 from multi_agent.answer import Answer, Status
@@ -145,7 +146,7 @@ async def _chunks(service: Service, run_id: str, reply: Reply) -> AsyncIterator[
         if event is None:
             yield KEEP_ALIVE
         elif told := progress(event):
-            yield _sent(reply.chunk({"reasoning_content": told}))
+            yield _sent(reply.chunk({"reasoning_content": f"{told}\n"}))
     try:
         answer = await service.runs.wait(run_id)
     except ServiceEnding as ending:
