@@ -55,7 +55,7 @@ Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`
 
 def make_app(candor: Candor) -> FastAPI:
     """The application; collections are opened when they are first asked for, and closed with it."""
-    shelf, tools = Shelf(candor), mcp_serving.Endpoint()
+    shelf, mcp = Shelf(candor), mcp_serving.Endpoint()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -67,7 +67,7 @@ def make_app(candor: Candor) -> FastAPI:
         await runs_here.recover()
         app.state.service = Service(candor, shelf, jobs_here, runs_here)
         try:
-            async with tools.serving(app.state.service):
+            async with mcp.serving(app.state.service):
                 yield
         finally:
             await runs_here.stop()
@@ -88,7 +88,7 @@ def make_app(candor: Candor) -> FastAPI:
     ):  # fmt: skip
         app.include_router(routes.router)
     viewer.mount(app)
-    app.router.routes.append(Route(mcp_serving.PATH, tools, methods=["POST"]))
+    app.router.routes.append(Route(mcp_serving.PATH, mcp, methods=["POST"]))
     app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
     app.state.metrics = measured = Metrics(candor)
     app.add_middleware(Measured, metrics=measured)

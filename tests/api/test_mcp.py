@@ -10,12 +10,16 @@ from typing import Any
 
 import httpx
 import pytest
+from httpx2 import AsyncClient
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
+from api.access import Right
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
+from api.keys import KeyOrder
 from multi_agent.llm.settings import EndpointSettings
-from support.service import QUESTION, model
+from support.service import QUESTION, RunningService, model
 
 TOOLS = {"collections", "search", "research", "read_document", "runs", "run"}
 INITIALIZE = {
@@ -133,3 +137,34 @@ def test_pages_from_elsewhere_cannot_call_tools(http: httpx.Client) -> None:
     assert (foreign.status_code, foreign.headers["content-type"]) == (403, "application/problem+json")
     rebound = http.post("/mcp", json=INITIALIZE, headers=accept | {"Host": "candor.example.com"})
     assert rebound.status_code == 421
+
+
+async def test_a_key_finds_with_the_tools_only_what_it_may_read(
+    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
+) -> None:
+    candor = make_candor(llm=serve(model), service={"require_key": True})
+    for name in ("papers", "letters"):
+        run_ingest(candor, [folder], name, progress=False)
+    candor.trace.begin("run_papers", QUESTION, "papers", "scripted")
+    candor.trace.begin("run_letters", QUESTION, "letters", "scripted")
+    key = candor.keys.add(KeyOrder(name="an agent's", rights={"letters": Right.READ})).secret
+    with RunningService(candor) as service:
+        url = f"{service.url}/mcp"
+        http = AsyncClient(headers={"Authorization": f"Bearer {key}"})
+        async with http, Client(streamable_http_client(url, http_client=http)) as client:
+            found = await client.call_tool("collections")
+            assert [each["name"] for each in found.structured_content["result"]] == ["letters"]
+            hits = await client.call_tool("search", {"query": "lentils"})
+            assert hits.structured_content["result"], "the only collection that it may read is meant"
+            runs = await client.call_tool("runs")
+            assert [run["run_id"] for run in runs.structured_content["result"]] == ["run_letters"]
+            for name, given, says in (
+                ("search", {"query": "lentils", "collection": "papers"}, "There is no collection 'papers'"),
+                ("search", {"query": "lentils", "collection": "nothing"}, "There is no collection 'nothing'"),
+                ("research", {"question": QUESTION, "collection": "papers"}, "There is no collection 'papers'"),
+                ("read_document", {"document": "x", "collection": "papers"}, "There is no collection 'papers'"),
+                ("run", {"run_id": "run_papers"}, "There is no run 'run_papers'"),
+            ):
+                refused = await client.call_tool(name, given)
+                assert refused.is_error
+                assert says in refused.content[0].text

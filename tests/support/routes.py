@@ -81,6 +81,7 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/chat/completions": Rule(
         "read", "/v1/chat/completions", {"model": "{collection}", "messages": [{"role": "user", "content": QUESTION}]}
     ),
+    "POST /mcp": Rule("key", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, passes=406),  # not to this client
     "GET /v1/agents": Rule("key", "/v1/agents"),
     "GET /v1/agents/{name}": Rule("key", "/v1/agents/Extractor"),
     "POST /v1/agents": Rule("owner", "/v1/agents", AGENT, passes=409),  # its name is taken
