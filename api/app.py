@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from api import mcp_serving
+from api import mcp_serving, routes
 from api.admission import Admission
 from api.bootstrap import Candor
 from api.durability import Durability
+from api.evaluation_jobs import Evaluations
 from api.ingest_jobs import Ingests
 from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
-from api.routes import (
-    agents,
-    approvals,
-    chat,
-    documents,
-    exports,
-    health,
-    jobs,
-    keys,
-    live,
-    memories,
-    metrics,
-    plans,
-    research,
-    runs,
-    skills,
-    tools,
-    viewer,
-)
+from api.routes import viewer
 from api.running import Runs
 from api.safety import SAFE_HEADERS, LocalOnly
 from api.service import Service
@@ -62,6 +47,7 @@ def make_app(candor: Candor) -> FastAPI:
         jobs_here = Jobs(Durability(candor.settings))
         runs_here = Runs(candor, shelf, jobs_here)
         Ingests(candor, shelf, jobs_here)
+        Evaluations(candor, shelf, jobs_here, runs_here)
         runs_here.listeners.append(app.state.metrics.hear)
         await jobs_here.begin()
         await runs_here.recover()
@@ -82,11 +68,8 @@ def make_app(candor: Candor) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for routes in (
-        health, keys, documents, research, runs, jobs, exports, live, approvals, agents, skills,
-        plans, memories, metrics, chat, tools, viewer
-    ):  # fmt: skip
-        app.include_router(routes.router)
+    for router in _routers():
+        app.include_router(router)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_serving.PATH, mcp, methods=["POST"]))
     app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
@@ -96,6 +79,13 @@ def make_app(candor: Candor) -> FastAPI:
     tell_problems(app, SAFE_HEADERS)
     _document_problems(app)
     return app
+
+
+def _routers() -> Iterator[APIRouter]:
+    """Of every module of ``api/routes``: a new subject is a new file."""
+    for found in pkgutil.iter_modules(routes.__path__):
+        router: APIRouter = importlib.import_module(f"{routes.__name__}.{found.name}").router
+        yield router
 
 
 def _document_problems(app: FastAPI) -> None:

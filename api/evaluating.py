@@ -118,11 +118,18 @@ async def carry_on(
     parallel: int,
     budget: Budget,
     tell: Callable[[Row], None],
+    models: Models | None = None,
+    rests: Callable[[], bool] = lambda: True,
 ) -> State:
-    """Ask what is not finished. Raises what is no failure of a single question."""
+    """Ask what is not finished. Raises what is no failure of a single question.
+
+    ``models`` are those that others ask, too, so that an endpoint's limit holds for all of them; a configuration with
+    an endpoint of its own does not ask them. Interrupted, a run goes on when the evaluation is resumed, if ``rests``.
+    """
     evaluation = result.evaluation
     variant = _variant(candor, evaluation.configuration)
-    models = variant.models()
+    if models is None or "llm" in evaluation.configuration.settings:
+        models = variant.models()
     orchestrator = replace(variant.orchestrator(library, models), memory=NO_MEMORY)  # measured alike, whoever measures
     chosen = _chosen(evaluation.metrics, judged=evaluation.judge_endpoint is not None)
     trace = candor.trace
@@ -138,8 +145,7 @@ async def carry_on(
         except RunNotFound:
             pass  # it has not begun yet
         asked = _request(question, evaluation.configuration)
-        # Interrupted, a run rests: the question is asked to its end when the evaluation is resumed.
-        return await orchestrator.research(asked, run_id=run_id, examples=(), rests=lambda: True)
+        return await orchestrator.research(asked, run_id=run_id, examples=(), rests=rests)
 
     def see(question: Question, answer: Answer) -> Case:
         return observe(question, answer, trace.events(answer.run_id), text_of)

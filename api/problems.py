@@ -42,6 +42,7 @@ from multi_agent.errors import (
     RunNotFound,
     RunUnderWay,
 )
+from multi_agent.evaluation.errors import EvaluationNotFound
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
 from vectorstore.models import Value
 
@@ -66,6 +67,7 @@ _AS_IT_SAYS = "Do what the detail says, then ask again."
 _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionNotFound, 404, "No such collection", "GET /v1/collections lists those there are."),
     (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists those there are."),
+    (EvaluationNotFound, 404, "No such evaluation", "GET /v1/evaluations lists those there are."),
     (RunNotFound, 404, "No such run", "GET /v1/runs lists those there are."),
     (FileNotThere, 404, "No such file", "GET /v1/runs/RUN/files lists those there are."),
     (ApprovalNotFound, 404, "No such approval", "GET /v1/approvals lists those that are open."),

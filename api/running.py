@@ -95,7 +95,7 @@ class Runs:
             collection=collection,
             key=caller.key,
             content=request.model_dump_json(),
-            note=self._models.get(request.model).model,
+            note=self.models.get(request.model).model,
             priority=priority,
         )
         if await self._jobs.submit(order):
@@ -196,7 +196,7 @@ class Runs:
             return await asyncio.to_thread(self._prepare, request, collection, key)
 
     def _prepare(self, request: Request, collection: str, key: str) -> Orchestrator:
-        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self._models, key)
+        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self.models, key)
         orchestrator.chosen_plan(request.checked())
         return orchestrator
 
@@ -217,7 +217,7 @@ class Runs:
             del self._live[run_id]
 
     @cached_property
-    def _models(self) -> Models:
+    def models(self) -> Models:
         """The same for all runs: they bound how many requests each endpoint gets at once."""
         return self._candor.models()
 

@@ -13,5 +13,9 @@ class MetricError(AgentError):
     """A metric could not judge an answer; it is counted apart and is not a zero."""
 
 
+class EvaluationNotFound(AgentError):
+    """There is no evaluation of that id."""
+
+
 class EvaluationError(AgentError):
     """An evaluation cannot be made, resumed or compared as asked."""

@@ -121,7 +121,7 @@ def parse_questions(name: str, text: str) -> QuestionSet:
             questions.append(Question.model_validate({"id": f"line-{line}", **row}))
         except ValidationError as error:
             faults += [f"line {line}: {_explained(each)}" for each in error.errors()]
-    faults += [f"two questions have the id {each!r}" for each, times in _ids(questions).items() if times > 1]
+    faults += _doubles(questions)
     if not questions and not faults:
         faults = ["it holds no question"]
     if faults:
@@ -135,8 +135,15 @@ def dump_questions(questions: Sequence[Question]) -> str:
     return "".join(f"{each.model_dump_json(exclude_defaults=True)}\n" for each in questions)
 
 
-def _ids(questions: Sequence[Question]) -> Counter[str]:
-    return Counter(each.id for each in questions)
+def refuse_doubles(questions: Sequence[Question]) -> None:
+    """Raises QuestionSetError if two questions have the same id."""
+    if faults := _doubles(questions):
+        raise QuestionSetError(f"The question set has faults: {'; '.join(faults)}.")
+
+
+def _doubles(questions: Sequence[Question]) -> list[str]:
+    counts = Counter(each.id for each in questions)
+    return [f"two questions have the id {each!r}" for each, times in counts.items() if times > 1]
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:

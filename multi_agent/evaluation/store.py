@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import sqlalchemy as sql
 from pydantic import TypeAdapter
 
-from multi_agent.evaluation.errors import EvaluationError
+from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row, State
 
@@ -76,13 +76,13 @@ class EvaluationStore:
             connection.execute(_rows.insert(), values)
 
     def get(self, evaluation_id: str) -> EvaluationResult:
-        """The evaluation with this id, or with an id that starts so if there is just one. Raises EvaluationError."""
+        """The evaluation with this id, or with an id that starts so if there is just one. Raises EvaluationNotFound."""
         query = sql.select(_evaluations).where(_evaluations.c.id.startswith(evaluation_id, autoescape=True)).limit(2)
         with self._engine.connect() as connection:
             found = connection.execute(query).all()
             if len(found) != 1:
                 known = "More than one evaluation begins with" if found else "There is no evaluation"
-                raise EvaluationError(f"{known} {evaluation_id!r}; `candor eval list` lists those there are.")
+                raise EvaluationNotFound(f"{known} {evaluation_id!r}; `candor eval list` lists those there are.")
             kept = connection.execute(sql.select(_rows.c.row).where(_rows.c.evaluation_id == found[0].id)).scalars()
             rows = {row.question_id: row for row in map(Row.model_validate, kept)}
         questions = _QUESTIONS.validate_python(found[0].questions)
@@ -99,7 +99,7 @@ class EvaluationStore:
             return tuple(Evaluation.model_validate(each) for each in connection.execute(query).scalars())
 
     def delete(self, evaluation_id: str) -> None:
-        """Forget an evaluation; its runs stay. Raises EvaluationError."""
+        """Forget an evaluation; its runs stay. Raises EvaluationNotFound."""
         found = self.get(evaluation_id).evaluation.id
         with self._engine.begin() as connection:
             connection.execute(_rows.delete().where(_rows.c.evaluation_id == found))

@@ -1,0 +1,83 @@
+"""Evaluations over REST: begun as jobs, followed, reported, compared, resumed."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+COLD = {"id": "cold", "question": "Down to what temperature does the Borea 12 work?", "accepted": ["-25 °C"]}
+NONE = {"id": "none", "question": "Who was the first to ski to the pole?", "type": "none"}
+
+
+@pytest.fixture
+def evaluated(http: httpx.Client) -> dict[str, Any]:
+    """An evaluation of two questions that has come to its end."""
+    asked = {"collection": "papers", "questions": [COLD, NONE], "configuration": {"label": "high", "mode": "high"}}
+    response = http.post("/v1/evaluations", json=asked)
+    assert response.status_code == 202, response.text
+    return ended(http, response.json())
+
+
+def ended(http: httpx.Client, job: dict[str, Any]) -> dict[str, Any]:
+    """The job, when it has ended."""
+    deadline = time.monotonic() + 60
+    while job["status"] in ("waiting", "running"):
+        assert time.monotonic() < deadline, job
+        time.sleep(0.1)
+        job = http.get(f"/v1/jobs/{job['id']}").json()
+    return job
+
+
+def test_an_evaluation_is_a_job_with_figures_at_its_end(http: httpx.Client, evaluated: dict[str, Any]) -> None:
+    assert evaluated["status"] == "done", evaluated
+    assert evaluated["kind"] == "evaluation"
+    assert evaluated["progress"]["asked"] == evaluated["progress"]["questions"] == 2
+    account = http.get(f"/v1/evaluations/{evaluated['id']}").json()
+    assert {row["question_id"] for row in account["result"]["rows"]} == {"cold", "none"}
+    assert account["summary"]["figures"]["correct"]["n"] == 2
+    run = http.get(f"/v1/runs/{account['result']['rows'][0]['run_id']}")
+    assert run.json()["answer"]["status"] == account["result"]["rows"][0]["status"]
+    assert evaluated["id"] in [each["id"] for each in http.get("/v1/evaluations").json()]
+
+
+def test_it_is_reported_and_compared(http: httpx.Client, evaluated: dict[str, Any]) -> None:
+    report = http.get("/v1/evaluations/report", params={"evaluation": evaluated["id"], "format": "html"})
+    assert report.headers["content-disposition"].startswith("attachment")
+    assert COLD["question"] in report.text
+    itself = {"first": evaluated["id"], "second": evaluated["id"]}
+    assert http.get("/v1/evaluations/comparison", params=itself).json()["figures"]["correct"]["equal"] == 2
+
+
+def test_one_that_reached_its_budget_is_resumed(http: httpx.Client) -> None:
+    asked = {
+        "collection": "papers", "questions": [COLD, NONE], "budget": {"model_calls": 1}, "parallel": 1,
+    }  # fmt: skip
+    first = ended(http, http.post("/v1/evaluations", json=asked).json())
+    assert first["result"]["state"] == "budget reached"
+    second = ended(http, http.post(f"/v1/evaluations/{first['id']}/resume", json={}).json())
+    assert second["result"]["state"] == "finished"
+    assert second["id"] != first["id"]
+    assert http.delete(f"/v1/evaluations/{first['id']}").status_code == 204
+    assert http.get(f"/v1/evaluations/{first['id']}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status", "said"),
+    [
+        ({"questions": []}, 422, "questions"),
+        ({"questions": [COLD, COLD]}, 422, "'cold'"),
+        ({"metrics": ["beauty"]}, 422, "beauty"),
+        ({"configuration": {"mode": "slow"}}, 422, "mode"),
+        ({"judge": "nobody"}, 422, "nobody"),
+        ({"collection": "nothing"}, 404, "nothing"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_told_at_once(
+    http: httpx.Client, wrong: dict[str, Any], status: int, said: str
+) -> None:
+    response = http.post("/v1/evaluations", json={"collection": "papers", "questions": [COLD], **wrong})
+    assert response.status_code == status
+    assert said in response.json()["detail"]
