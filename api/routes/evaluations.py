@@ -76,8 +76,7 @@ async def evaluate(
     service: Served, caller: Called, wanted: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)]
 ) -> Job:
     """Begin an evaluation; it is asked and measured in the background, as a job of its own id."""
-    collection = await asyncio.to_thread(service.candor.collection_name, wanted.collection)
-    caller.require(Right.READ, collection)
+    collection = await asyncio.to_thread(service.collection, caller, Right.READ, wanted.collection)
     if wanted.configuration.get("settings"):
         caller.require_owner()  # they can name code to be loaded, and where documents are sent to
     refuse_doubles(wanted.questions)

@@ -22,10 +22,14 @@ from websockets.sync.client import connect
 from api.access import Right
 from api.app import make_app
 from api.bootstrap import Candor
+from api.evaluating import store_of
 from api.ingesting import run_ingest
 from api.keys import KeyOrder
 from api.settings import ServiceSettings, Settings
 from multi_agent.approvals import Approval
+from multi_agent.evaluation.question_set import Question
+from multi_agent.evaluation.records import Configuration, Evaluation, Row
+from multi_agent.evaluation.store import new_evaluation_id
 from support.routes import ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model, until
@@ -50,6 +54,7 @@ class Things(NamedTuple):
     document: str
     run: str
     approval: str = ""
+    evaluation: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=30) as http:
             things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
             run = f"run_{'0' * 12}"
-            nothing = Things("absent", "0" * len(things["mine"].document), run, f"{run}-call-0")
+            nothing = Things("absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000")
             yield World(candor, http, keys, {**things, "absent": nothing})
 
 
@@ -130,7 +135,19 @@ def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
     approval = candor.tools.approvals.ask(_approval(answer["run_id"]), timeout_s=600)
-    return Things(name, document.id, answer["run_id"], approval.approval_id)
+    return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
+
+
+def _evaluation(candor: Candor, collection: str) -> str:
+    """One whose only question has been asked."""
+    evaluation = Evaluation(
+        id=new_evaluation_id(), set_name=collection, fingerprint="f", collection=collection, metrics=("correct",),
+        configuration=Configuration(label="x", model="m"), started_at=datetime.now(UTC),
+    )  # fmt: skip
+    store_of(candor).add(evaluation, (Question(id="q", question=collection),))
+    row = Row(question_id="q", run_id="r", status="answered", figures={"correct": 1.0})
+    store_of(candor).put(evaluation.id, row)
+    return evaluation.id
 
 
 def _approval(run_id: str) -> Approval:
@@ -310,3 +327,15 @@ def _headers(response: httpx.Response) -> dict[str, str]:
 def _secrets_in(world: World, response: httpx.Response) -> list[str]:
     theirs = world.things["theirs"]
     return [word for word in (*theirs, "theirs_file", "zinc", "(theirs)") if word in response.text]
+
+
+def test_who_may_only_read_does_not_choose_code_or_endpoints_by_an_evaluation(world: World) -> None:
+    """The settings of a configuration can name packages to be loaded, and where documents are sent to."""
+    asked = {
+        "collection": "mine", "questions": [{"id": "q", "question": "x"}],
+        "configuration": {"settings": {"llm": {"base_url": "http://elsewhere.example"}}},
+    }  # fmt: skip
+    for who in ("read", "admin"):
+        headers = {"Authorization": f"Bearer {world.keys[who]}"}
+        response = world.http.post("/v1/evaluations", json=asked, headers=headers)
+        assert response.status_code == 403

@@ -1,8 +1,8 @@
 """What each route of the service asks of its caller: one row a route. ``test_rights.py`` tries every row with every
 right on every collection, and fails for a route that has none.
 
-In ``path`` and ``body``, {collection}, {document}, {run} and {approval} stand for those that the test asks for: the
-caller's own, another's, or none at all.
+In ``path`` and ``body``, {collection}, {document}, {run}, {approval} and {evaluation} stand for those that the test asks
+for: the caller's own, another's, or none at all.
 """
 
 from __future__ import annotations
@@ -76,6 +76,20 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/approvals/{approval_id}": Rule(
         "write", "/v1/approvals/{approval}", {"decision": "refused"}, passes=409
     ),  # its run has ended
+    "GET /v1/evaluations": Rule("key", "/v1/evaluations"),
+    "POST /v1/evaluations": Rule(
+        "read",
+        "/v1/evaluations",
+        {"collection": "{collection}", "questions": [{"id": "q", "question": "x"}], "metrics": ["none"]},
+        passes=422,
+    ),
+    "GET /v1/evaluations/comparison": Rule("read", "/v1/evaluations/comparison?first={evaluation}&second={evaluation}"),
+    "GET /v1/evaluations/report": Rule("read", "/v1/evaluations/report?evaluation={evaluation}&format=md"),
+    "GET /v1/evaluations/{evaluation}": Rule("read", "/v1/evaluations/{evaluation}"),
+    "POST /v1/evaluations/{evaluation}/resume": Rule(
+        "read", "/v1/evaluations/{evaluation}/resume", {}, passes=404, destroys=True
+    ),
+    "DELETE /v1/evaluations/{evaluation}": Rule("write", "/v1/evaluations/{evaluation}", passes=404, destroys=True),
     "GET /v1/models": Rule("key", "/v1/models"),
     "GET /v1/models/{model}": Rule("read", "/v1/models/{collection}"),
     "POST /v1/chat/completions": Rule(
