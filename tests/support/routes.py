@@ -1,8 +1,8 @@
 """What each route of the service asks of its caller: one row a route. ``test_rights.py`` tries every row with every
 right on every collection, and fails for a route that has none.
 
-In ``path`` and ``body``, {collection}, {document}, {run}, {approval} and {evaluation} stand for those that the test asks
-for: the caller's own, another's, or none at all.
+In ``path`` and ``body``, {collection}, {document}, {run}, {approval} and {evaluation} stand for those that the test
+asks for: the caller's own, another's, or none at all.
 """
 
 from __future__ import annotations
