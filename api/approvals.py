@@ -1,6 +1,7 @@
 """Approvals as those who decide see them: the open ones, and a decision on one.
 
-Who may write to a run's collection may decide for the run. What a caller may not read is told as what is not there.
+Who began a run may decide for it, and who may write to its collection. What a caller may not read is told as what is
+not there.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ def open_approvals(candor: Candor, caller: Caller, run_id: str | None = None) ->
 
 def decide(candor: Candor, approval_id: str, decision: Decision, caller: Caller) -> Approval:
     """The approval as decided. Raises ApprovalNotFound, ApprovalClosed, Forbidden; ToolError for wrong arguments."""
-    approval = candor.tools.approvals.get(approval_id)
-    try:
-        run = find_run(candor, approval.run_id, caller)
+    try:  # the run first: what is another's is found missing in the same time as what is not there
+        run = find_run(candor, approval_id.partition("-")[0], caller)
     except RunNotFound:
-        raise ApprovalNotFound(f"There is no approval {approval_id!r}.") from None
-    caller.require(Right.WRITE, run.collection)
+        raise ApprovalNotFound(approval_id) from None
+    approval = candor.tools.approvals.get(approval_id)
+    if approval.run_id != run.run_id:
+        raise ApprovalNotFound(approval_id)
+    if run.key != caller.key:
+        caller.require(Right.WRITE, run.collection)
     if run.ended and approval.status == "open":  # it was killed
         raise ApprovalClosed(f"Nobody waits for the approval {approval_id!r} any more: its run has ended.")
     return candor.tools.approvals.decide(approval_id, decision.decision, caller.name, decision.arguments)

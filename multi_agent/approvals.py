@@ -35,7 +35,7 @@ _approvals = sql.Table(
 class Approval(Value):
     """A dangerous call, and what became of it."""
 
-    approval_id: str
+    approval_id: str = Field(description="begins with the id of its run")
     run_id: str
     step: str
     agent: str
@@ -79,7 +79,7 @@ class Approvals:
         with self._engine.connect() as connection:
             found = self._find(connection, approval_id)
         if found is None:
-            raise ApprovalNotFound(f"There is no approval {approval_id!r}.")
+            raise ApprovalNotFound(approval_id)
         return found
 
     def list(self, run_id: str | None = None, *, only_open: bool = True) -> list[Approval]:

@@ -133,6 +133,9 @@ class ApprovalClosed(AgentError):
 class ApprovalNotFound(AgentError):
     """No approval with that id."""
 
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(f"There is no approval {approval_id!r}.")
+
 
 class ContextViolation(AgentError):
     """An agent wrote a field of the context that it does not declare to write."""

@@ -278,6 +278,21 @@ def test_a_run_is_cancelled_by_who_began_it_or_by_who_may_do_all_with_its_collec
     assert world.ask(cancel, "admin", others).json()["status"] == "cancelled"
 
 
+def test_a_dangerous_call_is_decided_on_by_who_began_its_run_or_who_may_write(world: World) -> None:
+    def waiting(who: str) -> Things:
+        asked = {"collection": "mine", "question": NEVER, "wait": False}
+        run_id = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]}).json()["run_id"]
+        return Things("mine", "", run_id, world.candor.tools.approvals.ask(_approval(run_id), 600).approval_id)
+
+    decide = "POST /v1/approvals/{approval_id}"
+    own, others = waiting("read"), waiting("admin")
+    assert world.ask(decide, "read", own).json()["status"] == "refused"
+    assert world.ask(decide, "read", others).status_code == 403
+    assert world.ask(decide, "write", others).json()["status"] == "refused"
+    for things in (own, others):
+        world.ask("POST /v1/runs/{run_id}/cancel", "owner", things)
+
+
 @pytest.mark.parametrize("route", ["GET /v1/runs/{run_id}", "GET /v1/documents/{document}/text", "POST /v1/search"])
 def test_what_is_anothers_is_found_missing_on_the_same_way(world: World, route: str) -> None:
     """The same statements to the database, in about the same time."""

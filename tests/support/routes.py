@@ -90,6 +90,10 @@ ROUTES: dict[str, Rule] = {
         "read", "/v1/evaluations/{evaluation}/resume", {}, passes=404, destroys=True
     ),
     "DELETE /v1/evaluations/{evaluation}": Rule("write", "/v1/evaluations/{evaluation}", passes=404, destroys=True),
+    "GET /v1/tools": Rule("key", "/v1/tools"),
+    "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),
+    "GET /v1/runs/{run_id}/files": Rule("read", "/v1/runs/{run}/files"),
+    "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/a.txt", passes=404),  # it has none
     "GET /v1/models": Rule("key", "/v1/models"),
     "GET /v1/models/{model}": Rule("read", "/v1/models/{collection}"),
     "POST /v1/chat/completions": Rule(
