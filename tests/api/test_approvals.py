@@ -13,9 +13,12 @@ import pytest
 from api.asking import run_question
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
+from multi_agent.settings import ResearchSettings
 from multi_agent.tool_settings import ToolSettings
-from support.effects.effects import LOG, PACKAGE
-from support.handyman import TASK, calls, handyman, report, rounds
+from support.effects.effects import LOG
+from support.effects.effects import PACKAGE as TOOLS
+from support.handyman import TASK, calls, report, rounds
+from support.launching.launcher import PACKAGE as AGENTS
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, follow, until
 
@@ -28,8 +31,11 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]
     """Over two documents, with a handyman whose model wants a launch."""
     model = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
     with ScriptedEndpoint(model) as endpoint:
-        made = make_candor(llm=endpoint.settings("openai"), tools=ToolSettings(packages=(PACKAGE,)))
-        made.registry.register(handyman("launch"))
+        made = make_candor(
+            llm=endpoint.settings("openai"),
+            tools=ToolSettings(packages=(TOOLS,)),
+            research=ResearchSettings(agent_packages=(AGENTS,)),
+        )
         run_ingest(made, [folder], "papers", progress=False)
         yield made
 

@@ -16,7 +16,7 @@ from api.ingesting import run_ingest
 from multi_agent.tool_settings import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
-from support.handyman import TASK, calls, handyman, report, rounds
+from support.handyman import TASK, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import ServiceProcess, follow, until
@@ -36,7 +36,6 @@ def endpoint() -> Iterator[ScriptedEndpoint]:
 def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path) -> Candor:
     """What the service is over, as another process sees it."""
     made = make_candor(llm=endpoint.settings("openai"), tools=ToolSettings(packages=(TOOLS,)))
-    made.registry.register(handyman("launch"))
     run_ingest(made, [folder], "papers", progress=False)
     return made
 

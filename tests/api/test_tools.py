@@ -12,10 +12,12 @@ import pytest
 
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
+from multi_agent.settings import ResearchSettings
 from multi_agent.tool_settings import McpServer, ToolSettings
-from support.handyman import TASK, calls, handyman, report, rounds
+from support.handyman import TASK, calls, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
+from support.writing.writer import PACKAGE
 
 Run = Callable[..., Any]
 SERVER = Path(__file__).parent.parent / "support" / "mcp_server.py"
@@ -31,8 +33,11 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]
     notes, page = {"name": "notes/a b.txt", "text": "Größe"}, {"name": "page.html", "text": "<script>alert(1)</script>"}
     turn = calls(("write_file", notes), ("write_file", page), ("calculator", {"expression": "6 * 7"}))
     with ScriptedEndpoint(rounds(turn, last=report("Written."))) as endpoint:
-        made = make_candor(llm=endpoint.settings("openai"), tools=ToolSettings(mcp_servers=SERVERS))
-        made.registry.register(handyman("write_file", "calculator"))
+        made = make_candor(
+            llm=endpoint.settings("openai"),
+            tools=ToolSettings(mcp_servers=SERVERS),
+            research=ResearchSettings(agent_packages=(PACKAGE,)),
+        )
         run_ingest(made, [folder], "papers", progress=False)
         yield made
 

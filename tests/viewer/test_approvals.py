@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from multi_agent.settings import ResearchSettings
 from multi_agent.tool_settings import ToolSettings
-from support.effects.effects import LOG, PACKAGE
-from support.handyman import calls, handyman, report, rounds
+from support.effects.effects import LOG
+from support.effects.effects import PACKAGE as TOOLS
+from support.handyman import calls, report, rounds
+from support.launching.launcher import PACKAGE as AGENTS
 from support.viewer import OpenPage, Site, ask
 
 
@@ -17,8 +20,7 @@ from support.viewer import OpenPage, Site, ask
 def launching(site: Site) -> Iterator[Site]:
     """The service with an agent whose model wants a launch."""
     site.end()
-    site.begin(tools=ToolSettings(packages=(PACKAGE,)))
-    site.candor.registry.register(handyman("launch"))
+    site.begin(tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,)))
     site.responder = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
     yield site
     site.end()

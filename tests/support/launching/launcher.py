@@ -1,4 +1,4 @@
-"""The handyman as a package of agents, for a service in a process of its own: it may launch things."""
+"""The handyman as a package of agents: it may launch things."""
 
 from __future__ import annotations
 

@@ -1,0 +1,14 @@
+"""The handyman as a package of agents: it may write files and calculate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.handyman import handyman
+
+PACKAGE = "support.writing"
+_Base: Any = handyman("write_file", "calculator").make
+
+
+class Writer(_Base):  # type: ignore[misc]
+    """Found by its card, like every agent of a package."""
