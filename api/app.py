@@ -24,7 +24,7 @@ from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
 from api.routes import viewer
 from api.running import Runs
-from api.safety import SAFE_HEADERS, LocalOnly
+from api.safety import SAFE_HEADERS, OwnPagesOnly
 from api.service import Service
 from api.shelf import Shelf
 
@@ -75,7 +75,7 @@ def make_app(candor: Candor) -> FastAPI:
     app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
     app.state.metrics = measured = Metrics(candor)
     app.add_middleware(Measured, metrics=measured)
-    app.add_middleware(LocalOnly)
+    app.add_middleware(OwnPagesOnly, hosts=candor.settings.service.hosts)
     tell_problems(app, SAFE_HEADERS)
     _document_problems(app)
     return app

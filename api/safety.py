@@ -1,4 +1,4 @@
-"""What keeps a service on this machine from being used by web pages of others.
+"""What keeps the service from being used by web pages of others.
 
 A page from elsewhere can make a browser send requests here. It is refused by the Host header (a name of its own that
 was made to point to this machine), by Origin (its script, or its form), and reads no answer, since CORS is closed.
@@ -6,11 +6,16 @@ was made to point to this machine), by Origin (its script, or its form), and rea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import Problem, problem_response
 from api.settings import LOOPBACK
+
+_SCHEMES = ("http", "https")  # TLS may be put in front, and is not seen here then
+_USUAL_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 SAFE_HEADERS = {
     "Content-Security-Policy": (
@@ -23,11 +28,14 @@ SAFE_HEADERS = {
 }
 
 
-class LocalOnly:
-    """ASGI middleware: lets through what was addressed to this machine by its own page, or by no page."""
+class OwnPagesOnly:
+    """ASGI middleware: lets through what was addressed to this service by its own page, or by no page.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    It answers to its addresses and to ``hosts``: any other name may have been made to point here by its owner.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str] = ()) -> None:
+        self._app, self._hosts = app, [host.lower() for host in hosts]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -39,15 +47,16 @@ class LocalOnly:
                 MutableHeaders(scope=message).update(SAFE_HEADERS)
             await send(message)
 
-        refusal = _refusal(Headers(scope=scope), _own_names(scope))
+        refusal = _refusal(Headers(scope=scope), _own_names(scope, self._hosts))
         await (problem_response(refusal) if refusal else self._app)(scope, receive, send_safely)
 
 
-def _own_names(scope: Scope) -> frozenset[str]:
-    """What a Host header may say, for the port that the request came in by."""
-    hosts = [f"[{host}]" if ":" in host else host for host in LOOPBACK]
-    port = scope["server"][1]
-    return frozenset([f"{host}:{port}" for host in hosts] + (hosts if port == 80 else []))
+def _own_names(scope: Scope, hosts: Sequence[str]) -> frozenset[str]:
+    """What a Host header may say, for the address and the port that the request came in by."""
+    address, port = scope["server"]
+    here = [f"[{host}]" if ":" in host else host for host in (*LOOPBACK, address)]
+    bare = here if port == _USUAL_PORTS[scope["scheme"]] else []
+    return frozenset([f"{host}:{port}" for host in (*here, *hosts)] + bare + list(hosts))
 
 
 def _refusal(headers: Headers, own: frozenset[str]) -> Problem | None:
@@ -58,9 +67,9 @@ def _refusal(headers: Headers, own: frozenset[str]) -> Problem | None:
             title="Not addressed to this machine",
             status=421,
             detail=f"The request's Host header says {host!r}; this service answers to {', '.join(sorted(own))}.",
-            remedy="Use one of these addresses.",
+            remedy="Use one of these addresses; the setting `service.hosts` adds names.",
         )
-    if origin is not None and origin.lower() not in {f"http://{name}" for name in own}:
+    if origin is not None and origin.lower() not in {f"{scheme}://{name}" for name in own for scheme in _SCHEMES}:
         return Problem(
             type="urn:candor:wrong-origin",
             title="Asked by a foreign page",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -13,7 +15,7 @@ from api.app import make_app
 from api.bootstrap import Candor
 from api.durability import only_service
 from api.errors import UsageError
-from api.settings import LOOPBACK
+from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that do not end by themselves when the runs have
 
@@ -21,7 +23,7 @@ _GRACE_S = 5  # for connections that do not end by themselves when the runs have
 class Server(uvicorn.Server):
     """Lets the runs rest before it waits for the connections: those that follow runs end with them."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, certfile: Path | None = None, keyfile: Path | None = None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -30,6 +32,8 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 server_header=False,
                 timeout_graceful_shutdown=_GRACE_S,
+                ssl_certfile=certfile,
+                ssl_keyfile=keyfile,
             )
         )
         self._app = app
@@ -43,24 +47,20 @@ class Server(uvicorn.Server):
 def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     """Serve until a signal ends it; ``tell`` is given the address.
 
-    Raises UsageError if it cannot listen there, or if another service has the home folder.
+    Raises UsageError if it cannot or may not listen there, or if another service has the home folder.
     """
     _ = candor.trace, candor.registry  # what is wrong with these is to be known before anybody is told the address
     service = candor.settings.service
+    _check_keys(candor)
+    _check_certificate(service)
     with only_service(candor.settings.home), listen(service.host, service.port) as listener:
-        tell(url_of(listener))
+        tell(url_of(listener, secure=service.certfile is not None))
         with suppress(KeyboardInterrupt):  # the server has ended in good order, and passes the signal on
-            Server(make_app(candor)).run(sockets=[listener])
+            Server(make_app(candor), service.certfile, service.keyfile).run(sockets=[listener])
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from this machine. Raises UsageError."""
-    if host not in LOOPBACK:
-        raise UsageError(
-            f"Candor does not listen on {host!r}: it has no keys yet, and whoever reaches it could read all documents. "
-            f"It listens on {' or '.join(LOOPBACK)}; from another machine, come through an SSH tunnel "
-            "(`ssh -L 8484:127.0.0.1:8484 THIS_MACHINE`)."
-        )
+    """A socket that takes connections there. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
@@ -74,7 +74,33 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, *, secure: bool = False) -> str:
     """Where a browser finds it."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _check_keys(candor: Candor) -> None:
+    """Raises UsageError if a key is needed and there is none: elsewhere than here, whoever comes may not read all."""
+    service = candor.settings.service
+    if service.needs_key and not candor.keys.any_valid():
+        where = f"listen on {service.host!r}" if service.host not in LOOPBACK else "serve who needs a key"
+        raise UsageError(
+            f"Candor does not {where}: there is no valid key, so nobody could use it. Make one: `candor keys add "
+            "OWNER --right '*=admin'`. Without keys it listens on 127.0.0.1 alone; from another machine, come through "
+            "an SSH tunnel (`ssh -L 8484:127.0.0.1:8484 THIS_MACHINE`)."
+        )
+
+
+def _check_certificate(service: ServiceSettings) -> None:
+    """Raises UsageError if it cannot be used."""
+    if service.keyfile and not service.certfile:
+        raise UsageError("A keyfile needs the certfile of its certificate: --certfile, or CANDOR_SERVICE__CERTFILE.")
+    if service.certfile:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(service.certfile, service.keyfile)
+        except OSError as error:  # SSLError is one
+            raise UsageError(
+                f"The certificate {str(service.certfile)!r} cannot be used, with the key "
+                f"{str(service.keyfile or service.certfile)!r}: {error.strerror or error}."
+            ) from error

@@ -40,11 +40,21 @@ class ServiceSettings(BaseModel):
     runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, whoever asks many as one key")
     ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
     require_key: bool = Field(default=False, description="also from this machine; elsewhere one is always needed")
+    hosts: tuple[str, ...] = Field(
+        default=(), description="names that it answers to, beside its addresses: candor.example.com, or with a port"
+    )
+    certfile: Path | None = Field(default=None, description="certificate of TLS, and those it rests on, as PEM")
+    keyfile: Path | None = Field(default=None, description="private key of the certificate, as PEM")
+
+    @property
+    def local(self) -> bool:
+        """Whether nobody but this machine is to reach it, not even by way of another program."""
+        return self.host in LOOPBACK and not self.hosts
 
     @property
     def needs_key(self) -> bool:
         """Whether nobody may do anything without a key."""
-        return self.require_key or self.host not in LOOPBACK
+        return self.require_key or not self.local
 
 
 class Settings(BaseSettings):

@@ -35,23 +35,27 @@ def doctor(as_json: Json = False, home: Home = None) -> None:
 
 @app.command()
 def serve(
-    host: Annotated[str | None, typer.Option("--host", help="Address of this machine itself; 127.0.0.1.")] = None,
+    host: Annotated[str | None, typer.Option("--host", help="127.0.0.1; any other needs a key to be there.")] = None,
     port: Annotated[
         int | None, typer.Option("--port", "-p", min=0, max=65535, help="8484; 0 takes any that is free.")
     ] = None,
+    certfile: Annotated[Path | None, typer.Option("--certfile", help="Certificate of TLS, as PEM.")] = None,
+    keyfile: Annotated[Path | None, typer.Option("--keyfile", help="Its private key, as PEM.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Serve the web page and the REST API, until Ctrl-C.
 
-    It listens to this machine alone. Runs that are under way when it ends, or is killed, go on when it is
-    started again.
+    It listens to this machine alone, unless --host names another address: then everybody needs a key. Runs that are
+    under way when it ends, or is killed, go on when it is started again.
 
     Example: candor serve --port 8484
     """
     from api.serving import serve as run_service
 
-    given = {name: value for name, value in {"host": host, "port": port}.items() if value is not None}
+    wanted = {"host": host, "port": port, "certfile": certfile, "keyfile": keyfile}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    candor = make_candor(home, **({"service": given} if given else {}))
 
     def tell(url: str) -> None:
         if as_json:
@@ -61,7 +65,9 @@ def serve(
             say(f"Candor serves {url} (OpenAPI: {url}openapi.json). Ctrl-C ends it.")
             say("What is under way when it ends goes on when it is started again.")
 
-    run_service(make_candor(home, **({"service": given} if given else {})), tell)
+    if not candor.settings.service.local and not candor.settings.service.certfile:
+        say("What is sent is not encrypted, keys included: put a proxy with TLS in front, or give --certfile.")
+    run_service(candor, tell)
 
 
 @app.command()

@@ -126,14 +126,6 @@ def test_a_collection_that_another_process_has_is_a_conflict(
     CollectionLock(candor.settings.home / "collections" / "papers").release()  # free, with the service
 
 
-def test_it_does_not_listen_to_other_machines(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = run("serve", "--host", "0.0.0.0")
-    assert refused.code == 2
-    assert "does not listen on '0.0.0.0': it has no keys yet" in refused.err
-    monkeypatch.setenv("CANDOR_SERVICE__HOST", "192.168.0.1")
-    assert run("serve").code == 2
-
-
 def test_a_port_that_is_taken_is_named(run: Callable) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -40,8 +40,9 @@ class RunningService:
 
     def __init__(self, candor: Candor, port: int = 0) -> None:
         self._listener = listen("127.0.0.1", port)
-        self.url = url_of(self._listener).rstrip("/")
-        self._server = Server(make_app(candor))
+        settings = candor.settings.service
+        self.url = url_of(self._listener, secure=settings.certfile is not None).rstrip("/")
+        self._server = Server(make_app(candor), settings.certfile, settings.keyfile)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._listener]}, name="candor-serve", daemon=True
         )
