@@ -100,10 +100,6 @@ ROUTES: dict[str, Rule] = {
         "read", "/v1/chat/completions", {"model": "{collection}", "messages": [{"role": "user", "content": QUESTION}]}
     ),
     "POST /mcp": Rule("key", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, passes=406),  # not to this client
-    "GET /v1/tools": Rule("key", "/v1/tools"),
-    "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),
-    "GET /v1/runs/{run_id}/files": Rule("read", "/v1/runs/{run}/files"),
-    "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/none.txt", passes=404),
     "GET /v1/agents": Rule("key", "/v1/agents"),
     "GET /v1/agents/{name}": Rule("key", "/v1/agents/Extractor"),
     "POST /v1/agents": Rule("owner", "/v1/agents", AGENT, passes=409),  # its name is taken
