@@ -49,6 +49,7 @@ def make_app(candor: Candor) -> FastAPI:
         Ingests(candor, shelf, jobs_here)
         Evaluations(candor, shelf, jobs_here, runs_here)
         runs_here.listeners.append(app.state.metrics.hear)
+        await asyncio.to_thread(candor.uploads.clear)
         await jobs_here.begin()
         await runs_here.recover()
         app.state.service = Service(candor, shelf, jobs_here, runs_here)

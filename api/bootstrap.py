@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from api.uploads import Uploads
     from ingest.chunking import Chunker
     from ingest.ledger import Ledger
+    from ingest.page_viewing import PageViewer
     from ingest.pipeline import IngestPipeline
     from ingest.places import Places
     from ingest.planning import Plan
@@ -73,6 +74,13 @@ class Candor:
         from api.uploads import Uploads
 
         return Uploads(self.settings.home)
+
+    @cached_property
+    def pages(self) -> PageViewer:
+        """Pages of documents as pictures."""
+        from ingest.page_viewing import PageViewer
+
+        return PageViewer()
 
     @cached_property
     def trace(self) -> Trace:

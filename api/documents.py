@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from api.bootstrap import Candor
 from api.errors import UsageError
 from ingest.records import DocumentRecord, DocumentState
@@ -31,13 +33,19 @@ def remove_document(candor: Candor, reference: str, collection: str | None) -> D
 
 
 def take_out(candor: Candor, opened: Collection, found: DocumentRecord) -> None:
-    """Remove a document, and what lies in it if it is an archive, from a collection that nobody else changes."""
+    """Remove a document, and what lies in it if it is an archive, from a collection that nobody else changes.
+
+    Its file stays, unless it was uploaded: then it is Candor's own copy, and goes with it.
+    """
     from ingest.editions import remove_document as remove
 
     for member in candor.ledger.list(found.collection):
         if member.container == found.path and member.state is not DocumentState.REMOVED:
             remove(opened, candor.ledger, member, "removed by hand, with what held it")
     remove(opened, candor.ledger, found, "removed by hand")
+    path = Path(found.path)
+    if not found.container and candor.uploads.holds(found.collection, path):
+        candor.uploads.remove(path)
 
 
 def _existing(candor: Candor, collection: str | None) -> str:

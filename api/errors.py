@@ -13,6 +13,14 @@ class SettingsError(UsageError):
     """A setting is unknown or has a wrong value; the message names it and where it stands."""
 
 
+class UploadTooLarge(UsageError):
+    """More was uploaded than the settings allow."""
+
+
+class OriginalGone(Exception):
+    """The file of a document is not there any more, or not as it was ingested."""
+
+
 class HomeError(Exception):
     """The home folder or its database cannot be used."""
 

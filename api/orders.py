@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import Field
 
 from api.bootstrap import Candor
+from api.errors import UsageError
+from api.settings import Settings
 from api.shelf import Shelf
 from ingest.reports import IngestReport, Progress
 from vectorstore.models import Value
@@ -53,6 +55,21 @@ def ingest_for_service(
                 paths, progress,
                 documents=order.documents, retry_failed=order.retry_failed, sync=order.sync, cancelled=cancelled,
             )  # fmt: skip
+
+
+def check_paths(settings: Settings, paths: Sequence[str]) -> None:
+    """Whether the service may read all these, wherever links on the way lead. Raises UsageError."""
+    roots = [root.expanduser().resolve() for root in settings.service.ingest_roots]
+    for path in map(Path, paths):
+        if not path.is_absolute():
+            raise UsageError(f"{str(path)!r} is not an absolute path.")
+        real = path.resolve()
+        if real.is_relative_to(settings.home.resolve()) or not any(real.is_relative_to(root) for root in roots):
+            allowed = ", ".join(map(str, roots)) or "there are none yet"
+            raise UsageError(
+                f"The service may not read {str(path)!r}: service.ingest_roots names the folders that it may ingest "
+                f"from ({allowed}). Upload the files, or add the folder there."
+            )
 
 
 def _nothing_done(collection: str) -> IngestReport:

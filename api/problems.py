@@ -24,13 +24,22 @@ from api.errors import (
     LimitReached,
     ModelNotFound,
     NotOurs,
+    OriginalGone,
     Refused,
     ServiceEnding,
     Unauthorized,
+    UploadTooLarge,
     UsageError,
     in_words,
 )
-from ingest.errors import AmbiguousDocument, DocumentNotFound, IngestError, IngestUnderWay, LedgerUnavailable
+from ingest.errors import (
+    AmbiguousDocument,
+    DocumentNotFound,
+    IngestError,
+    IngestUnderWay,
+    LedgerUnavailable,
+    PageNotShown,
+)
 from multi_agent.errors import (
     AgentError,
     ApprovalClosed,
@@ -93,6 +102,9 @@ _KINDS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (LedgerUnavailable, 503, "Database unavailable", "`candor doctor` checks the database."),
     (SQLAlchemyError, 503, "Database unavailable", "`candor doctor` checks the database."),
     (HomeError, 503, "Data folder unavailable", "`candor doctor` checks the data folder."),
+    (UploadTooLarge, 413, "Upload too large", "Send less at once, or raise the limit that the detail names."),
+    (OriginalGone, 410, "File gone or changed", "GET /v1/documents/{document}/text has what was read of it."),
+    (PageNotShown, 404, "No such page", "GET /v1/documents/{document}/text has the document as text."),
     (AmbiguousDocument, 422, "More than one document", "Name the document by its whole id."),
     (UsageError, 422, "Wrong input", "Correct the request as the detail says."),
     (AgentError, 422, "Wrong input", "Correct the request as the detail says."),

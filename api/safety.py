@@ -44,7 +44,9 @@ class OwnPagesOnly:
 
         async def send_safely(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                MutableHeaders(scope=message).update(SAFE_HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE_HEADERS.items():
+                    headers.setdefault(name, value)  # a route may be stricter
             await send(message)
 
         refusal = _refusal(Headers(scope=scope), _own_names(scope, self._hosts))

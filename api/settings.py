@@ -39,6 +39,10 @@ class ServiceSettings(BaseModel):
     port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
     runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, whoever asks many as one key")
     ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
+    upload_bytes: int = Field(default=2 * 2**30, gt=0, description="of one upload, all its files together")
+    upload_files: int = Field(default=2000, gt=0, description="of one upload")
+    ingest_roots: tuple[Path, ...] = Field(default=(), description="folders of this machine whose files may be "
+                                           "ingested through the service; none: only what is uploaded")  # fmt: skip
     require_key: bool = Field(default=False, description="also from this machine; elsewhere one is always needed")
     hosts: tuple[str, ...] = Field(
         default=(), description="names that it answers to, beside its addresses: candor.example.com, or with a port"

@@ -36,9 +36,9 @@ class Uploads:
         """Where the files of a collection lie; it need not be there."""
         return self._folder / collection
 
-    def holds(self, path: Path) -> bool:
-        """Whether the file was uploaded, and is Candor's own copy."""
-        return path.is_relative_to(self._folder) and ".." not in path.parts
+    def holds(self, collection: str, path: Path) -> bool:
+        """Whether the file was uploaded into the collection, and is Candor's own copy."""
+        return path.is_relative_to(self.folder(collection))
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:

@@ -6,7 +6,7 @@ The ledger says which editions are hidden; see ledger.py for the order in which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self, TypeVar
+from typing import Self
 from uuid import UUID, uuid5
 
 from ingest.chunking import Chunker, Source
@@ -14,9 +14,8 @@ from ingest.ledger import Ledger
 from ingest.parser import ParsedDocument
 from ingest.records import EDITION, DocumentRecord, Known
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Collection, Vectors
+from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
-T = TypeVar("T")
 _CHUNK_IDS = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
 
 
@@ -44,17 +43,15 @@ class LiveCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         """The best ``limit`` chunks of the live editions."""
-        return self._steady(
-            where, lambda live: self._collection.search(mode, text=text, vector=vector, limit=limit, where=live)
-        )
+        return self.steady(lambda now: now.search(mode, text=text, vector=vector, limit=limit, where=where))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Every selected chunk of the live editions; all are read before the first is given."""
-        return iter(self._steady(where, lambda live: list(self._collection.scan(live))))
+        return iter(self.steady(lambda now: list(now.scan(where))))
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """How many documents and chunks of live editions are selected."""
-        return self._steady(where, self._collection.count)
+        return self.steady(lambda now: now.count(where))
 
     def languages(self) -> dict[str, int]:
         """How many chunks there are in each language, hidden editions included."""
@@ -78,18 +75,43 @@ class LiveCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _steady(self, where: ChunkFilter, read: Callable[[ChunkFilter], T]) -> T:
-        """Read, and read again if an ingest beside us changed meanwhile what is hidden: else a document that it
-        replaced in that moment could be seen twice, or not at all."""
-        hidden = self._hidden()
-        while True:
-            found = read(where.model_copy(update={"without": {**where.without, EDITION: hidden}}))
-            if (now := self._hidden()) == hidden:
-                return found
-            hidden = now
+    def steady(self, read: Callable[[Collection], T]) -> T:
+        """What ``read`` finds in the live editions of one moment.
 
-    def _hidden(self) -> tuple[str, ...]:
-        return tuple(sorted(self._ledger.hidden(self.spec.collection)))
+        It reads again if an ingest beside us changed meanwhile what is hidden: else a document that it replaced in that
+        moment could be seen twice, or not at all. That the same is hidden as before does not tell: a whole replacement
+        may have come and gone.
+        """
+        name, number = self.spec.collection, -1
+        while number != (now := self._ledger.changes(name)):
+            number, hidden = now, tuple(sorted(self._ledger.hidden(name)))
+            found = read(_Moment(self._collection, self._ledger, hidden))
+        return found
+
+
+class _Moment(LiveCollection):
+    """The live editions while these are hidden."""
+
+    def __init__(self, collection: Collection, ledger: Ledger, hidden: tuple[str, ...]) -> None:
+        super().__init__(collection, ledger)
+        self._hidden = hidden
+
+    def search(
+        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
+    ) -> list[Hit]:
+        return self._collection.search(mode, text=text, vector=vector, limit=limit, where=self._live(where))
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        return self._collection.scan(self._live(where))
+
+    def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
+        return self._collection.count(self._live(where))
+
+    def steady(self, read: Callable[[Collection], T]) -> T:
+        return read(self)
+
+    def _live(self, where: ChunkFilter) -> ChunkFilter:
+        return where.model_copy(update={"without": {**where.without, EDITION: self._hidden}})
 
 
 def chunks_of(chunker: Chunker, parsed: ParsedDocument, source: Source, edition: str) -> list[Chunk]:

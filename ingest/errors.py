@@ -8,6 +8,7 @@ IngestError
 ├── AmbiguousDocument       the user names it more exactly
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
+├── PageNotShown            the user reads the document as text
 ├── LedgerUnavailable       the user frees the disk, mends or starts the database
 └── FileError               one file; the rest of the ingest goes on
     ├── UnreadableFile      the user mends the rights, or the disk
@@ -57,6 +58,10 @@ class IngestUnderWay(IngestError):
 
 class ParserUnavailable(IngestError):
     """The processes that parse do not start, or were closed: no fault of a file."""
+
+
+class PageNotShown(IngestError):
+    """A page cannot be drawn: the document has none, or not that one, or it is damaged."""
 
 
 class LedgerUnavailable(IngestError):

@@ -33,7 +33,7 @@ from sqlalchemy import (
 )
 
 from ingest.errors import AmbiguousDocument, DocumentNotFound
-from ingest.ledger_schema import DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database, make_tables
+from ingest.ledger_schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database, make_tables
 from ingest.parser import Block, ParsedDocument
 from ingest.records import Count, DocumentRecord, DocumentState, DocumentText, Known, Stage
 from vectorstore.models import PageSpan
@@ -101,7 +101,8 @@ class Ledger:
             if parsed:
                 connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
             connection.execute(delete(HIDDEN).where(*_is_edition(record.collection, record.edition)))
-            _hide(connection, record.collection, record.id, superseded)
+            if superseded:
+                _hide(connection, record.collection, record.id, superseded)
             if moved_from:
                 _remove(connection, record.collection, moved_from.id, moved_from.edition, f"moved to {record.path}")
 
@@ -126,6 +127,12 @@ class Ledger:
         query = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == collection)
         with database(), self._engine.connect() as connection:
             return {row.edition: row.document for row in connection.execute(query)}
+
+    def changes(self, collection: str) -> int:
+        """A number that is another whenever a search could see some of an edition, or of two, that was under way."""
+        query = select(CHANGES.c.number).where(CHANGES.c.collection == collection)
+        with database(), self._engine.connect() as connection:
+            return connection.execute(query).scalar() or 0
 
     def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
         """Which chunk was last embedded from the text of each digest; it may be gone from the store since."""
@@ -214,7 +221,7 @@ class Ledger:
     def forget(self, collection: str) -> None:
         """Delete all that is known of a collection, for when the collection itself was dropped."""
         with database(), self._engine.begin() as connection:
-            for table in (DOCUMENTS, TEXTS, HIDDEN, PASSAGES):
+            for table in (DOCUMENTS, TEXTS, HIDDEN, CHANGES, PASSAGES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
@@ -234,6 +241,9 @@ def _hide(connection: Connection, collection: str, document: str, edition: str) 
     if edition:
         connection.execute(delete(HIDDEN).where(*_is_edition(collection, edition)))
         connection.execute(insert(HIDDEN).values(collection=collection, edition=edition, document=document))
+        counted = update(CHANGES).where(CHANGES.c.collection == collection).values(number=CHANGES.c.number + 1)
+        if not connection.execute(counted).rowcount:
+            connection.execute(insert(CHANGES).values(collection=collection, number=1))
 
 
 def _remove(connection: Connection, collection: str, document: str, edition: str, reason: str) -> None:

@@ -73,6 +73,13 @@ HIDDEN = Table(
     Column("document", String(36), nullable=False),
 )
 
+CHANGES = Table(
+    "edition_changes",
+    TABLES,
+    Column("collection", String(64), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+)
+
 PASSAGES = Table(
     "embedded_passages",
     TABLES,

@@ -26,7 +26,7 @@ READY, STILL_WORKING = "ready", "still working"
 def main(channel: int, lifeline: int) -> None:
     """Serve the process that holds the other ends of both pipes, until it closes them."""
     _end_with(lifeline)
-    _confine()
+    confine()
     with Connection(channel) as connection:
         name, options = connection.recv()
         parser = load_parser(name, options)
@@ -52,7 +52,8 @@ def _end_with(lifeline: int) -> None:
         sys.exit("The ingesting process ended before its worker had started.")
 
 
-def _confine() -> None:
+def confine() -> None:
+    """Leave no core files, use no network, and be the first to go when memory runs out."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.addaudithook(_refuse_connections)
     score = Path("/proc/self/oom_score_adj")  # Linux: when memory runs out, this process goes first

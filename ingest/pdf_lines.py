@@ -1,6 +1,6 @@
 """The lines of a PDF's pages: words with their boxes and type, as PDFium gives them.
 
-Only this file and pdf_drawing.py use PDFium.
+Only this file, pdf_drawing.py and page_images.py use PDFium.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -49,7 +49,7 @@ from vectorstore.layout import (
 )
 from vectorstore.lock import CollectionLock
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Vectors
+from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
 SPEC = "collection.json"
 SHARD = "shard"
@@ -180,6 +180,10 @@ class EdgeCollection:
         with self._engine("read") as shard:
             records = shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def steady(self, read: Callable[[Collection], T]) -> T:
+        """What ``read`` finds: here, every moment is as good as another."""
+        return read(self)
 
     def optimize(self) -> None:
         """Merge segments and build the HNSW index where there are enough vectors for it to pay."""

@@ -35,12 +35,7 @@ class Retriever:
 
         One query gives its own hits and scores; of several, a chunk found by many stands above one found by few.
         """
-        if len(queries) == 1:
-            return self._search(queries[0], limit, where, mode)
-        # Each ranking is read no deeper than the limit: from further down, chunks that are a little about everything
-        # would come in by their sum and push out what one query alone finds. (Four unrelated questions of SciFact as
-        # queries: 0.72 of their passages in the first 10; reading each to 100 leaves 0.38.)
-        return fuse([self._search(query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
+        return self._collection.steady(lambda now: self._fused(now, queries, limit, where, mode))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Every selected chunk, in order of document name and position."""
@@ -50,31 +45,41 @@ class Retriever:
         """How many documents and chunks are selected."""
         return self._collection.count(where)
 
-    def _search(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
-        if mode is SearchMode.HYBRID and not self._embeds(query):
-            return self._words_first(query, limit, where)
-        return self._ranked(query, limit, where, mode)
+    def _fused(
+        self, now: Collection, queries: Sequence[str], limit: int, where: ChunkFilter, mode: SearchMode
+    ) -> list[Hit]:
+        if len(queries) == 1:
+            return self._search(now, queries[0], limit, where, mode)
+        # Each ranking is read no deeper than the limit: from further down, chunks that are a little about everything
+        # would come in by their sum and push out what one query alone finds. (Four unrelated questions of SciFact as
+        # queries: 0.72 of their passages in the first 10; reading each to 100 leaves 0.38.)
+        return fuse([self._search(now, query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
 
-    def _words_first(self, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
+    def _search(self, now: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+        if mode is SearchMode.HYBRID and not self._embeds(now, query):
+            return self._words_first(now, query, limit, where)
+        return self._ranked(now, query, limit, where, mode)
+
+    def _words_first(self, now: Collection, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
         """What the words find, and below all of that, as far as there is room, what lies nearest in meaning.
 
         A model that does not know the language ranks little better than by chance. Fused with equal weight it would
         pull down what the words have found; left out, a query without a word in common would find nothing at all.
         """
-        by_words = self._ranked(query, limit, where, SearchMode.SPARSE)
+        by_words = self._ranked(now, query, limit, where, SearchMode.SPARSE)
         found = {hit.chunk.id for hit in by_words}
-        by_meaning = self._ranked(query, limit, where, SearchMode.DENSE) if len(found) < limit else []
+        by_meaning = self._ranked(now, query, limit, where, SearchMode.DENSE) if len(found) < limit else []
         return fuse([[*by_words, *(hit for hit in by_meaning if hit.chunk.id not in found)]], limit)
 
-    def _ranked(self, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+    def _ranked(self, now: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)
-        found = self._collection.search(mode, text=query, vector=vector, limit=limit, where=where)
+        found = now.search(mode, text=query, vector=vector, limit=limit, where=where)
         return sorted(found, key=_by_score)
 
-    def _embeds(self, query: str) -> bool:
+    def _embeds(self, now: Collection, query: str) -> bool:
         """Whether the embedding model knows the query's language."""
         languages = self._embedder.languages
-        return languages is None or detect_query(query, self._collection.languages()) in languages
+        return languages is None or detect_query(query, now.languages()) in languages
 
 
 def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:

@@ -6,7 +6,7 @@ server are left alone. Owns all use of the client and its errors. What lies in a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
@@ -40,7 +40,7 @@ from vectorstore.layout import (
     payload_of,
 )
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Vectors
+from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -187,6 +187,10 @@ class ServerCollection:
         with _server():
             records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def steady(self, read: Callable[[Collection], T]) -> T:
+        """What ``read`` finds: here, every moment is as good as another."""
+        return read(self)
 
     def optimize(self) -> None:
         """Nothing to ask for: a server builds its indexes by itself."""

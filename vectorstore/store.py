@@ -8,14 +8,15 @@ with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=3
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 
+T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
 EVERYTHING = ChunkFilter()
 
@@ -63,6 +64,13 @@ class Collection(Protocol):
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
+        ...
+
+    def steady(self, read: Callable[[Collection], T]) -> T:
+        """What ``read`` finds in the collection that it is given: this one, as of one moment.
+
+        ``read`` may be called again, if what it found belongs to two moments.
+        """
         ...
 
     def optimize(self) -> None:

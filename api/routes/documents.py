@@ -51,7 +51,7 @@ class FoundPassage(Chunk):
 
 
 class Removed(Value):
-    """A document that was taken out; its file stays where it is."""
+    """A document that was taken out."""
 
     removed: str = Field(description="its id")
     name: str
@@ -105,7 +105,11 @@ def text(service: Served, caller: Called, document: DocumentId, collection: Coll
 
 @router.delete("/documents/{document}", responses=problems(404, 409, 422, 503))
 def remove(service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None) -> Removed:
-    """Take a document out of its collection. Its file stays, and is read in again if it is ingested again."""
+    """Take a document out of its collection.
+
+    A file that was uploaded goes with it: it is Candor's own copy. Any other stays, and is read in again if it is
+    ingested again.
+    """
     candor = service.candor
     found = find_document(candor, document, service.collection(caller, Right.WRITE, collection))
     opened = service.shelf.take(found.collection)

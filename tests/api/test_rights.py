@@ -26,6 +26,7 @@ from api.evaluating import store_of
 from api.ingesting import run_ingest
 from api.keys import KeyOrder
 from api.settings import ServiceSettings, Settings
+from ingest.guard import holding
 from multi_agent.approvals import Approval
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, Row
@@ -96,7 +97,12 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
             (root / name / f"{name}_file.txt").write_text(text)
             run_ingest(candor, [root / name], name, progress=False)
         keys = _keys(candor)
-        with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=30) as http:
+        with (
+            RunningService(candor) as running,
+            httpx.Client(base_url=running.url, timeout=30) as http,
+            holding(candor.engine, "mine"),  # so that nobody can delete them
+            holding(candor.engine, "theirs"),
+        ):
             things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
             run = f"run_{'0' * 12}"
             nothing = Things("absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000")
@@ -180,7 +186,7 @@ def _expected(rule: Rule, who: str, collection: str) -> int:
     has = Right.ADMIN if owner else Right.READ if who == "read all" else Right(who)
     if not has.covers(Right(rule.needs)) and (collection != "absent" or "{collection}" in rule.path):
         return 403
-    return rule.passes if collection != "absent" else 404
+    return rule.passes if collection != "absent" or rule.makes else 404
 
 
 def test_every_route_says_what_it_needs(world: World) -> None:

@@ -32,6 +32,8 @@ class Rule:
     passes: int = 200
     destroys: bool = False
     """Who may do it does it to a document, run or job that is not there, and ``passes`` is 404."""
+    makes: bool = False
+    """What it is about need not be there: it is made."""
 
 
 AGENT = {"name": "Extractor", "description": "x", "prompt": "# System\nx\n# User\n$question"}
@@ -54,9 +56,26 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/keys": Rule("owner", "/v1/keys", {"name": "another", "rights": {"mine": "read"}}, passes=201),
     "DELETE /v1/keys/{key}": Rule("owner", "/v1/keys/000000000000", passes=404, destroys=True),
     "GET /v1/collections": Rule("key", "/v1/collections"),
+    "DELETE /v1/collections/{collection}": Rule("admin", "/v1/collections/{collection}", passes=409),  # in use
+    "POST /v1/collections/{collection}/documents": Rule(
+        "write", "/v1/collections/{collection}/documents", files={"files": (".hidden", b"x")}, passes=422, makes=True
+    ),
+    "POST /v1/collections/{collection}/ingest": Rule(
+        "write", "/v1/collections/{collection}/ingest", {}, passes=422, makes=True
+    ),
     "GET /v1/documents": Rule("read", f"/v1/documents{WITHIN}"),
     "GET /v1/documents/{document}": Rule("read", f"/v1/documents/{{document}}{WITHIN}"),
     "GET /v1/documents/{document}/text": Rule("read", f"/v1/documents/{{document}}/text{WITHIN}"),
+    "GET /v1/documents/{document}/original": Rule("read", f"/v1/documents/{{document}}/original{WITHIN}"),
+    "GET /v1/documents/{document}/pages/{page}": Rule(
+        "read", f"/v1/documents/{{document}}/pages/1{WITHIN}", passes=404, destroys=True
+    ),  # those of the test have none
+    "GET /v1/documents/{document}/pages/{page}.png": Rule(
+        "read", f"/v1/documents/{{document}}/pages/1.png{WITHIN}", passes=404, destroys=True
+    ),
+    "POST /v1/documents/{document}/ingest": Rule(
+        "write", f"/v1/documents/{{document}}/ingest{WITHIN}", passes=404, destroys=True
+    ),
     "DELETE /v1/documents/{document}": Rule("write", f"/v1/documents/{{document}}{WITHIN}", passes=404, destroys=True),
     "POST /v1/search": Rule("read", "/v1/search", {"collection": "{collection}", "query": "pumps"}),
     "POST /v1/research": Rule(
