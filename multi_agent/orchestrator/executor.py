@@ -7,7 +7,7 @@ It alone changes the shared context, and it alone creates and deletes task data.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -17,6 +17,7 @@ from multi_agent.consensus import Candidate
 from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext, Synthesis, merge
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
 from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
+from multi_agent.orchestrator.pace import Pace
 from multi_agent.orchestrator.references import resolve
 from multi_agent.orchestrator.validation import answering_step, input_faults, ready
 from multi_agent.orchestrator.worker import Turn, Worker
@@ -55,7 +56,9 @@ class Executor:
         context: ResearchContext,
         documents: Sequence[str],
         settings: ResearchSettings,
+        pace: Pace,
     ) -> None:
+        self._pace, self._held = pace, list[TaskResult]()
         self._run_id, self._registry, self._make_turn, self._agree = run_id, registry, turn_for, agree
         self._bus, self._documents, self._settings = bus, documents, settings
         self.context = context
@@ -75,7 +78,7 @@ class Executor:
         other plan could avoid; whatever else is under way is stopped then.
         """
         self.context = self.context.model_copy(update={"synthesis": None})
-        self.answer, self._outputs = None, {}
+        self.answer, self._outputs, self._held = None, {}, []
         worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
         try:
             return await self._run(plan, samples, worker)
@@ -105,16 +108,27 @@ class Executor:
                     waiting |= dict.fromkeys(tasks[step.id], step.id)
             if not waiting:
                 continue  # every step that was ready could not be started, which may have made others ready
-            result = await self._next_result(worker)
+            result = await self._next_in_order(worker, waiting)
             _end_run_if_it_must(result.error_details)
             step = steps[waiting.pop(result.sub_task_id)]
             results[result.sub_task_id] = result
             if step.id not in waiting.values():
+                self._pace.passed(step.id)
                 done.add(step.id)
                 reported = [results[task] for task in tasks[step.id]]
                 if lost := await self._settle(step, reported, is_answer=step is answering):
                     failed[step.id] = lost
         return tuple(failed.values())
+
+    async def _next_in_order(self, worker: asyncio.Task[None], waiting: Mapping[str, str]) -> TaskResult:
+        """What became of the next task; of steps that had ended before the run was resumed, in the order of then."""
+        first = self._pace.first_of(waiting.values())
+        while True:
+            for result in self._held:
+                if first is None or result.error_details or waiting[result.sub_task_id] == first:
+                    self._held.remove(result)
+                    return result
+            self._held.append(await self._next_result(worker))
 
     async def _next_result(self, worker: asyncio.Task[None]) -> TaskResult:
         """What became of the next task. Raises what ended the worker, if that comes first: it reports no more."""

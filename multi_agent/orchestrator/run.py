@@ -33,6 +33,7 @@ from multi_agent.llm.varied import Varied
 from multi_agent.memory.remembered import Remembered
 from multi_agent.orchestrator.account import Account
 from multi_agent.orchestrator.executor import Executor, Keep
+from multi_agent.orchestrator.pace import Pace
 from multi_agent.orchestrator.planner import Planner
 from multi_agent.orchestrator.worker import Turn
 from multi_agent.plan import Plan, PlanExample
@@ -127,7 +128,7 @@ class Run:
         self._executor = Executor(
             self._id, panel.registry, self._turn, self._agreed, self._bus,
             ResearchContext(question=request.question, understanding=understanding),
-            [entry.name for entry in catalogue], panel.settings,
+            [entry.name for entry in catalogue], panel.settings, Pace(self._earlier.events),
         )  # fmt: skip
         return await self._attempted(self._executor, planner, plan)
 

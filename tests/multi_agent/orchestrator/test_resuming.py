@@ -1,0 +1,79 @@
+"""A run that rests goes on: its finished calls are answered from its journal, also where steps ran side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from multi_agent.answer import Status
+from multi_agent.events import RunFinished, RunResumed
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.request import Request as Question
+from multi_agent.tracing.trace import Trace
+from support.panel import (
+    PLANNER,
+    READING,
+    REVISION,
+    SYNTHESIS,
+    Panel,
+    give_up,
+    planned,
+    reading,
+    role_of,
+    step,
+    synthesis,
+)
+from support.scripted_endpoint import Reply, Request
+
+QUESTION = "Down to which temperature does the Borea 12 work, and how long does the bread bake?"
+PARTS = {"a": "How cold?", "b": "How long to bake?", "c": "Who met?"}
+
+
+async def test_what_ran_side_by_side_is_not_asked_again_whichever_was_faster(
+    panel: Callable[..., Orchestrator], serve: Callable[..., EndpointSettings], trace: Trace
+) -> None:
+    """The slowest of three readers was planned first: when all are answered at once, they come in another order."""
+    answered: Counter[str] = Counter()
+    goes_on = threading.Event()
+    parts = [reading(name, asked) for name, asked in PARTS.items()]
+
+    def model(request: Request) -> Reply | str:
+        role = role_of(request)
+        if role == REVISION and not goes_on.is_set():
+            return Reply(hang=True)
+        answered[request.prompt] += 1
+        replies = {
+            PLANNER: planned(*parts, step("s", "Synthesizer", list(PARTS))),
+            SYNTHESIS: synthesis([], sufficient=False),
+            REVISION: give_up(),
+        }
+        reply = json.dumps(replies.get(role) or usual.play(request))
+        slow = role == READING and PARTS["a"] in request.prompt
+        return Reply(text=reply, delay=0.4 if slow else 0.1 * (role == READING and PARTS["b"] in request.prompt))
+
+    usual = Panel("-25 °C", "40 minutes", "Monday")
+    orchestrator = panel(serve(model))
+    resting = asyncio.create_task(
+        orchestrator.research(Question(question=QUESTION, mode="high"), run_id="run_1", rests=lambda: True)
+    )
+    while not any(event.body.type == "attempt_ended" for event in trace.events("run_1")):  # noqa: ASYNC110 - in a database
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.2)
+    resting.cancel()
+    await asyncio.wait({resting})
+    assert trace.run("run_1").status == "running"
+
+    goes_on.set()
+    answer = await orchestrator.research(Question(question=QUESTION, mode="high"), run_id="run_1")
+    assert answer.status is Status.INSUFFICIENT
+    assert set(answered.values()) == {1}
+    assert sum(answered.values()) == 6, "planner, three readers, writer, and planner again"
+    assert answer.usage.model_calls == sum(answered.values())
+    events = trace.events("run_1")
+    assert [event.number for event in events] == list(range(1, len(events) + 1))
+    assert [event.body.times for event in events if isinstance(event.body, RunResumed)] == [1]
+    assert sum(isinstance(event.body, RunFinished) for event in events) == 1
