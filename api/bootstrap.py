@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.errors import SettingsError, UsageError
+from api.panel_parts import PanelParts
 from api.settings import Settings
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound
 from vectorstore.layout import find_spec
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
     from ingest.planning import Plan
     from ingest.rebuilding import ModelChange, RebuildReport
     from ingest.reports import Progress
-    from multi_agent.custom.cast import Cast
-    from multi_agent.llm.models import Models
-    from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
-    from multi_agent.orchestrator.orchestrator import Orchestrator
-    from multi_agent.registry import AgentRegistry
     from multi_agent.toolbox import Toolbox
     from multi_agent.tracing.trace import Trace
     from vectorstore.embedding import Embedder
@@ -41,8 +37,8 @@ if TYPE_CHECKING:
     from vectorstore.store import Collection, VectorStore
 
 
-class Candor:
-    """Candor, put together from its settings."""
+class Candor(PanelParts):
+    """Candor, put together from its settings; what only its panel is made of stands in ``panel_parts.py``."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -103,30 +99,6 @@ class Candor:
 
         model = self.settings.store.embedding.model
         return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question), model)
-
-    @cached_property
-    def memories(self) -> Memories:
-        """What people want of answers, how to go about questions, and what was said before."""
-        from multi_agent.memory.memories import Memories
-
-        model = self.settings.store.embedding.model
-        return Memories(self.engine, lambda text: self.embedder.embed_query(text), model)
-
-    @cached_property
-    def cast(self) -> Cast:
-        """The agents and skills there are, to be listed and changed."""
-        from multi_agent.custom.cast import Cast
-        from multi_agent.custom.roster import Roster
-        from multi_agent.registry import BUILT_IN, AgentRegistry
-
-        research = self.settings.research
-        found = AgentRegistry.discover((BUILT_IN, *research.agent_packages))
-        return Cast(found, Roster(self.engine, self.settings.home), research, self.settings.llms, self.tools.registry)
-
-    @property
-    def registry(self) -> AgentRegistry:
-        """The agents that plans may use, as they are now: who was added a moment ago is among them."""
-        return self.cast.registry()
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -404,21 +376,6 @@ class Candor:
             self.ledger.forget(name)
             self.places.forget(self.places.of(name))
             self.uploads.drop(name)
-
-    def models(self) -> Models:
-        """The models of the settings, made anew: they belong to the event loop that first asks them."""
-        from multi_agent.llm.factory import build_llm
-        from multi_agent.llm.models import Models
-
-        return Models(build_llm(self.settings.llm), self.settings.llms)
-
-    def orchestrator(self, library: CollectionLibrary, models: Models | None = None, key: str = "") -> Orchestrator:
-        """The panel over a library, asking ``models``, or those of the settings, for the holder of ``key``."""
-        from multi_agent.orchestrator.orchestrator import Orchestrator
-
-        asked, settings = models or self.models(), self.settings.research
-        memory = self.memories.of(key)
-        return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools, memory)
 
 
 def check_name(name: str) -> None:

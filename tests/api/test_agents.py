@@ -95,7 +95,7 @@ def told(candor: Candor, serve: Callable[..., EndpointSettings]) -> Told:
 
 @pytest.fixture
 def http(candor: Candor, told: Told) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
         yield client
 
 

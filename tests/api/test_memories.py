@@ -10,8 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from api.access import Right
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
+from api.keys import KeyOrder
+from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from support.panel import PLANNER, UNDERSTANDING, Panel, planned, reading, role_of
@@ -55,7 +58,7 @@ def candor(
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
         yield client
 
 
@@ -95,6 +98,29 @@ def test_a_question_goes_on_from_the_ones_before_it_in_its_session(http: httpx.C
     assert told.roles_told(earlier) == set()
     kinds = [(each["kind"], each["session"]) for each in http.get("/v1/memories?kind=conversation").json()]
     assert kinds == [("conversation", "monday"), ("conversation", "monday"), ("conversation", "tuesday")]
+
+
+def test_nobody_is_told_of_anothers(candor: Candor, told: Told) -> None:
+    candor.settings = candor.settings.model_copy(update={"service": ServiceSettings(require_key=True)})
+    ann, bob = (
+        candor.keys.add(KeyOrder(name=name, rights={"papers": Right.READ})).secret for name in ("Ann", "Bob")
+    )  # fmt: skip
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
+        http.headers["X-API-Key"] = ann
+        hers = http.post("/v1/memories", json={"text": GERMAN}).json()["id"]
+        ask(http, session="monday")
+        assert told.roles_told(GERMAN) == {PLANNER}
+        told.prompts.clear()
+
+        http.headers["X-API-Key"] = bob
+        ask(http, session="monday")
+        assert told.roles_told(GERMAN) == told.roles_told("What was asked and answered before") == set()
+        assert [each["kind"] for each in http.get("/v1/memories").json()] == ["conversation"]
+        for answer in (
+            http.put(f"/v1/memories/{hers}", json={"text": "Mine."}), http.delete(f"/v1/memories/{hers}")
+        ):  # fmt: skip
+            assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no memory {hers!r}.")
+        assert http.post("/v1/memories", json={"kind": "how_to", "text": HOW_TO}).status_code == 403
 
 
 def test_who_understands_a_question_for_a_saved_plan_is_told_too(

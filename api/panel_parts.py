@@ -1,0 +1,84 @@
+"""What of Candor only its panel is made of: agents, memories, models, and the orchestrator over them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from api.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from api.library import CollectionLibrary
+    from multi_agent.custom.cast import Cast
+    from multi_agent.llm.models import Models
+    from multi_agent.memory.memories import Memories
+    from multi_agent.memory.plans import PlanMemory
+    from multi_agent.orchestrator.orchestrator import Orchestrator
+    from multi_agent.registry import AgentRegistry
+    from multi_agent.toolbox import Toolbox
+    from multi_agent.tracing.trace import Trace
+    from vectorstore.embedding import Embedder
+
+
+class PanelParts:
+    """A part of ``Candor``, which has what this is made from."""
+
+    settings: Settings
+
+    if TYPE_CHECKING:
+
+        @cached_property
+        def engine(self) -> Engine: ...
+
+        @cached_property
+        def embedder(self) -> Embedder: ...
+
+        @cached_property
+        def trace(self) -> Trace: ...
+
+        @cached_property
+        def plans(self) -> PlanMemory: ...
+
+        @cached_property
+        def tools(self) -> Toolbox: ...
+
+    @cached_property
+    def memories(self) -> Memories:
+        """What people want of answers, how to go about questions, and what was said before."""
+        from multi_agent.memory.memories import Memories
+
+        model = self.settings.store.embedding.model
+        return Memories(self.engine, lambda text: self.embedder.embed_query(text), model)
+
+    @cached_property
+    def cast(self) -> Cast:
+        """The agents and skills there are, to be listed and changed."""
+        from multi_agent.custom.cast import Cast
+        from multi_agent.custom.roster import Roster
+        from multi_agent.registry import BUILT_IN, AgentRegistry
+
+        research = self.settings.research
+        found = AgentRegistry.discover((BUILT_IN, *research.agent_packages))
+        return Cast(found, Roster(self.engine, self.settings.home), research, self.settings.llms, self.tools.registry)
+
+    @property
+    def registry(self) -> AgentRegistry:
+        """The agents that plans may use, as they are now: who was added a moment ago is among them."""
+        return self.cast.registry()
+
+    def models(self) -> Models:
+        """The models of the settings, made anew: they belong to the event loop that first asks them."""
+        from multi_agent.llm.factory import build_llm
+        from multi_agent.llm.models import Models
+
+        return Models(build_llm(self.settings.llm), self.settings.llms)
+
+    def orchestrator(self, library: CollectionLibrary, models: Models | None = None, key: str = "") -> Orchestrator:
+        """The panel over a library, asking ``models``, or those of the settings, for the holder of ``key``."""
+        from multi_agent.orchestrator.orchestrator import Orchestrator
+
+        asked, settings = models or self.models(), self.settings.research
+        memory = self.memories.of(key)
+        return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools, memory)
