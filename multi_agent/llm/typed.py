@@ -117,6 +117,10 @@ def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
         def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Any:
             return cls.model_construct(value=response_model.model_validate_json(json_data, **how))
 
+        @classmethod
+        def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
+            return {}  # it is not sent: the conversation has the type's own
+
     return Checked
 
 

@@ -53,6 +53,13 @@ _journal = sql.Table(
     sql.Column("entry", sql.JSON, nullable=False),
 )
 
+# Made once: to put a statement together takes longer than to carry it out.
+_KEEP_EVENT, _KEEP_ENTRY = _events.insert(), _journal.insert()
+_FIND_ENTRY = sql.select(_journal.c.entry).where(
+    _journal.c.run_id == sql.bindparam("run_id"),
+    _journal.c.key == sql.bindparam("key"),
+    _journal.c.occurrence == sql.bindparam("occurrence"),
+)
 _SUMMARY = tuple(column for column in _runs.c if column is not _runs.c.answer)  # an answer can be long
 
 WAITING = RunState.WAITING.value
@@ -106,13 +113,13 @@ class Trace:
     async def record(self, event: Event) -> None:
         """Keep an event: subscribe this to a run's bus."""
         with self._engine.begin() as connection:
-            connection.execute(_events.insert(), _event_row(event))
+            connection.execute(_KEEP_EVENT, _event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
         """Keep the answer and the run's last event, both or neither: a run that is killed has ended once, or not."""
         values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
         with self._engine.begin() as connection:
-            connection.execute(_events.insert(), _event_row(last))
+            connection.execute(_KEEP_EVENT, _event_row(last))
             connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
 
     def break_off(self, run_id: str, status: Status, reason: str) -> Event:
@@ -203,11 +210,9 @@ class SqlJournal:
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
         """The entry, or None if that request has not been answered yet."""
-        query = sql.select(_journal.c.entry).where(
-            _journal.c.run_id == self._run_id, _journal.c.key == key, _journal.c.occurrence == occurrence
-        )
+        asked = {"run_id": self._run_id, "key": key, "occurrence": occurrence}
         with self._engine.connect() as connection:
-            row = connection.execute(query).first()
+            row = connection.execute(_FIND_ENTRY, asked).first()
         return JournalEntry.model_validate(row.entry) if row else None
 
     def record(self, entry: JournalEntry) -> None:
@@ -220,7 +225,7 @@ class SqlJournal:
             "entry": entry.model_dump(mode="json"),
         }
         with self._engine.begin() as connection:
-            connection.execute(_journal.insert(), row)
+            connection.execute(_KEEP_ENTRY, row)
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
