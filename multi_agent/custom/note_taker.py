@@ -12,6 +12,8 @@ from multi_agent.custom.agents import SHOWN
 from multi_agent.tasks import TaskData
 from multi_agent.tool_use import ToolLoop
 
+_FROM_THE_WEB = "Read on the web, and no evidence: {}"
+
 
 class Remarks(BaseModel):
     """The model's response."""
@@ -50,7 +52,8 @@ class NoteTaker:
         use = await ToolLoop(self._kit.llm, await self._kit.tools()).run(prompt.render(**shown))
         response = (await self._kit.llm.complete(use.closing, Remarks)).value
         self._reasoning = response.reasoning
-        return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in response.notes))
+        notes = [*response.notes, *([_FROM_THE_WEB.format(", ".join(use.sources))] if use.sources else [])]
+        return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in notes))
 
     def explain_reasoning(self) -> str:
         return self._reasoning

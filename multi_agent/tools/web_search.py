@@ -64,7 +64,7 @@ class WebSearch:
         found = (await self._search(given))[: given.limit]
         if not found:
             return ToolResult(text="Nothing was found.")
-        return ToolResult(text="\n\n".join(map(_shown, found)), sources=tuple(each.url for each in found))
+        return ToolResult(text="\n\n".join(map(_shown, found)))
 
     async def _search(self, given: WebSearchInput) -> list[_Result]:
         params = {"q": given.query, "format": "json", "categories": given.kind}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,13 +15,15 @@ from api.bootstrap import Candor
 from api.ingesting import run_ingest
 from multi_agent.settings import ResearchSettings
 from multi_agent.tool_settings import McpServer, ToolSettings
-from support.handyman import TASK, calls, report, rounds
+from support.handyman import TASK, calls, done, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
+from support.web import Page, Web
 from support.writing.writer import PACKAGE
 
 Run = Callable[..., Any]
 SERVER = Path(__file__).parent.parent / "support" / "mcp_server.py"
+PROMPT = "# System\nYou look around.\n# User\n$question\n"
 SERVERS = (
     McpServer(name="garden", command=sys.executable, args=(str(SERVER),), safe=("look",)),
     McpServer(name="meadow", command="/no/such/program"),
@@ -75,6 +78,32 @@ def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client, 
     assert told.splitlines()[1:5] == ['{"expression": "6 * 7"}', "It helps.", "─── result", "42"]
     in_json = run("trace", run_id, "--prompts", "--json", "--home", home).json
     assert in_json["tool_calls"] == entries
+
+
+def test_an_agent_that_is_described_over_rest_reads_the_web_and_uses_a_server(
+    make_candor: Callable[..., Candor], folder: Path
+) -> None:
+    with Web() as web:
+        web.pages["/pumps"] = Page(b"<p>The Borea 12 is <b>blue</b>.</p>")
+        turn = calls(("read_web_page", {"url": web.url("/pumps")}), ("garden.look", {}))
+        remarks = json.dumps({"reasoning": "So it says.", "notes": ["It is blue."]})
+        with ScriptedEndpoint(lambda request: turns.pop(0)) as endpoint:
+            turns = [turn, done(), remarks]
+            tools = ToolSettings(mcp_servers=SERVERS, allow_private_addresses=True)
+            candor = make_candor(llm=endpoint.settings("openai"), tools=tools)
+            run_ingest(candor, [folder], "papers", progress=False)
+            with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+                agent = {"name": "Scout", "description": "Looks around.", "gives": "notes", "prompt": PROMPT}
+                unknown = http.post("/v1/agents", json={**agent, "tools": ["forest.look"]})
+                assert (unknown.status_code, "garden.*" in unknown.json()["detail"]) == (422, True)
+                made = http.post("/v1/agents", json={**agent, "tools": ["read_web_page", "garden.look"]})
+                assert made.status_code == 201, made.text
+                answer = http.post("/v1/research", json={"question": "Which colour?", "agent": "Scout"}).json()
+    assert "**blue**" in endpoint.requests[1].prompt
+    assert "--- garden.look {}\nnothing" in endpoint.requests[1].prompt
+    assert "It is blue." in answer["answer"]
+    assert f"Read on the web, and no evidence: {web.url('/pumps')}" in answer["answer"]
+    assert (answer["status"], answer["evidence"]) == ("insufficient", [])
 
 
 def test_tools_are_listed_and_those_of_servers_when_these_are_asked(
