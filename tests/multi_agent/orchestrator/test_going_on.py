@@ -1,0 +1,56 @@
+"""A run that goes on after it was interrupted is told what it was told at first, whatever was remembered since."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sql
+
+from multi_agent.answer import Status
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.memory.memories import Memories
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.request import Request
+from support.panel import PLANNER, SYNTHESIS, Panel, role_of
+from support.scripted_endpoint import Reply
+from support.scripted_endpoint import Request as Asked
+from vectorstore.embedding import Embedder
+
+QUESTION = Request(question="Down to which temperature does the Borea 12 work?", session="monday")
+
+
+async def test_what_the_planner_was_told_is_what_it_is_told_again(
+    panel: Callable[..., Orchestrator], serve: Callable[..., EndpointSettings], tmp_path: Path, embedder: Embedder
+) -> None:
+    asked: Counter[str] = Counter()
+    reached, may_end = threading.Event(), False
+
+    def model(request: Asked) -> Reply | str:
+        asked[role_of(request)] += 1
+        if role_of(request) == SYNTHESIS and not may_end:
+            reached.set()
+            return Reply(hang=True)
+        return Panel("-25 °C")(request)
+
+    engine = sql.create_engine(f"sqlite:///{tmp_path / 'memories.db'}")
+    memories = Memories(engine, embedder.embed_query, embedder.model)
+    orchestrator = replace(panel(serve(model)), memory=memories.of("ann"))
+    interrupted = asyncio.create_task(orchestrator.research(QUESTION, run_id="run_1", rests=lambda: True))
+    assert await asyncio.to_thread(reached.wait, 60)
+    interrupted.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await interrupted
+
+    memories.add("preference", "Answer in German.", "ann")
+    may_end = True
+    answer = await orchestrator.research(QUESTION, run_id="run_1")
+    assert answer.status is Status.ANSWERED
+    assert asked[PLANNER] == 1, "its prompt was the same, so the journal had the answer"
+    [said] = memories.conversation("ann", "monday")
+    assert said.question == QUESTION.question
