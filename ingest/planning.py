@@ -23,6 +23,7 @@ from ingest.settings import IngestSettings
 from vectorstore.models import Value
 
 _RACY_SECONDS = 2.0
+_SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
 
 
 class Verdict(StrEnum):
@@ -89,11 +90,12 @@ def plan_ingest(
     retry_failed: bool = False,
     sync: bool = False,
 ) -> Plan:
-    """What an ingest of the paths, or of known documents by their ids, would do; without either, of what failed.
+    """What an ingest of the paths, or of known documents by their ids, would do; without either, of what failed, or was
+    left unfinished by an ingest that was cancelled or killed.
 
     ``own`` is the folder of Candor's own data; see ``discover`` for ``base``. Raises PathNotFound, NothingToIngest.
     """
-    wanted = documents or [entry.id for entry in known.values() if entry.state is DocumentState.FAILED]
+    wanted = documents or [entry.id for entry in known.values() if entry.state not in _SETTLED]
     found: list[FoundFile | LeftOut] = list(discover(paths, own, base)) if paths else list(_files_of(known, wanted))
     if not any(isinstance(entry, FoundFile) for entry in found):
         where = ", ".join(str(path) for path in paths)

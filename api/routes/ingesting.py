@@ -51,7 +51,9 @@ class IngestRequest(Value):
 
     paths: tuple[str, ...] = Field(default=(), description="absolute; in the folders that service.ingest_roots names")
     retry_failed: bool = Field(
-        default=False, description="try failed files again though they have not changed; all, if there are no paths"
+        default=False,
+        description="try failed files again though they have not changed; if there are no paths, all that failed or "
+        "were left unfinished",
     )
     sync: bool = Field(default=False, description="remove documents whose files are gone from below the paths")
 

@@ -18,7 +18,7 @@ from api.ingesting import run_ingest
 from api.settings import Settings
 from ingest.errors import PageNotShown
 from ingest.page_viewing import PageViewer
-from ingest.page_wishes import PageWish
+from ingest.page_wishes import Drawn, PageWish
 from support.files import write_pdf
 from support.service import SCRIPT, RunningService
 from vectorstore.embedding import Embedder
@@ -131,6 +131,20 @@ def test_white_space_and_hyphens_do_not_matter_but_what_may_stand_in_two_places_
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
     assert not asyncio.run(located("The Borea 13 works"))
     assert not asyncio.run(located(TWICE)), "without the words around it, it may be one or the other"
+
+
+def test_an_image_is_its_own_page(tmp_path: Path) -> None:
+    path = tmp_path / "photo.png"
+    Image.new("RGB", (400, 200), "red").save(path)
+
+    async def draw(page: int) -> tuple[Drawn, bytes]:
+        return await PageViewer().draw(PageWish(path=str(path), page=page, text="Red", end=3, scale=0.5))
+
+    drawn, picture = asyncio.run(draw(1))
+    assert (drawn.width, drawn.height, drawn.located) == (400, 200, False)
+    assert Image.open(io.BytesIO(picture)).size == (200, 100)
+    with pytest.raises(PageNotShown, match="page 2 of the image"):
+        asyncio.run(draw(2))
 
 
 def test_what_has_no_such_page_says_so(http_manual: tuple[httpx.Client, str]) -> None:
