@@ -8,6 +8,7 @@ words of one that is not there: nobody learns by asking what others have. ``admi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Annotated
 
@@ -20,6 +21,8 @@ from vectorstore.errors import CollectionNotFound
 from vectorstore.models import Value
 
 EVERYTHING = "*"
+ASKED_FOR: ContextVar[set[str]] = ContextVar("asked_for")
+"""Where the collections that a request requires a right over are noted, for the audit; unset outside of requests."""
 
 
 class Right(StrEnum):
@@ -67,6 +70,7 @@ class Caller(Value):
 
     def require(self, right: Right, collection: str) -> None:
         """Raises CollectionNotFound for what they may not even read, Forbidden for what they may only read."""
+        note_asked(collection)
         if not self.may(Right.READ, collection):
             raise CollectionNotFound(collection)
         if not self.may(right, collection):
@@ -79,6 +83,12 @@ class Caller(Value):
 
 
 AT_THIS_MACHINE = Caller(name="the person at this machine", rights={EVERYTHING: Right.ADMIN})
+
+
+def note_asked(collection: str) -> None:
+    """For the audit: the request is about this collection."""
+    if (asked_for := ASKED_FOR.get(None)) is not None:
+        asked_for.add(collection)
 
 
 def caller_of(connection: HTTPConnection) -> Caller:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from api import mcp_serving, routes
 from api.admission import Admission
+from api.audit import Audited
 from api.bootstrap import Candor
 from api.durability import Durability
 from api.evaluation_jobs import Evaluations
@@ -73,6 +74,7 @@ def make_app(candor: Candor) -> FastAPI:
         app.include_router(router)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_serving.PATH, mcp, methods=["POST"]))
+    app.add_middleware(Audited, write=lambda entries: candor.audit.write(entries))
     app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
     app.state.metrics = measured = Metrics(candor)
     app.add_middleware(Measured, metrics=measured)

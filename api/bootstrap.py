@@ -18,6 +18,7 @@ from vectorstore.models import NAME
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from api.audit import Audit
     from api.keys import Keys
     from api.library import CollectionLibrary
     from api.uploads import Uploads
@@ -91,6 +92,13 @@ class Candor(PanelParts):
         from api.keys import Keys
 
         return Keys(self.engine)
+
+    @cached_property
+    def audit(self) -> Audit:
+        """Who did what over the service."""
+        from api.audit import Audit
+
+        return Audit(self.engine)
 
     @cached_property
     def plans(self) -> PlanMemory:

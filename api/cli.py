@@ -11,6 +11,7 @@ import typer
 from api.commands import (
     agents,
     approvals,
+    audit,
     documents,
     evaluation,
     export,
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (documents, research, export, service, tools, mcp):
+for commands in (documents, research, export, service, tools, mcp, audit):
     app.add_typer(commands.app)
 app.add_typer(agents.app, name="agents")
 app.add_typer(skills.app, name="skills")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.access import Caller
+from api.access import Caller, note_asked
 from api.bootstrap import Candor
 from multi_agent.tracing.listing import RunFilter
 from multi_agent.tracing.trace import RunSummary
@@ -10,7 +10,9 @@ from multi_agent.tracing.trace import RunSummary
 
 def find_run(candor: Candor, run_id: str, caller: Caller) -> RunSummary:
     """The run that is meant, if the caller may read its collection. Raises RunNotFound, the same for both."""
-    return candor.trace.run(run_id, among=caller.readable)
+    run = candor.trace.run(run_id, among=caller.readable)
+    note_asked(run.collection)
+    return run
 
 
 def list_runs(candor: Candor, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:

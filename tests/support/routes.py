@@ -51,6 +51,7 @@ ROUTES: dict[str, Rule] = {
     "GET /healthz": Rule("nothing", "/healthz"),
     "GET /readyz": Rule("nothing", "/readyz"),
     "GET /metrics": Rule("owner", "/metrics"),
+    "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),
     "GET /v1/keys": Rule("owner", "/v1/keys"),
     "POST /v1/keys": Rule("owner", "/v1/keys", {"name": "another", "rights": {"mine": "read"}}, passes=201),
@@ -118,7 +119,7 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/chat/completions": Rule(
         "read", "/v1/chat/completions", {"model": "{collection}", "messages": [{"role": "user", "content": QUESTION}]}
     ),
-    "POST /mcp": Rule("key", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, passes=406),  # not to this client
+    "POST /mcp": Rule("key", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
     "GET /v1/agents": Rule("key", "/v1/agents"),
     "GET /v1/agents/{name}": Rule("key", "/v1/agents/Extractor"),
     "POST /v1/agents": Rule("owner", "/v1/agents", AGENT, passes=409),  # its name is taken

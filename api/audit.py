@@ -1,0 +1,171 @@
+"""The audit: who read or changed what over the service, when, and from where.
+
+A request is recorded before its answer goes out, also one that is refused to a known caller: what cannot be recorded
+is not told. Requests of strangers are not recorded, for they could fill the disk; they read nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import sqlalchemy as sql
+from pydantic import AwareDatetime, Field
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.access import ASKED_FOR, Caller
+from api.problems import problem_of, problem_response
+from vectorstore.models import Value
+
+_TELLS_OF_NOBODY = frozenset({"/v1/me", "/metrics"})
+_HEADS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
+_LONGEST = 2000
+
+_metadata = sql.MetaData()
+
+_audit = sql.Table(
+    "audit",
+    _metadata,
+    sql.Column("id", sql.Integer, primary_key=True, autoincrement=True),
+    sql.Column("at", sql.DateTime(timezone=True), nullable=False, index=True),
+    sql.Column("key", sql.String(12), nullable=False, index=True),
+    sql.Column("name", sql.String(100), nullable=False),
+    sql.Column("address", sql.String(100), nullable=False),
+    sql.Column("action", sql.String(300), nullable=False),
+    sql.Column("target", sql.Text, nullable=False),
+    sql.Column("collections", sql.JSON, nullable=False),
+    sql.Column("status", sql.Integer, nullable=False),
+)
+
+
+class AuditEntry(Value):
+    """One request of a known caller."""
+
+    id: int = Field(default=0, description="its place in the order of all")
+    at: AwareDatetime
+    key: str = Field(description="id of the key; empty for the person at this machine")
+    name: str = Field(description="what the key was named then")
+    address: str = Field(description="where the request came from")
+    action: str = Field(description="method and route, such as GET /v1/runs/{run_id}")
+    target: str = Field(description="what was asked for: path and query")
+    collections: tuple[str, ...] = Field(description="whose rights were asked for")
+    status: int = Field(description="of the answer; 101 for a web socket that was opened")
+
+
+class AuditQuery(Value):
+    """Which entries are wanted; the newest come first."""
+
+    key: str | None = Field(default=None, description="only those of the key with this id")
+    collection: str | None = Field(default=None, description="only those about this collection")
+    text: str | None = Field(default=None, description="only those with this in action or target")
+    since: AwareDatetime | None = None
+    until: AwareDatetime | None = None
+    before: int | None = Field(default=None, ge=1, description="only those before the entry with this id: to page")
+    limit: int = Field(default=100, ge=1, le=10_000)
+
+
+class Audit:
+    """All entries, in the database behind ``engine``. Makes its table if it is not there. Calls block."""
+
+    def __init__(self, engine: sql.Engine) -> None:
+        self._engine = engine
+        _metadata.create_all(engine)
+
+    def write(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep them durably."""
+        rows = [entry.model_dump(exclude={"id"}) | {"collections": list(entry.collections)} for entry in entries]
+        with self._engine.begin() as connection:
+            connection.execute(_audit.insert(), rows)
+
+    def list(self, wanted: AuditQuery) -> list[AuditEntry]:
+        """The wanted entries, the newest first."""
+        query = sql.select(_audit).order_by(_audit.c.id.desc()).limit(wanted.limit)
+        if wanted.key is not None:
+            query = query.where(_audit.c.key == wanted.key)
+        if wanted.collection is not None:
+            named = sql.cast(_audit.c.collections, sql.Text).contains(f'"{wanted.collection}"', autoescape=True)
+            query = query.where(named)
+        if wanted.text is not None:
+            about = (_audit.c.action, _audit.c.target)
+            query = query.where(sql.or_(*(column.icontains(wanted.text, autoescape=True) for column in about)))
+        if wanted.since is not None:
+            query = query.where(_audit.c.at >= wanted.since.astimezone(UTC))
+        if wanted.until is not None:
+            query = query.where(_audit.c.at <= wanted.until.astimezone(UTC))
+        if wanted.before is not None:
+            query = query.where(_audit.c.id < wanted.before)
+        with self._engine.connect() as connection:
+            return [_entry(row) for row in connection.execute(query).mappings()]
+
+
+class Audited:
+    """ASGI middleware: lets an answer out when its request has been recorded.
+
+    Requests that are answered at once are written at once: the first one writes for all that wait meanwhile.
+    """
+
+    def __init__(self, app: ASGIApp, write: Callable[[Sequence[AuditEntry]], None]) -> None:
+        self._app, self._write = app, write
+        self._waiting: list[AuditEntry] = []
+        self._writing = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Caller | None = scope.get("state", {}).get("caller")
+        if scope["type"] not in ("http", "websocket") or caller is None or scope["path"] in _TELLS_OF_NOBODY:
+            await self._app(scope, receive, send)
+            return
+        collections: set[str] = set()
+        noting, refused = ASKED_FOR.set(collections), False
+
+        async def sent(message: Message) -> None:
+            nonlocal refused
+            if message["type"] in _HEADS:
+                try:
+                    await self._record(_made(scope, caller, collections, message.get("status", 101)))
+                except SQLAlchemyError as error:
+                    refused = True
+                    await problem_response(problem_of(error))(scope, receive, send)
+            if not refused:
+                await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        finally:
+            ASKED_FOR.reset(noting)
+
+    async def _record(self, entry: AuditEntry) -> None:
+        """Returns when it has been written. Raises SQLAlchemyError."""
+        self._waiting.append(entry)
+        async with self._writing:
+            if not any(each is entry for each in self._waiting):
+                return  # whoever had the lock before has written it, too
+            batch, self._waiting = self._waiting, []
+            try:
+                await asyncio.to_thread(self._write, batch)
+            except SQLAlchemyError:  # the others try again for themselves
+                self._waiting[:0] = [each for each in batch if each is not entry]
+                raise
+
+
+def _made(scope: Scope, caller: Caller, collections: set[str], status: int) -> AuditEntry:
+    method = scope.get("method", "WEBSOCKET")
+    query = scope["query_string"].decode("latin-1")
+    return AuditEntry(
+        at=datetime.now(UTC),
+        key=caller.key,
+        name=caller.name,
+        address=scope["client"][0] if scope.get("client") else "",
+        action=f"{method} {getattr(scope.get('route'), 'path', 'no route')}",
+        target=(f"{scope['path']}?{query}" if query else scope["path"])[:_LONGEST],
+        collections=tuple(sorted(collections)),
+        status=status,
+    )
+
+
+def _entry(row: sql.RowMapping) -> AuditEntry:
+    values = dict(row)
+    if values["at"].tzinfo is None:  # SQLite keeps no time zone; all is in UTC
+        values["at"] = values["at"].replace(tzinfo=UTC)
+    return AuditEntry(**values)

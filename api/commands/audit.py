@@ -1,0 +1,39 @@
+"""The command about who did what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.commands.common import Home, Json, make_candor, make_console, plain, print_json
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def audit(
+    key: Annotated[str | None, typer.Option("--key", help="Only what was done with the key with this id.")] = None,
+    collection: Annotated[str | None, typer.Option("--collection", "-c", help="Only what was about it.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Only what has this in its route or its target.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="The latest so many.")] = 50,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """List who read or changed what over the service, when and from where, the newest first.
+
+    Example: candor audit --collection papers --limit 20
+    """
+    from api.audit import AuditQuery
+
+    found = make_candor(home).audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
+    if as_json:
+        print_json([plain(each) for each in found])
+        return
+    from api.rendering import show_table
+
+    rows = [
+        (f"{each.at:%Y-%m-%d %H:%M:%S}", each.name, each.address, each.action, each.target, str(each.status))
+        for each in found
+    ]
+    show_table(make_console(), ("at (UTC)", "who", "from", "what", "of", "status"), rows)
