@@ -30,7 +30,7 @@ class AskView {
 
   async load() {
     try {
-      const [collections, ...ways] = await Promise.all([api.collections(), api.agents(), api.plans()]);
+      const [collections, ...ways] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans()]);
       this.form.replaceChildren(collections.length ? askForm(collections, ...ways) : nothingToAsk());
       if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {
@@ -84,7 +84,7 @@ class AskView {
 }
 
 function nothingToAsk() {
-  return empty("There is nothing to ask yet", "Candor answers from your own documents. Make a collection of them first:", h("code", {}, "candor ingest FOLDER --collection NAME"));
+  return empty("There is nothing to ask yet", "Candor answers from your own documents.", h("a", {href: "#/documents"}, "Upload the first ones"));
 }
 
 /** Who is at work on what: the supervisor, its attempts, their steps, and each step's agents. */

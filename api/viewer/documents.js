@@ -1,63 +1,211 @@
-/* The documents of a collection, with their states and the reasons where something went wrong. */
+/* The documents of a collection: uploaded here, with their states as they change, and the reasons where something went
+wrong. */
 
 import * as api from "./api.js";
-import {badge, empty, failure, h, loading} from "./dom.js";
+import {badge, empty, failure, h, loading, replace} from "./dom.js";
+import {Away, Trouble} from "./errors.js";
+import {sure} from "./forms.js";
+import {ingestLine, isOpen, JobWatch} from "./jobs.js";
+import {may, owner} from "./session.js";
+import {dropZone} from "./upload.js";
 import {many, when} from "./words.js";
 
-const HOW = "candor ingest FOLDER --collection NAME";
+const ROWS = 200; // documents that are shown before a person asks for more
+const EVERY_MS = 1500; // while documents are read in
 
 export function showDocuments(place, chosen) {
-  const body = h("div", {}, loading());
-  place.append(h("h1", {}, "Documents"), body);
-  let closed = false;
+  const view = new DocumentsView(place, chosen);
+  return {close: () => view.close()};
+}
 
-  async function load() {
+class DocumentsView {
+  constructor(place, chosen) {
+    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: ROWS, closed: false, timer: 0});
+    this.choose = h("div", {}, loading());
+    this.work = h("div", {});
+    this.trouble = h("div", {});
+    this.overview = h("div", {});
+    this.list = h("div", {});
+    place.append(h("h1", {}, "Documents"), this.choose, this.trouble, this.work, this.overview, this.list);
+    this.load();
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    for (const watch of this.jobs.values()) watch.close();
+  }
+
+  async load() {
     try {
-      const names = (await api.collections()).map((each) => each.name);
-      if (closed) return;
-      if (!names.length) {
-        body.replaceChildren(empty("There are no documents yet", "Make a collection of them with:", h("code", {}, HOW)));
-        return;
-      }
-      const name = names.includes(chosen) ? chosen : names[0];
-      const documents = await api.documents(name);
-      if (!closed) body.replaceChildren(chooser(names, name), ...listed(documents));
+      const collections = await api.collections();
+      if (this.closed) return;
+      this.draw(collections.map((each) => each.name));
+      if (!this.name) return;
+      const jobs = await api.jobs("ingest", this.name);
+      if (this.closed) return;
+      for (const job of jobs.filter(isOpen)) this.watch(job);
+      await this.refresh();
     } catch (error) {
-      if (!closed) body.replaceChildren(failure(error, load));
+      this.failed(error, () => this.load());
     }
   }
 
-  load();
-  return {close() { closed = true; }};
+  /** What does not change with the documents. */
+  draw(names) {
+    const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // it is about to be made
+    this.name = known.includes(this.chosen) ? this.chosen : known[0] ?? "";
+    this.choose.replaceChildren(h("div", {class: "inline"},
+      known.length > 0 && chooser(known, this.name), owner() && newCollection()));
+    if (this.name && may("write", this.name)) this.choose.append(dropZone((files, told) => this.upload(files, told)));
+    if (!known.length) {
+      this.list.replaceChildren(empty("There are no documents yet", owner() ? "Name a collection above, then drop documents on it; or, from the command line:" : "Your key gives you no collection to read.",
+        owner() && h("code", {}, "candor ingest FOLDER --collection NAME")));
+    }
+  }
+
+  async refresh() {
+    clearTimeout(this.timer);
+    try {
+      this.documents = await api.documents(this.name);
+      this.trouble.replaceChildren();
+    } catch (error) {
+      if (error.status !== 404) throw error; // a collection that is about to be made has none yet
+      this.documents = [];
+    }
+    if (this.closed) return;
+    this.show();
+    if (this.busy) this.timer = setTimeout(() => this.refresh().catch((error) => this.failed(error, () => this.load())), EVERY_MS);
+  }
+
+  get busy() {
+    return [...this.jobs.values()].some((watch) => isOpen(watch.job));
+  }
+
+  watch(job) {
+    if (this.jobs.has(job.id)) return;
+    this.jobs.set(job.id, new JobWatch(job, () => {
+      this.showJobs();
+      if (!this.busy) this.act(() => this.refresh());
+    }, (error) => this.failed(error)));
+    this.showJobs();
+  }
+
+  async upload(files, told) {
+    this.watch(await api.upload(this.name, files, told));
+    await this.refresh();
+  }
+
+  async drop() {
+    await api.dropCollection(this.name);
+    this.chosen = "";
+    location.hash = "#/documents";
+    await this.load();
+  }
+
+  /** Do what a person asked for, and show what came of it. */
+  async act(doing) {
+    try {
+      await doing();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  failed(error, again = null) {
+    if (!(error instanceof Trouble)) throw error;
+    if (this.closed) return;
+    this.trouble.replaceChildren(failure(error, error instanceof Away ? null : again));
+    if (error instanceof Away) api.back().then(() => this.closed || this.load());
+  }
+
+  showJobs() {
+    replace(this.work, [...this.jobs.values()].map(({job}) => ingestLine(job, () => this.act(() => api.cancelJob(job.id)))));
+  }
+
+  show() {
+    const {documents, state} = this;
+    const drop = may("admin", this.name) && sure("Delete the collection", "drop", () => this.act(() => this.drop()));
+    replace(this.overview, documents.length > 0 && coverage(documents, drop));
+    if (!documents.length) {
+      this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
+      return;
+    }
+    const shown = documents.filter((each) => !state || each.state === state);
+    const changes = may("write", this.name);
+    replace(this.list,
+      this.filter(),
+      h("div", {class: "wide"}, h("table", {class: "documents"},
+        h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed", ...(changes ? [""] : [])].map((name) => h("th", {scope: "col"}, name)))),
+        h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each)))))),
+      shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${many(shown.length, "document")}`));
+  }
+
+  filter() {
+    const states = Map.groupBy(this.documents, (each) => each.state);
+    const failed = states.get("failed")?.length ?? 0;
+    return h("div", {class: "filter", role: "group", "aria-label": "States"},
+      [["", this.documents], ...states].map(([state, those]) => h("button", {
+        type: "button", "aria-pressed": String(state === this.state), "data-key": `state ${state}`,
+        on: {click: () => { this.state = state; this.show(); }},
+      }, `${state || "all"} ${those.length.toLocaleString("en")}`)),
+      failed > 0 && may("write", this.name) && h("button", {type: "button", class: "quiet", "data-key": "retry all", on: {click: () => this.act(async () => {
+        this.watch(await api.retryFailed(this.name));
+        await this.refresh();
+      })}}, "Try all failed again"));
+  }
+
+  actions(document) {
+    const retry = () => this.act(async () => {
+      this.watch(await api.ingestAgain(this.name, document.id));
+      await this.refresh();
+    });
+    const remove = () => this.act(async () => {
+      await api.removeDocument(this.name, document.id);
+      await this.refresh();
+    });
+    if (document.state === "removed") return null;
+    return h("td", {class: "actions"},
+      document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Try again"),
+      sure("Delete", `delete ${document.id}`, remove));
+  }
 }
 
 function chooser(names, chosen) {
-  const go = (event) => { location.hash = `#/documents/${encodeURIComponent(event.target.value)}`; };
-  return h("label", {class: "inline"}, "Collection",
-    h("select", {on: {change: go}}, names.map((name) => h("option", {value: name, selected: name === chosen}, name))));
+  return h("label", {}, "Collection ",
+    h("select", {on: {change: (event) => go(event.target.value)}}, names.map((name) => h("option", {value: name, selected: name === chosen}, name))));
 }
 
-function listed(documents) {
-  if (!documents.length) return [empty("The collection is empty", "Add to it with:", h("code", {}, HOW))];
-  const states = Map.groupBy(documents, (each) => each.state);
-  const table = h("table", {class: "documents"},
-    h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed"].map((name) => h("th", {scope: "col"}, name)))));
-  const rows = h("tbody", {});
-  const show = (state) => rows.replaceChildren(...documents.filter((each) => !state || each.state === state).map(row));
-  const filter = h("div", {class: "filter", role: "group", "aria-label": "States"},
-    [["", documents], ...states].map(([state, those]) => h("button", {
-      type: "button", "aria-pressed": String(!state),
-      on: {click: ({currentTarget}) => {
-        for (const each of filter.children) each.setAttribute("aria-pressed", String(each === currentTarget));
-        show(state);
-      }},
-    }, `${state || "all"} ${those.length.toLocaleString("en")}`)));
-  show("");
-  table.append(rows);
-  return [filter, h("div", {class: "wide"}, table)];
+function newCollection() {
+  const name = h("input", {name: "name", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]{0,62}", placeholder: "name", "aria-label": "Name of a new collection", title: "letters, digits, - and _"});
+  return h("form", {class: "inline", on: {submit: (event) => {
+    event.preventDefault();
+    go(name.value.trim());
+  }}}, name, h("button", {type: "submit"}, "New collection"));
 }
 
-function row(document) {
+function go(collection) {
+  location.hash = `#/documents/${encodeURIComponent(collection)}`;
+}
+
+/** How much of the collection is searched, and why the rest is not. */
+function coverage(documents, drop) {
+  const there = documents.filter((each) => each.state !== "removed");
+  const searched = there.filter((each) => each.chunks > 0);
+  const passages = searched.reduce((sum, each) => sum + each.chunks, 0);
+  const failures = Map.groupBy(there.filter((each) => each.reason), (each) => why(each));
+  return h("section", {"aria-label": "Coverage"},
+    h("p", {class: "facts"}, h("strong", {}, `${searched.length.toLocaleString("en")} of ${many(there.length, "document")} searched`), h("span", {}, many(passages, "passage")), drop && h("span", {class: "end"}, drop)),
+    h("progress", {max: there.length || 1, value: searched.length, "aria-label": "Documents that are searched"}),
+    failures.size > 0 && h("ul", {class: "values"}, [...failures].map(([reason, those]) => h("li", {class: "note"}, `${many(those.length, "document")}: ${reason}`))));
+}
+
+/** The reason without the document's own name: that which it shares with others. */
+function why({stage, reason, path, name}) {
+  return `while ${stage}, ${reason.replaceAll(path, "it").replaceAll(name, "it")}`;
+}
+
+function row(document, actions) {
   return h("tr", {},
     h("td", {},
       h("span", {class: "name"}, document.name),
@@ -67,5 +215,6 @@ function row(document) {
     h("td", {}, badge(document.state)),
     h("td", {class: "number"}, document.pages || "–"),
     h("td", {class: "number", title: many(document.tokens, "token")}, document.chunks.toLocaleString("en")),
-    h("td", {}, when(document.updated_at)));
+    h("td", {class: "when"}, when(document.updated_at)),
+    actions);
 }

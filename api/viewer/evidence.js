@@ -1,16 +1,15 @@
-/* A quote where it stands: the parsed text of its document around it, with what was quoted highlighted. */
+/* A quote where it stands: on its page, or in the parsed text of its document, with what was quoted highlighted. */
 
-import * as api from "./api.js";
 import {failure, h, loading} from "./dom.js";
 import {Problem} from "./errors.js";
+import {PageView} from "./pageview.js";
 import {openPanel, panel, panelShows} from "./panel.js";
-import {offsetsIn, pieces} from "./spans.js";
 import {table} from "./tables.js";
+import {textAround, textOf} from "./textview.js";
 import {keepingFocus, walkBar, walkKeys} from "./walk.js";
 import {fileName, many, pages} from "./words.js";
 
-const AROUND = 1800; // characters that are shown before and after the quote, and how many more at a time
-const texts = new Map(); // the documents that were opened, by collection and id
+let asText = false; // whether a person wants to see text where there are pages
 
 /** Open a quote of a list of quotes; the others are one key away. */
 export function openQuote(quotes, number, collection) {
@@ -19,7 +18,7 @@ export function openQuote(quotes, number, collection) {
   if (!quote) return;
   const go = (step) => keepingFocus(panel, () =>
     openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection));
-  const body = h("div", {class: "evidence-text"}, loading());
+  const body = h("div", {}, loading());
   const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
   const name = `quote ${number}`;
   openPanel({
@@ -28,68 +27,52 @@ export function openQuote(quotes, number, collection) {
     content: [quotes.length > 1 && walkBar("quote", at, quotes.length, go), head, h("blockquote", {}, quote.quote), body],
     key: walkKeys(go),
   });
-  fill(body, quotes, quote, collection, name);
+  fill(body, {quotes, quote, collection, shown: () => panelShows(name)});
 }
 
-async function fill(body, quotes, quote, collection, name) {
+/** The quote's page, or the text around it: as it was chosen last, where the document has pages. */
+async function fill(body, what) {
   try {
-    const document = await textOf(quote.document_id, collection);
-    if (!panelShows(name)) return;
-    const marks = quotes.filter((each) => each.document_id === quote.document_id).map((each) => ({
-      number: each.number, start: document.offset(each.start), end: document.offset(each.end), current: each === quote,
-    }));
-    around(body, document, marks, quote);
+    const document = await textOf(what.quote.document_id, what.collection);
+    if (!what.shown()) return;
+    const place = h("div", {});
+    body.replaceChildren(...(what.quote.pages.length ? [switcher(() => fill(body, what))] : []), place);
+    if (what.quote.pages.length && !asText) await fillPage(place, document, what);
+    else fillText(place, document, what);
   } catch (error) {
     const gone = error instanceof Problem && error.status === 404;
     const words = gone ? Object.assign(new Error("It was taken out of its collection since this was answered. The quote is what was read then."), {title: "The document is gone"}) : error;
-    body.replaceChildren(failure(words, gone ? null : () => fill(body, quotes, quote, collection, name)));
+    body.replaceChildren(failure(words, gone ? null : () => fill(body, what)));
   }
 }
 
-async function textOf(id, collection) {
-  const key = `${collection}/${id}`;
-  if (!texts.has(key)) {
-    const {text, pages: spans} = await api.documentText(id, collection);
-    const offset = offsetsIn(text);
-    texts.set(key, {text, offset, breaks: spans.map((page) => ({at: offset(page.start), number: page.number}))});
+async function fillPage(place, document, what) {
+  const view = new PageView(what.quotes, what.quote, what.collection, document.breaks.length);
+  place.replaceChildren(view.element);
+  try {
+    await view.show();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error; // the page cannot be drawn: its text can be read
+    place.replaceChildren(h("p", {class: "note"}, `There is no image of this page. ${error.message}`));
+    const text = h("div", {});
+    place.append(text);
+    fillText(text, document, what);
   }
-  return texts.get(key);
 }
 
-/** The text around the quote, more of it on demand. */
-function around(body, document, marks, quote) {
-  const current = marks.find((mark) => mark.current);
-  if (document.text.slice(current.start, current.end) !== quote.quote) {
-    const words = new Error("Its text is another one than when this was answered, and the quote does not stand at its place any more.");
-    body.replaceChildren(failure(Object.assign(words, {title: "The document has changed"})));
-    return;
-  }
-  let from = Math.max(0, current.start - AROUND);
-  let to = Math.min(document.text.length, current.end + AROUND);
-  const more = (label, widen) => h("button", {type: "button", class: "quiet", on: {click: () => { widen(); draw(false); }}}, label);
-  const draw = (first) => {
-    body.replaceChildren(...[
-      from > 0 && more("Earlier text", () => { from = Math.max(0, from - AROUND * 4); }),
-      h("div", {class: "document", tabindex: "0", role: "region", "aria-label": "Text of the document"}, marked(document, from, to, marks)),
-      to < document.text.length && more("Later text", () => { to = Math.min(document.text.length, to + AROUND * 4); }),
-    ].filter(Boolean));
-    if (first) body.querySelector("mark.current")?.scrollIntoView({block: "center"});
-  };
-  draw(true);
+function fillText(place, document, {quotes, quote}) {
+  const marks = quotes.filter((each) => each.document_id === quote.document_id).map((each) => ({
+    number: each.number, start: document.offset(each.start), end: document.offset(each.end), current: each === quote,
+  }));
+  textAround(place, document, marks, quote);
 }
 
-function marked(document, from, to, marks) {
-  const breaks = document.breaks.filter((page) => page.at > from && page.at < to);
-  const cut = [...marks, ...breaks.map((page) => ({start: page.at, end: page.at}))];
-  return pieces(document.text, from, to, cut).map((piece) => {
-    const page = breaks.find((each) => each.at === piece.start);
-    const covering = piece.marks.filter((mark) => mark.number);
-    const current = covering.some((mark) => mark.current);
-    const words = covering.length
-      ? h("mark", {class: current ? "current" : "", title: covering.map((mark) => `[${mark.number}]`).join(" ")}, piece.text)
-      : piece.text;
-    return [page && h("span", {class: "page-break"}, `page ${page.number}`), words];
-  });
+function switcher(again) {
+  const button = (label, text) => h("button", {type: "button", "aria-pressed": String(asText === text), "data-key": label, on: {click: () => {
+    asText = text;
+    again();
+  }}}, label);
+  return h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, button("Page", false), button("Text", true));
 }
 
 /** Open a computation: the query, its result, and the quotes of the records behind it. */

@@ -1,11 +1,13 @@
 /* Which page is shown, what lies open beside it, and the keys that work everywhere. */
 
+import {showAgents} from "./agents.js";
 import * as api from "./api.js";
 import {showAsk} from "./ask.js";
 import {showDocuments} from "./documents.js";
 import {empty, failure, h} from "./dom.js";
 import {Away, Problem} from "./errors.js";
 import {showKeys} from "./keys.js";
+import {showMemory} from "./memory.js";
 import {closePanel, panelKey} from "./panel.js";
 import {showRun} from "./run.js";
 import {showRuns} from "./runs.js";
@@ -24,6 +26,8 @@ const PAGES = [
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
+  [/^\/agents$/, showAgents],
+  [/^\/memory$/, showMemory],
   [/^\/keys$/, showKeys],
 ];
 

@@ -11,6 +11,8 @@ import {graph} from "./graph.js";
 import {LiveRun} from "./live.js";
 import {closePanel, openPanel, panel, panelShows, updatePanel} from "./panel.js";
 import {revisions} from "./revisions.js";
+import {planSaver} from "./saveplan.js";
+import {owner} from "./session.js";
 import {eventView, stepView, vote} from "./step.js";
 import {timeline} from "./timeline.js";
 import {walkBar, walkKeys} from "./walk.js";
@@ -101,6 +103,7 @@ class RunView {
       model.panel.faults.length > 0 && h("p", {class: "note"}, `A plan was given back: ${model.panel.faults.join(" ")}`),
       model.declined && h("p", {class: "note"}, `No other plan was tried: ${model.declined}`),
       model.votes.map(vote),
+      over && owner() && model.planned && planSaver(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId),
     ];
   }

@@ -1,16 +1,80 @@
-"""The documents of a collection, their states, and what becomes of them."""
+"""The documents of a collection: uploaded, watched while they are read in, tried again, deleted."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from playwright.sync_api import expect
 
-from support.viewer import OpenPage
+from support.viewer import HOSTILE, OpenPage, Site
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a document in a folder of its own, one that cannot be read, and a hidden file."""
+    (tmp_path / "leaflets" / "2024").mkdir(parents=True)
+    (tmp_path / "leaflets" / "2024" / "alto.md").write_text(f"# The Alto 7\n\nIt stands in the cellar. {HOSTILE}\n")
+    (tmp_path / "leaflets" / "torn.pdf").write_bytes(b"%PDF-1.7 and no more")
+    (tmp_path / "leaflets" / ".DS_Store").write_bytes(b"nothing")
+    return tmp_path / "leaflets"
 
 
 def test_documents_are_listed_with_states_and_reasons(open_page: OpenPage) -> None:
-    page = open_page("documents")
+    page = open_page("documents/pumps")
     broken = page.locator("tr").filter(has_text="broken.pdf")
     expect(broken.locator(".badge")).to_have_text("failed")
     expect(broken.locator(".reason")).to_contain_text("While ")
+    coverage = page.get_by_role("region", name="Coverage")
+    expect(coverage).to_contain_text("3 of 4 documents searched")
+    expect(coverage).to_contain_text("1 document: while parsing, it is damaged")
     page.get_by_role("button", name="indexed 3").click()
     expect(page.locator("tbody tr")).to_have_count(3)
+
+
+def test_a_folder_is_uploaded_into_a_new_collection_watched_and_deleted_again(
+    open_page: OpenPage, site: Site, folder: Path
+) -> None:
+    page = open_page("documents")
+    page.get_by_label("Name of a new collection").fill("leaflets")
+    page.get_by_role("button", name="New collection").click()
+    expect(page.locator("main")).to_contain_text("The collection is empty")
+    page.get_by_label("Folder").set_input_files(folder)
+    expect(page.locator(".drop")).to_contain_text("Uploaded 2 of 2 files")
+    job = page.locator(".job")
+    expect(job.locator(".badge")).to_have_text("done")
+    expect(job).to_contain_text("1 document read in · 1 failed")
+    alto = page.locator("tr").filter(has_text="alto.md")
+    expect(alto.locator(".badge")).to_have_text("indexed")
+    torn = page.locator("tr").filter(has_text="torn.pdf")
+    expect(torn.locator(".reason")).to_contain_text("While parsing")
+    torn.get_by_role("button", name="Try again").click()
+    expect(page.locator(".job")).to_have_count(2)
+    expect(page.locator(".job").last.locator(".badge")).to_have_text("done")
+    alto.get_by_role("button", name="Delete").click()
+    alto.get_by_role("button", name="Delete for good?").click()
+    expect(alto.locator(".badge")).to_have_text("removed")
+    page.get_by_role("button", name="Delete the collection").click()
+    page.get_by_role("button", name="Delete the collection for good?").click()
+    expect(page.get_by_role("combobox", name="Collection")).to_have_value("pumps")
+    assert "leaflets" not in [spec.collection for spec in site.candor.collections()]
+
+
+def test_dropped_files_are_uploaded_and_what_is_not_taken_is_told(open_page: OpenPage) -> None:
+    page = open_page("documents/pumps")
+    expect(page.locator(".drop")).to_be_visible()
+    dropped = page.evaluate_handle(
+        """() => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File(["The Piano 3 is the smallest pump."], "piano.txt"));
+            return transfer;
+        }"""
+    )
+    page.dispatch_event(".drop", "drop", {"dataTransfer": dropped})
+    piano = page.locator("tr").filter(has_text="piano.txt")
+    expect(piano.locator(".badge")).to_have_text("indexed")
+    page.get_by_label("Files", exact=True).set_input_files({"name": "x" * 300, "mimeType": "", "buffer": b"x"})
+    expect(page.get_by_role("alert")).to_contain_text("255 bytes")
+    piano.get_by_role("button", name="Delete").click()
+    piano.get_by_role("button", name="Delete for good?").click()
+    expect(piano.locator(".badge")).to_have_text("removed")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from support.panel import Panel
-from support.viewer import COLD, WARRANTY, OpenPage, Site, answered
+from support.viewer import COLD, SOUND, WARRANTY, OpenPage, Site, answered
 
 
 def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage) -> None:
@@ -63,3 +63,34 @@ def test_a_mark_of_a_computation_opens_its_query_and_result(open_page: OpenPage,
     expect(panel).to_contain_text("There were more rows")
     panel.locator(".source").first.click()
     expect(panel.locator("mark.current")).to_have_text(COLD)
+
+
+def test_a_quote_of_a_pdf_is_marked_on_its_page(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("52 decibels")
+    page = open_page()
+    answered(page)
+    page.locator(".claims .mark").first.click()
+    sheet = page.get_by_role("region", name="Page of the document")
+    box = sheet.locator(".box.current")
+    expect(box).to_be_in_viewport()
+    assert ink_under(page) > 100
+    page.get_by_role("button", name="Larger").click()
+    expect(sheet.locator(".sheet")).to_have_attribute("style", "width: 150%;")
+    page.get_by_role("button", name="Next page").click()
+    expect(page.locator("#panel")).to_contain_text("page 2 of 2")
+    expect(box).to_have_count(0)
+    page.get_by_role("button", name="Text", exact=True).click()
+    expect(page.locator("#panel mark.current")).to_have_text(SOUND)
+
+
+def ink_under(page: Page) -> int:
+    """How many pixels of the page are dark where the quote is marked."""
+    script = """() => {
+        const [canvas, box] = ["canvas", ".box.current"].map((each) => document.querySelector(`#panel ${each}`));
+        const [page, mark] = [canvas, box].map((each) => each.getBoundingClientRect());
+        const scale = canvas.width / page.width;
+        const place = [mark.left - page.left, mark.top - page.top, mark.width, mark.height].map((each) => each * scale);
+        const {data} = canvas.getContext("2d").getImageData(...place);
+        return data.filter((value, at) => at % 4 === 0 && value < 100).length;
+    }"""
+    return int(page.evaluate(script))

@@ -1,0 +1,57 @@
+"""What is remembered: written, changed and forgotten; and conversations, which a question can go on with."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from support.viewer import QUESTION, OpenPage, Site, answered, ask
+
+
+def test_a_preference_is_written_changed_and_forgotten(open_page: OpenPage, site: Site) -> None:
+    page = open_page("memory")
+    wishes = page.get_by_role("region", name="Preferences")
+    wishes.locator("summary").filter(has_text="Add one").click()
+    wishes.get_by_label("In your words").fill("Answer in German.")
+    wishes.get_by_role("button", name="Add", exact=True).click()
+    entry = wishes.locator("li")
+    expect(entry).to_contain_text("Answer in German.")
+    entry.locator("summary").click()
+    entry.get_by_label("In your words").fill("Answer in short sentences.")
+    entry.get_by_role("button", name="Keep").click()
+    expect(entry).to_contain_text("Answer in short sentences.")
+    assert [each.text for each in site.candor.memories.entries("")] == ["Answer in short sentences."]
+    entry.get_by_role("button", name="Forget").click()
+    entry.get_by_role("button", name="Forget for good?").click()
+    expect(entry).to_have_count(0)
+
+
+def test_a_conversation_is_remembered_and_forgotten(open_page: OpenPage) -> None:
+    page = open_page()
+    page.get_by_label("Go on with the conversation").check()
+    answered(page)
+    page.get_by_role("link", name="Memory").click()
+    conversations = page.get_by_role("region", name="Conversations")
+    conversations.locator("summary").filter(has_text=QUESTION).click()
+    expect(conversations).to_contain_text("It says so")
+    conversations.get_by_role("button", name="Forget").click()
+    conversations.get_by_role("button", name="Forget for good?").click()
+    expect(conversations).to_have_count(0)
+
+
+def test_the_plan_of_a_run_is_saved_followed_and_forgotten(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="The whole reasoning").click()
+    page.locator("summary").filter(has_text="Save this plan").click()
+    page.get_by_label("Name").fill("the usual")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("main")).to_contain_text("It is saved")
+    page.get_by_role("link", name="Ask", exact=True).click()
+    ask(page, way="plan:the usual")
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    page.get_by_role("link", name="Memory").click()
+    plans = page.get_by_role("region", name="Plans")
+    expect(plans).to_contain_text("the usual")
+    plans.get_by_role("button", name="Forget").click()
+    plans.get_by_role("button", name="Forget for good?").click()
+    expect(plans).to_contain_text("There are none yet.")
