@@ -34,7 +34,7 @@ _LOCK = "jobs.lock"
 _FORMAT = "1"  # of what a job is asked with: jobs of another one are left to the version of Candor that made them
 _THREADS = 64
 _TICKS = 600_000_000
-_POLL_S = {"research": 0.2, "ingest": 0.25, "evaluation": 0.25}
+_POLL_S = {"research": 0.2, "ingest": 0.5, "evaluation": 1.0}
 """A person waits for an answer, but each look takes some 3 ms of processor time, also when there is nothing to do."""
 
 
