@@ -19,11 +19,11 @@ class Sandbox:
     """
 
     def __init__(self, root: Path, most: int) -> None:
-        self._root, self._most = root, most
+        self.root, self._most = root, most
 
     def names(self) -> list[str]:
         """The names of all files, sorted."""
-        return sorted(path.relative_to(self._root).as_posix() for path in self._files())
+        return sorted(path.relative_to(self.root).as_posix() for path in self._files())
 
     def size(self, name: str) -> int:
         """Bytes of a file. Raises ToolError if it is not there."""
@@ -59,17 +59,13 @@ class Sandbox:
         path.write_bytes(content)
 
     def _place(self, name: str) -> Path:
-        path = self._root / name
-        if (
-            not _is_plain(name)
-            or not path.resolve().is_relative_to(self._root.resolve())
-            or _has_link(path, self._root)
-        ):
+        path = self.root / name
+        if not _is_plain(name) or not path.resolve().is_relative_to(self.root.resolve()) or _has_link(path, self.root):
             raise ToolError(f"{name!r} cannot name a file: use a relative name without '..', such as 'notes/a.txt'.")
         return path
 
     def _files(self) -> Iterator[Path]:
-        return (path for path in self._root.rglob("*") if path.is_file() and not _has_link(path, self._root))
+        return (path for path in self.root.rglob("*") if path.is_file() and not _has_link(path, self.root))
 
 
 def _is_plain(name: str) -> bool:

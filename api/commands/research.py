@@ -15,6 +15,7 @@ from api.commands.common import (
     not_empty,
     plain,
     print_json,
+    say,
 )
 from api.errors import UsageError
 
@@ -67,6 +68,9 @@ def ask(
         from api.rendering import show_answer
 
         show_answer(make_console(), answer, home)
+        sandbox = candor.tools.sandbox(answer.run_id)
+        if names := sandbox.names():
+            say(f"Files of the run, in {sandbox.root}: {', '.join(names)}")
     if answer.status.value in ("failed", "cancelled"):
         raise typer.Exit(1)
 

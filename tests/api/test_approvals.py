@@ -17,7 +17,7 @@ from multi_agent.settings import ResearchSettings
 from multi_agent.tool_settings import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
-from support.handyman import TASK, calls, report, rounds
+from support.handyman import TASK, Terminal, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, follow, until
@@ -109,13 +109,6 @@ def test_another_terminal_lists_and_decides(http: httpx.Client, candor: Candor, 
     assert (refused.code, refused.err) == (0, f"Refused: launch of run {run_id}.\n")
     follow(http, run_id)
     assert launched(candor, run_id) == []
-
-
-class Terminal(io.StringIO):
-    """What a person types."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import pytest
 
 from multi_agent.llm.settings import EndpointSettings
+from support.effects.effects import PACKAGE as TOOLS
+from support.handyman import Terminal, calls, report, rounds
+from support.launching.launcher import PACKAGE as AGENTS
 from support.panel import Panel
 from support.postgres import find_binaries, running_server
 
@@ -46,6 +50,31 @@ def test_documents_runs_and_journal_live_in_postgres(
     assert text[item["start"] : item["end"]] == item["quote"]
     assert len(run("trace", answer["run_id"], "--prompts", "--json").json["calls"]) == 6
     assert [each["run_id"] for each in run("runs", "--json").json] == [answer["run_id"]]
+    assert not (tmp_path / "home" / "candor.db").exists()
+
+
+def test_approvals_and_calls_of_tools_live_in_postgres(
+    database_url: str,
+    run: Run,
+    folder: Path,
+    tmp_path: Path,
+    serve: Callable[..., EndpointSettings],
+    use_model: Callable[[EndpointSettings], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CANDOR_DATABASE_URL", database_url)
+    monkeypatch.setenv("CANDOR_TOOLS__PACKAGES", json.dumps([TOOLS]))
+    monkeypatch.setenv("CANDOR_RESEARCH__AGENT_PACKAGES", json.dumps([AGENTS]))
+    use_model(serve(rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))))
+    assert run("ingest", folder, "-c", "launches").code == 0
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    asked = run("ask", "Shall we?", "--agent", "Handyman", "-c", "launches")
+    assert "Handyman wants to call launch" in asked.err
+    [run_id] = [each["run_id"] for each in run("runs", "-c", "launches", "--json").json]
+    assert asked.err.endswith(f"Files of the run, in {tmp_path / 'home' / 'sandbox' / run_id}: log.txt\n")
+    [call] = run("trace", run_id, "--prompts", "--json").json["tool_calls"]
+    assert call["result"]["text"] == "rocket is number 1"
+    assert run("approvals", "--json").json == []
     assert not (tmp_path / "home" / "candor.db").exists()
 
 

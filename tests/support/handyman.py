@@ -8,6 +8,7 @@ The model's side is ``calls(…)`` for each round, ``done()``, and ``report(…)
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from typing import Any
@@ -100,3 +101,10 @@ def rounds(*turns: str, last: str) -> Callable[[ModelRequest], Reply | str]:
         return turns[taken] if taken < len(turns) else done()
 
     return respond
+
+
+class Terminal(io.StringIO):
+    """What a person types where ``candor ask`` asks for approval; put it in the place of ``sys.stdin``."""
+
+    def isatty(self) -> bool:
+        return True
