@@ -113,7 +113,7 @@ async def test_a_question_begins_at_once_when_there_is_room(jobs: Jobs, work: Er
         await eventually(lambda number=number: str(number) in work.begun)
         delays.append(asyncio.get_running_loop().time() - asked)
     print(f"begun after {sorted(delays)[5] * 1000:.0f} ms, the median of 10")
-    assert min(delays) < 0.1
+    assert sorted(delays)[8] < 0.5, "some 50 ms on a quiet machine; DBOS of itself looks once in a second"
 
 
 async def test_jobs_are_cancelled_under_way_and_while_they_wait(jobs: Jobs, work: Errand) -> None:

@@ -7,14 +7,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from api.bootstrap import Candor
+from api.ingesting import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import Terminal, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.panel import Panel
 from support.postgres import find_binaries, running_server
+from support.service import NEVER, QUESTION, RunningService, follow, model, until
 
 Run = Callable[..., Any]
 
@@ -76,6 +80,29 @@ def test_approvals_and_calls_of_tools_live_in_postgres(
     assert call["result"]["text"] == "rocket is number 1"
     assert run("approvals", "--json").json == []
     assert not (tmp_path / "home" / "candor.db").exists()
+
+
+def test_the_service_keeps_its_jobs_in_postgres(
+    database_url: str,
+    folder: Path,
+    make_candor: Callable[..., Candor],
+    serve: Callable[..., EndpointSettings],
+) -> None:
+    candor = make_candor(database_url=database_url, llm=serve(model))
+    run_ingest(candor, [folder], "served", progress=False)
+    asked = {"question": NEVER, "collection": "served", "wait": False}
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        left = http.post("/v1/research", json=asked).json()["run_id"]
+        follow(http, left, most=1)
+
+    candor = make_candor(database_url=database_url, llm=candor.settings.llm)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        answer = http.post("/v1/research", json={"question": QUESTION, "collection": "served"}).json()
+        assert answer["status"] == "answered"
+        until(lambda: http.get(f"/v1/jobs/{answer['run_id']}").json()["status"] == "done")
+        assert http.get(f"/v1/runs/{left}").json()["run"]["status"] == "running", "it goes on, and waits for its model"
+        assert http.post(f"/v1/jobs/{left}/cancel").json()["status"] == "cancelled"
+    assert not list(candor.settings.home.glob("*.db"))
 
 
 @pytest.mark.parametrize(
