@@ -145,6 +145,8 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
 
     async def http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that is no text
+            return problem_response(_unreadable(str(error.detail)))
         remedy = "GET /openapi.json describes every route."
         title = HTTPStatus(error.status_code).phrase
         told = Problem(type=_urn(title), title=title, status=error.status_code, detail=str(error.detail), remedy=remedy)
@@ -183,6 +185,12 @@ def _documented(status: int) -> dict[str, Any]:
     )
     content = {MEDIA_TYPE: {"schema": schema, "example": example.model_dump()}}
     return {"description": f"{description}.", "content": content}
+
+
+def _unreadable(detail: str) -> Problem:
+    """As a body that is text, and no JSON, is told."""
+    remedy = "Correct the request; GET /openapi.json describes it."
+    return Problem(type=_urn("Wrong input"), title="Wrong input", status=422, detail=detail, remedy=remedy)
 
 
 def _wrong_input(error: RequestValidationError | WebSocketRequestValidationError) -> Problem:

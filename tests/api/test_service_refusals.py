@@ -22,6 +22,12 @@ from vectorstore.lock import CollectionLock
 RESEARCH = {"question": QUESTION, "collection": "papers"}
 
 
+def test_a_body_that_is_no_text_is_a_wrong_input_like_one_that_is_no_json(http: httpx.Client) -> None:
+    for body in (b"\xff", b"{"):
+        response = http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+        assert (response.status_code, response.json()["title"]) == (422, "Wrong input")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "says"),
     [
