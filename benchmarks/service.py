@@ -59,6 +59,7 @@ MEMORY_AFTER = (0.1, 0.25, 0.5, 1.0)
 MOST_WAITING = 200
 SETTLE_S = 2.0
 NO_LIMIT = aiohttp.ClientTimeout(total=None)
+KEEP_ALIVE_S = 2.0  # shorter than the service's own: or a connection may be closed there just as it is used again
 
 
 def main() -> None:
@@ -233,8 +234,7 @@ class _Stream:
 async def _follow(chosen: argparse.Namespace) -> dict[str, Any]:
     """Begin all runs at once and follow each; then see whether what was told is what is stored."""
     questions = [f"{list(KINDS.values())[each % len(KINDS)]} (Case {each})" for each in _numbers(chosen)]
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(chosen.url, connector=connector, timeout=NO_LIMIT) as http:
+    async with _session(chosen.url) as http:
         began = time.time()
         streams = await asyncio.gather(*(_one(http, question) for question in questions))
         seconds = time.time() - began
@@ -247,6 +247,11 @@ async def _follow(chosen: argparse.Namespace) -> dict[str, Any]:
             delays += [1000 * (at - max(_when(event), stream.asked)) for at, event in told]
             statuses.append(stored[-1]["body"].get("status", "unended"))
     return {"seconds": seconds, "delays": delays, "faults": faults, "statuses": statuses}
+
+
+def _session(url: str) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
+    return aiohttp.ClientSession(url, connector=connector, timeout=NO_LIMIT)
 
 
 def _numbers(chosen: argparse.Namespace) -> range:
@@ -275,20 +280,19 @@ async def _search(chosen: argparse.Namespace) -> dict[str, Any]:
     print("begun", flush=True)
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     times: list[float] = []
-    async with aiohttp.ClientSession(chosen.url, connector=aiohttp.TCPConnector(limit=0), timeout=NO_LIMIT) as http:
+    async with _session(chosen.url) as http:
         began = time.perf_counter()
-        left_out, under_way = 0, set[asyncio.Task[None]]()
+        left_out, begun = 0, list[asyncio.Task[None]]()
         for number in count():
             due = began + number / chosen.searches
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             if ended.done():
                 break
-            if len(under_way) == MOST_WAITING:
+            if len(begun) - len(times) >= MOST_WAITING:
                 left_out += 1
                 continue
-            under_way.add(task := asyncio.create_task(_timed_search(http, due, times)))
-            task.add_done_callback(under_way.discard)
-        await asyncio.gather(*under_way)
+            begun.append(asyncio.create_task(_timed_search(http, due, times)))
+        await asyncio.gather(*begun)  # raises if one was not answered
     return {"times": times, "left_out": left_out}
 
 
