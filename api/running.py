@@ -17,6 +17,7 @@ from api.access import Caller
 from api.bootstrap import Candor
 from api.errors import JobFailed, JobNotFound, NotOurs, ServiceEnding
 from api.jobs import JobKind, Jobs, JobStatus, Order, Priority, Taken, new_job_id
+from api.limits import require_tokens, within_limits
 from api.mailbox import Mailbox
 from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
@@ -84,10 +85,11 @@ class Runs:
     ) -> str:
         """Take a run on; gives its id at once. The same idempotency key of the same caller gives the same run.
 
-        Raises AgentError for a request that cannot be followed, KeyReused, StoreError, ServiceEnding.
+        Raises AgentError for a request that cannot be followed, KeyReused, LimitReached, StoreError, ServiceEnding.
         """
         if self._ending:
             raise ServiceEnding
+        await asyncio.to_thread(require_tokens, self._candor, caller)
         await self._prepared(request, collection, caller.key)
         order = Order(
             id=new_job_id("run", caller, idempotency_key),
@@ -178,7 +180,8 @@ class Runs:
         live.here = True
         try:
             orchestrator = await self._prepared(request, taken.order.collection, taken.order.key)
-            await orchestrator.research(request, live.tell, *self.listeners, run_id=run_id, rests=taken.resting)
+            bounded = await asyncio.to_thread(within_limits, self._candor, taken.order.key, request)
+            await orchestrator.research(bounded, live.tell, *self.listeners, run_id=run_id, rests=taken.resting)
         except (AgentError, StoreError) as error:  # what it needs has gone while it waited, such as its saved plan
             await self.abandon(taken.order, JobStatus.FAILED, str(error))
             raise JobFailed(str(error)) from error

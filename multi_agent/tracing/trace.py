@@ -155,6 +155,18 @@ class Trace:
         rows = self._select(sql.select(_runs.c.status, sql.func.count().label("runs")).group_by(_runs.c.status))
         return {RunState(row.status): row.runs for row in rows}
 
+    def tokens_since(self, key: str, since: datetime) -> int:
+        """Tokens of all model calls that were answered since then, in runs that were asked for with this key."""
+        usage = _journal.c.entry["usage"]
+        taken = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
+        query = (
+            sql.select(sql.func.coalesce(sql.func.sum(taken), 0).label("tokens"))
+            .select_from(_journal.join(_runs))
+            .where(_runs.c.key == key, _journal.c.recorded_at >= since)
+        )
+        [row] = self._select(query)
+        return int(row.tokens)
+
     def unfinished(self) -> list[RunSummary]:
         """Runs that have not reached their terminal state, whoever works on them."""
         query = sql.select(*_SUMMARY).where(_runs.c.status.in_((WAITING, RUNNING)))

@@ -9,15 +9,22 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from api.access import Limits, Right
 from api.bootstrap import Candor
+from api.ingesting import run_ingest
+from api.keys import KeyOrder
 from api.settings import ServiceSettings
-from support.service import RunningService
+from multi_agent.llm.settings import EndpointSettings
+from support.scripted_endpoint import Reply, Request
+from support.service import QUESTION, RunningService, model
 
 Run = Callable[..., Any]
 OWNER = ("keys", "add", "The owner", "--right", "*=admin")
@@ -105,6 +112,34 @@ class TestOverRest:
         refused = http.get("/v1/me", headers=bearer(secret))
         assert refused.json()["title"] == "Limit reached"
         assert 0 < int(refused.headers["retry-after"]) <= 86_400
+
+
+class TestTokensOfADay:
+    def test_are_counted_bound_the_runs_and_keep_others_from_beginning(
+        self, make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
+    ) -> None:
+        def costly(request: Request) -> Reply:
+            reply = model(request)
+            assert isinstance(reply, Reply)
+            return replace(reply, prompt_tokens=7000)
+
+        candor = make_candor(llm=serve(costly))
+        run_ingest(candor, [folder], "papers", progress=False)
+        limits = Limits(tokens_per_day=6000)
+        made = candor.keys.add(KeyOrder(name="x", rights={"papers": Right.READ}, limits=limits))
+        asked = {"question": QUESTION, "collection": "papers"}
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+            answer = http.post("/v1/research", json=asked, headers=bearer(made.secret)).json()
+            taken = answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
+            assert (answer["status"], answer["usage"]["model_calls"]) == ("insufficient", 1), "its budget was reached"
+            assert "6000 allowed" in answer["reasoning"]
+            midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+            assert candor.trace.tokens_since(made.key.id, midnight) == taken
+            refused = http.post("/v1/research", json=asked, headers=bearer(made.secret))
+            assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
+            assert "6000 tokens a day" in refused.json()["detail"]
+            assert http.get("/v1/runs", headers=bearer(made.secret)).status_code == 200, "reading takes none"
+            assert http.post("/v1/research", json=asked).json()["status"] == "answered", "others go on"
 
 
 class TestWithoutAKey:
