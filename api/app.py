@@ -17,6 +17,7 @@ from api import mcp_serving, routes
 from api.admission import Admission
 from api.audit import Audited
 from api.bootstrap import Candor
+from api.describing import describe
 from api.durability import Durability
 from api.evaluation_jobs import Evaluations
 from api.ingest_jobs import Ingests
@@ -81,6 +82,7 @@ def make_app(candor: Candor) -> FastAPI:
     app.add_middleware(OwnPagesOnly, hosts=candor.settings.service.hosts)
     tell_problems(app, SAFE_HEADERS)
     _document_problems(app)
+    describe(app)
     return app
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import Response, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
@@ -14,6 +15,17 @@ Happening = AsyncIterator[Event | None]
 """Events in order; None stands for a time without one."""
 
 KEEP_ALIVE = ": nothing new\n\n"
+EVENT_STREAM: dict[str, Any] = {
+    "text/event-stream": {
+        "schema": {
+            "type": "object",
+            "description": "One of the stream's events; `data` is JSON.",
+            "required": ["data"],
+            "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+        }
+    }
+}
+"""For OpenAPI: the content of a response that is a stream."""
 _NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 

@@ -40,7 +40,7 @@ def agents(service: Served, caller: Called) -> list[AgentDescription]:
     return list_agents(service.candor)
 
 
-@router.post("/agents", status_code=201, responses=problems(403, 409, 422, 503))
+@router.post("/agents", status_code=201, responses=problems(403, 404, 409, 422, 503))
 def add(service: Served, caller: Called, agent: Described, response: Response) -> AgentDescription:
     """Add an agent; the next run may use it."""
     caller.require_owner()
@@ -66,7 +66,12 @@ def edit(service: Served, caller: Called, name: AgentPath, agent: Described) -> 
 
 
 @router.patch("/agents/{name}", responses=problems(403, 404, 409, 422, 503))
-def change(service: Served, caller: Called, name: AgentPath, changes: AgentChanges) -> AgentDescription:
+def change(
+    service: Served,
+    caller: Called,
+    name: AgentPath,
+    changes: Annotated[AgentChanges, Body(examples=[{"enabled": False}])],
+) -> AgentDescription:
     """Enable or disable any agent, or give it a model or skills; built-in ones, too."""
     caller.require_owner()
     return change_agent(service.candor, name, changes)

@@ -36,7 +36,12 @@ def decide_approval(
     service: Served,
     caller: Called,
     approval_id: Annotated[
-        str, Path(pattern=r"^[A-Za-z0-9_-]{1,160}$", description="Of the event `approval_requested`, or of the list.")
+        str,
+        Path(
+            pattern=r"^[A-Za-z0-9_-]{1,160}$",
+            description="Of the event `approval_requested`, or of the list.",
+            examples=["run_d65459f7e628-fetch-0"],
+        ),
     ],
     decision: Annotated[Decision, Body(examples=_EXAMPLES)],
 ) -> Approval:

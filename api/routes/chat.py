@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
 
 from api.access import Called, Caller, Right
 from api.chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
@@ -21,7 +22,7 @@ from api.errors import ModelNotFound, ServiceEnding
 from api.problems import EXPECTED, problem_of, problems
 from api.progress import progress
 from api.service import Served, Service
-from api.streaming import KEEP_ALIVE, stream
+from api.streaming import EVENT_STREAM, KEEP_ALIVE, stream
 from multi_agent.answer import Answer, Status
 from multi_agent.orchestrator.direct import can_be_asked
 
@@ -52,6 +53,8 @@ class ChatRoute(APIRoute):
         async def told(request: Request) -> Response:
             try:
                 return await handle(request)
+            except HTTPException as error:  # what is not even JSON
+                return _error(error.status_code, str(error.detail))
             except RequestValidationError as error:
                 fault = error.errors()[0]
                 place = ".".join(map(str, fault["loc"][1:]))
@@ -86,7 +89,9 @@ def models(service: Served, caller: Called) -> ChatModels:
 
 @router.get("/models/{model}", responses=_errors(404, 503))
 def model(
-    service: Served, caller: Called, model: Annotated[str, Path(description="A collection, or `collection:agent`.")]
+    service: Served,
+    caller: Called,
+    model: Annotated[str, Path(description="A collection, or `collection:agent`.", examples=["papers"])],
 ) -> ChatModel:
     """One model, if it can be asked."""
     if model not in _names(service, caller):
@@ -102,7 +107,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ChatCompletion,
         "description": "The answer.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": EVENT_STREAM,
     }
 }
 

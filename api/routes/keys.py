@@ -15,7 +15,12 @@ from vectorstore.models import Value
 router = APIRouter(prefix="/v1", tags=["keys"])
 
 KeyId = Annotated[
-    str, Path(description="The key's id, which stands between `candor_` and the secret.", pattern="^[0-9a-f]{12}$")
+    str,
+    Path(
+        description="The key's id, which stands between `candor_` and the secret.",
+        pattern="^[0-9a-f]{12}$",
+        examples=["3f9a1c07be52"],
+    ),
 ]
 _EXAMPLES = [
     {"name": "Reading room", "rights": {"papers": "read"}, "limits": {"requests_per_day": 1000}},

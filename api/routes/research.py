@@ -15,7 +15,7 @@ from api.errors import ServiceEnding
 from api.jobs import Priority
 from api.problems import problems
 from api.service import IdempotencyKey, Served, Service
-from api.streaming import stream, told
+from api.streaming import EVENT_STREAM, stream, told
 from multi_agent.answer import Answer
 from multi_agent.request import Request
 from vectorstore.models import Value
@@ -70,7 +70,7 @@ _EXAMPLES = [
             "model": Answer,
             "description": "The answer; `status` tells whether there is one, and why not. With `stream=true`: the "
             "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": EVENT_STREAM,
         },
         202: {"model": Accepted, "description": "With `wait=false`: the run has been taken on."},
         **problems(404, 409, 422, 503),

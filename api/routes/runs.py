@@ -12,7 +12,7 @@ from api.access import Called, Right
 from api.problems import problems
 from api.runs import find_run, list_runs
 from api.service import Served
-from api.streaming import event_stream
+from api.streaming import EVENT_STREAM, event_stream
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
@@ -59,14 +59,14 @@ def runs(
     return page
 
 
-@router.get("/{run_id}", responses=problems(404, 422, 503))
+@router.get("/{run_id}", responses=problems(404, 503))
 def run(service: Served, caller: Called, run_id: RunId) -> RunWithAnswer:
     """One run, with its answer when it has ended."""
     found = find_run(service.candor, run_id, caller)
     return RunWithAnswer(run=found, answer=service.candor.trace.answer(found.run_id) if found.ended else None)
 
 
-@router.post("/{run_id}/cancel", responses=problems(404, 409, 422, 503))
+@router.post("/{run_id}/cancel", responses=problems(404, 409, 503))
 async def cancel(service: Served, caller: Called, run_id: RunId) -> RunSummary:
     """End a run, be it under way or waiting for its turn; one that has ended stays as it is.
 
@@ -78,7 +78,7 @@ async def cancel(service: Served, caller: Called, run_id: RunId) -> RunSummary:
     return await service.runs.cancel(found.run_id)
 
 
-@router.get("/{run_id}/journal", responses=problems(404, 422, 503))
+@router.get("/{run_id}/journal", responses=problems(404, 503))
 def journal(service: Served, caller: Called, run_id: RunId) -> list[JournalEntry]:
     """Every prompt of the run and every response of the model, in full."""
     return service.candor.trace.journal_entries(find_run(service.candor, run_id, caller).run_id)
@@ -88,7 +88,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "model": list[Event],
         "description": "The events: as a stream (`id:` is the number, `data:` the event as JSON), or as a list.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": EVENT_STREAM,
     },
     204: {"description": "The run has ended and there is nothing after that number; a browser stops reconnecting."},
 }
