@@ -123,7 +123,12 @@ def evaluation(service: Served, caller: Called, evaluation: EvaluationId) -> Eva
 
 
 @router.post("/{evaluation}/resume", status_code=202, responses=problems(403, 404, 422, 503))
-async def resume(service: Served, caller: Called, evaluation: EvaluationId, how: Resumption) -> Job:
+async def resume(
+    service: Served,
+    caller: Called,
+    evaluation: EvaluationId,
+    how: Annotated[Resumption, Body(examples=[{"parallel": 8}])],
+) -> Job:
     """Go on with an evaluation that was cancelled, or reached its budget, as a new job."""
     result = await asyncio.to_thread(_find, service, caller, evaluation)
     found = result.evaluation

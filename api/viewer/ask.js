@@ -6,15 +6,17 @@ import {Approvals} from "./approvals.js";
 import {askForm} from "./askform.js";
 import {badge, empty, failure, h, loading, replace} from "./dom.js";
 import {Away} from "./errors.js";
+import {openQuote} from "./evidence.js";
 import {LiveRun} from "./live.js";
 import {agentsOf, statusOf} from "./model.js";
 import {closePanel} from "./panel.js";
 import {head} from "./run.js";
 import {many, said, shorten} from "./words.js";
 
-export function showAsk(place, runId) {
+/** Ask, and follow a run; with a number, its evidence of that number lies open when the answer is there. */
+export function showAsk(place, runId, number) {
   const view = new AskView(place);
-  view.follow(runId);
+  view.follow(runId, number);
   return {close: () => view.close(), moved: (path) => view.moved(path)};
 }
 
@@ -40,14 +42,14 @@ class AskView {
   }
 
   moved(path) {
-    const [, ask, runId] = path.split("/").map(decodeURIComponent);
+    const [, ask, runId, number] = path.split("/").map(decodeURIComponent);
     if (path !== "/" && ask !== "ask") return false;
     if (path === "/" && !this.live) return true;
-    this.follow(runId);
+    this.follow(runId, number);
     return true;
   }
 
-  follow(runId) {
+  follow(runId, number) {
     this.close();
     this.live = this.approvals = null;
     closePanel();
@@ -71,6 +73,7 @@ class AskView {
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
         answer.replaceChildren(answerView(live.answer, live.collection));
+        if (number) openQuote(live.answer.evidence, Number(number), live.collection);
       }
     });
     const approvals = this.approvals = new Approvals(this.live);

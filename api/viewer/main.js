@@ -22,7 +22,7 @@ const NOTHING = {path: "", close: () => {}, moved: () => false};
 let shown = NOTHING;
 
 const PAGES = [
-  [/^\/(?:ask\/([^/]+))?$/, showAsk],
+  [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from api.bootstrap import Candor
 from api.chat import told
-from api.ingesting import run_ingest
 from multi_agent.answer import Answer, Status
 from multi_agent.context import Claim
-from multi_agent.llm.settings import EndpointSettings
 from support.answers import ANSWER, RUN
-from support.scripted_endpoint import Reply
-from support.service import QUESTION, RunningService
+from support.service import QUESTION
 
 ASKED = [{"role": "user", "content": QUESTION}]
 
@@ -126,19 +122,6 @@ def test_what_is_refused_is_an_error_as_openai_tells_it(
         client.chat.completions.create(**({"model": "papers", "messages": ASKED} | wanted))
     assert refused.value.type == "invalid_request_error"
     assert refused.value.param == param
-
-
-def test_a_run_that_fails_is_an_error_and_is_not_begun_again(
-    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder
-) -> None:
-    candor = make_candor(llm=serve(lambda _: Reply(status=401), retries=0))
-    run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, OpenAI(base_url=f"{service.url}/v1", api_key="x") as client:
-        with pytest.raises(openai.InternalServerError, match=r"The run run_\w+ failed: "):
-            client.chat.completions.create(model="papers", messages=ASKED)
-        assert len(candor.trace.runs()) == 1, "the client does not try again"
-        with pytest.raises(openai.APIError, match=r"The run run_\w+ failed: "):
-            list(client.chat.completions.create(model="papers", messages=ASKED, stream=True))
 
 
 def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:

@@ -23,6 +23,14 @@ def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage)
     expect(page.locator(".claims .mark").first).to_be_focused()
 
 
+def test_the_address_of_a_quote_opens_it(open_page: OpenPage) -> None:
+    """Such as chat clients are given with an answer."""
+    page = open_page()
+    answered(page)
+    page.goto(f"{page.url}/1")
+    expect(page.locator("#panel mark.current")).to_have_text(COLD)
+
+
 def test_quotes_are_walked_through_by_key(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("-25 °C", "seven years")
     page = open_page()
