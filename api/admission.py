@@ -5,10 +5,10 @@ Only what tells nothing about anybody's data is open to strangers; all else need
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -37,7 +37,7 @@ class Admission:
             try:
                 caller = await self._caller(Headers(scope=scope))
             except (Refused, HomeError, SQLAlchemyError) as error:
-                if not _open(scope["path"]):
+                if not is_open(scope["path"]):
                     headers = error.headers if isinstance(error, Refused) else None
                     await problem_response(problem_of(error), headers)(scope, receive, send)
                     return
@@ -54,10 +54,11 @@ class Admission:
             return AT_THIS_MACHINE
         if not sent:
             raise Unauthorized
-        return await asyncio.to_thread(self._admit, sent)
+        return await run_in_threadpool(self._admit, sent)
 
 
-def _open(path: str) -> bool:
+def is_open(path: str) -> bool:
+    """Whether strangers may ask for it."""
     return path in OPEN or path.startswith(OPEN_FOLDER)
 
 

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access import ASKED_FOR, Caller
+from api.admission import is_open
 from api.problems import problem_of, problem_response
 from vectorstore.models import Value
 
-_TELLS_OF_NOBODY = frozenset({"/v1/me", "/metrics"})
 _HEADS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
 _LONGEST = 2000
 
@@ -113,7 +114,7 @@ class Audited:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope.get("state", {}).get("caller")
-        if scope["type"] not in ("http", "websocket") or caller is None or scope["path"] in _TELLS_OF_NOBODY:
+        if scope["type"] not in ("http", "websocket") or caller is None or _tells_of_nobody(scope["path"]):
             await self._app(scope, receive, send)
             return
         collections: set[str] = set()
@@ -143,10 +144,14 @@ class Audited:
                 return  # whoever had the lock before has written it, too
             batch, self._waiting = self._waiting, []
             try:
-                await asyncio.to_thread(self._write, batch)
+                await run_in_threadpool(self._write, batch)
             except SQLAlchemyError:  # the others try again for themselves
                 self._waiting[:0] = [each for each in batch if each is not entry]
                 raise
+
+
+def _tells_of_nobody(path: str) -> bool:
+    return path in ("/v1/me", "/metrics") or is_open(path)
 
 
 def _made(scope: Scope, caller: Caller, collections: set[str], status: int) -> AuditEntry:

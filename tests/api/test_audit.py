@@ -87,6 +87,12 @@ def test_strangers_are_not_recorded_for_they_could_fill_the_disk(http: httpx.Cli
     assert entries(http) == []
 
 
+def test_what_tells_of_nobody_is_not_recorded(http: httpx.Client) -> None:
+    for path in ("/", "/healthz", "/openapi.json", "/v1/me"):
+        assert http.get(path).status_code == 200
+    assert entries(http) == []
+
+
 def test_what_cannot_be_recorded_is_not_told(http: httpx.Client, candor: Candor) -> None:
     with candor.engine.begin() as connection:
         assert http.get("/v1/collections").status_code == 200
