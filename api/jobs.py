@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_PAGE = 500
+_PAGE = 50
 
 
 class JobKind(StrEnum):
@@ -210,14 +210,16 @@ class Jobs:
         if status in (JobStatus.FAILED, JobStatus.CANCELLED):
             statuses.append("SUCCESS")  # of DBOS's workflow, which has come to its end; its outcome tells
         jobs: list[Job] = []
-        for offset in count(0, _PAGE):
-            found = await self._durability.latest([kind] if kind else list(JobKind), statuses, _PAGE, offset)
+        page = max(limit, _PAGE)
+        for offset in count(0, page):
+            found = await self._durability.latest([kind] if kind else list(JobKind), statuses, page, offset)
             jobs += [
                 job for job in map(self._job, found)
                 if status in (None, job.status) and collection in (None, job.collection) and readable(job.collection)
             ]  # fmt: skip
-            if len(found) < _PAGE or len(jobs) >= limit:
+            if len(found) < page or len(jobs) >= limit:
                 break
+        jobs.sort(key=lambda job: job.created_at, reverse=True)  # DBOS's order is by the second, on SQLite
         return jobs[:limit]
 
     async def cancel(self, job_id: str) -> Job:
