@@ -22,7 +22,8 @@ from api.problems import problem_of, problem_response
 from vectorstore.models import Value
 
 _HEADS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
-_LONGEST = 2000
+_LONGEST, _LONGEST_ACTION = 2000, 300
+_TELL_IN_THE_BODY = ("/mcp",)  # one address for all that is read: which tool is called with what
 
 _metadata = sql.MetaData()
 
@@ -34,7 +35,7 @@ _audit = sql.Table(
     sql.Column("key", sql.String(12), nullable=False, index=True),
     sql.Column("name", sql.String(100), nullable=False),
     sql.Column("address", sql.String(100), nullable=False),
-    sql.Column("action", sql.String(300), nullable=False),
+    sql.Column("action", sql.String(_LONGEST_ACTION), nullable=False),
     sql.Column("target", sql.Text, nullable=False),
     sql.Column("collections", sql.JSON, nullable=False),
     sql.Column("status", sql.Integer, nullable=False),
@@ -50,7 +51,7 @@ class AuditEntry(Value):
     name: str = Field(description="what the key was named then")
     address: str = Field(description="where the request came from")
     action: str = Field(description="method and route, such as GET /v1/runs/{run_id}")
-    target: str = Field(description="what was asked for: path and query")
+    target: str = Field(description="what was asked for: path and query; for MCP the call itself, too")
     collections: tuple[str, ...] = Field(description="whose rights were asked for")
     status: int = Field(description="of the answer; 101 for a web socket that was opened")
 
@@ -118,13 +119,20 @@ class Audited:
             await self._app(scope, receive, send)
             return
         collections: set[str] = set()
-        noting, refused = ASKED_FOR.set(collections), False
+        noting, refused, body = ASKED_FOR.set(collections), False, bytearray()
+
+        async def received() -> Message:
+            message = await receive()
+            if scope["path"] in _TELL_IN_THE_BODY:
+                body.extend(message.get("body", b"")[: _LONGEST - len(body)])
+            return message
 
         async def sent(message: Message) -> None:
             nonlocal refused
             if message["type"] in _HEADS:
                 try:
-                    await self._record(_made(scope, caller, collections, message.get("status", 101)))
+                    told, status = body.decode(errors="replace"), message.get("status", 101)
+                    await self._record(_made(scope, caller, collections, told, status))
                 except SQLAlchemyError as error:
                     refused = True
                     await problem_response(problem_of(error))(scope, receive, send)
@@ -132,7 +140,7 @@ class Audited:
                 await send(message)
 
         try:
-            await self._app(scope, receive, sent)
+            await self._app(scope, received, sent)
         finally:
             ASKED_FOR.reset(noting)
 
@@ -154,7 +162,7 @@ def _tells_of_nobody(path: str) -> bool:
     return path in ("/v1/me", "/metrics") or is_open(path)
 
 
-def _made(scope: Scope, caller: Caller, collections: set[str], status: int) -> AuditEntry:
+def _made(scope: Scope, caller: Caller, collections: set[str], body: str, status: int) -> AuditEntry:
     method = scope.get("method", "WEBSOCKET")
     query = scope["query_string"].decode("latin-1")
     return AuditEntry(
@@ -162,8 +170,10 @@ def _made(scope: Scope, caller: Caller, collections: set[str], status: int) -> A
         key=caller.key,
         name=caller.name,
         address=scope["client"][0] if scope.get("client") else "",
-        action=f"{method} {getattr(scope.get('route'), 'path', 'no route')}",
-        target=(f"{scope['path']}?{query}" if query else scope["path"])[:_LONGEST],
+        action=f"{method} {getattr(scope.get('route'), 'path', scope['path'])}"[:_LONGEST_ACTION],
+        target=f"{scope['path']}{'?' if query else ''}{query} {body}".rstrip()[:_LONGEST].replace(
+            "\0", "\N{REPLACEMENT CHARACTER}"
+        ),
         collections=tuple(sorted(collections)),
         status=status,
     )

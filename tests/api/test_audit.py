@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -85,6 +86,16 @@ def test_it_is_looked_through_page_by_page_and_on_the_command_line(http: httpx.C
 def test_strangers_are_not_recorded_for_they_could_fill_the_disk(http: httpx.Client) -> None:
     assert http.get("/v1/runs", headers={"X-API-Key": "candor_wrong"}).status_code == 401
     assert entries(http) == []
+
+
+def test_what_is_read_by_mcp_is_recorded_with_the_call(http: httpx.Client) -> None:
+    arguments = {"query": "pumps", "collection": "papers"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": arguments}}
+    headers = {"Accept": "application/json, text/event-stream"}
+    assert http.post("/mcp", json=call, headers=headers).status_code == 200
+    [entry] = entries(http)
+    assert entry["action"] == "POST /mcp"
+    assert json.loads(entry["target"].removeprefix("/mcp "))["params"]["arguments"] == arguments
 
 
 def test_what_tells_of_nobody_is_not_recorded(http: httpx.Client) -> None:
