@@ -170,13 +170,16 @@ def _made(scope: Scope, caller: Caller, collections: set[str], body: str, status
         key=caller.key,
         name=caller.name,
         address=scope["client"][0] if scope.get("client") else "",
-        action=f"{method} {getattr(scope.get('route'), 'path', scope['path'])}"[:_LONGEST_ACTION],
-        target=f"{scope['path']}{'?' if query else ''}{query} {body}".rstrip()[:_LONGEST].replace(
-            "\0", "\N{REPLACEMENT CHARACTER}"
-        ),
+        action=_kept(f"{method} {getattr(scope.get('route'), 'path', scope['path'])}", _LONGEST_ACTION),
+        target=_kept(f"{scope['path']}{'?' if query else ''}{query} {body}".rstrip(), _LONGEST),
         collections=tuple(sorted(collections)),
         status=status,
     )
+
+
+def _kept(text: str, most: int) -> str:
+    """As much as is kept, without what Postgres does not take in a text."""
+    return text[:most].replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _entry(row: sql.RowMapping) -> AuditEntry:
