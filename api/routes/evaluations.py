@@ -115,7 +115,7 @@ def report(
     return Response(written, media_type=_MEDIA[format], headers=headers)
 
 
-@router.get("/{evaluation}", responses=problems(404, 422, 503))
+@router.get("/{evaluation}", responses=problems(404, 503))
 def evaluation(service: Served, caller: Called, evaluation: EvaluationId) -> EvaluationAccount:
     """An evaluation with its figures and a row for each question asked so far."""
     result = _find(service, caller, evaluation)
@@ -136,7 +136,7 @@ async def resume(
     return await _submit(service, caller, found, order, await _free_id(service, found.id))
 
 
-@router.delete("/{evaluation}", status_code=204, responses=problems(403, 404, 422, 503))
+@router.delete("/{evaluation}", status_code=204, responses=problems(403, 404, 503))
 def remove(service: Served, caller: Called, evaluation: EvaluationId) -> None:
     """Forget an evaluation. Its runs stay."""
     found = _find(service, caller, evaluation).evaluation

@@ -32,13 +32,13 @@ async def jobs(
     return await service.jobs.list(kind, status, collection, limit, readable=lambda name: caller.may(Right.READ, name))
 
 
-@router.get("/{job_id}", responses=problems(404, 422, 503))
+@router.get("/{job_id}", responses=problems(404, 503))
 async def job(service: Served, caller: Called, job_id: JobId) -> Job:
     """One job: where it stands, how far it is, and what came of it."""
     return await _readable(service, caller, job_id)
 
 
-@router.post("/{job_id}/cancel", responses=problems(403, 404, 409, 422, 503))
+@router.post("/{job_id}/cancel", responses=problems(403, 404, 409, 503))
 async def cancel(service: Served, caller: Called, job_id: JobId) -> Job:
     """End a job, be it under way or waiting for its turn; one that has ended stays as it is.
 

@@ -72,7 +72,7 @@ def edit(service: Served, caller: Called, memory_id: MemoryId, words: NewWords) 
     return service.candor.memories.edit(memory_id, words.text, caller.key)
 
 
-@router.delete("/{memory_id}", status_code=204, responses=problems(403, 404, 422, 503))
+@router.delete("/{memory_id}", status_code=204, responses=problems(403, 404, 503))
 def forget(service: Served, caller: Called, memory_id: MemoryId) -> None:
     """Forget it. What runs were told of it stays in their traces."""
     _require(service, caller, memory_id)

@@ -79,7 +79,7 @@ def save(
     return candor.plans.get(wanted.name.strip())
 
 
-@router.delete("/{name}", status_code=204, responses=problems(403, 404, 422, 503))
+@router.delete("/{name}", status_code=204, responses=problems(403, 404, 503))
 def forget(service: Served, caller: Called, name: PlanName) -> None:
     """Forget a saved plan."""
     caller.require_owner()

@@ -32,13 +32,13 @@ async def tools(
     return await describe_tools(service.candor, ask_servers=servers)
 
 
-@router.get("/runs/{run_id}/tool-calls", responses=problems(404, 422, 503))
+@router.get("/runs/{run_id}/tool-calls", responses=problems(404, 503))
 def calls(service: Served, caller: Called, run_id: RunId) -> list[ToolEntry]:
     """Every call of a tool in the run, with its whole result."""
     return tool_calls(service.candor, run_id, caller)
 
 
-@router.get("/runs/{run_id}/files", responses=problems(404, 422, 503))
+@router.get("/runs/{run_id}/files", responses=problems(404, 503))
 def files(service: Served, caller: Called, run_id: RunId) -> list[RunFile]:
     """The files that tools wrote or downloaded in the run."""
     return files_of(service.candor, run_id, caller)
@@ -46,7 +46,7 @@ def files(service: Served, caller: Called, run_id: RunId) -> list[RunFile]:
 
 @router.get(
     "/runs/{run_id}/files/{name:path}",
-    responses={200: {"content": {"application/octet-stream": {}}}, **problems(404, 422, 503)},
+    responses={200: {"content": {"application/octet-stream": {}}}, **problems(404, 503)},
     response_class=FileResponse,
 )
 def file(
