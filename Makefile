@@ -18,8 +18,9 @@ help:
 demo: $(VENV)/.run
 	$(BIN)/candor demo
 
+# Three processes even on two cores: tests wait for endpoints, servers and browsers about as much as they compute.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
