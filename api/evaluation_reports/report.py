@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from api.evaluation_reports.plots import plot_differences, plot_figures, plot_places
@@ -90,8 +90,7 @@ class Report(Value):
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of all figures, headlines first."""
-        names = {name for summary in self.summaries for name in summary.figures}
-        return (*(name for name in HEADLINES if name in names), *sorted(names - set(HEADLINES)))
+        return in_order(name for summary in self.summaries for name in summary.figures)
 
     @property
     def tags(self) -> Mapping[str, tuple[tuple[Interval | None, ...], ...]]:
@@ -113,6 +112,12 @@ class Report(Value):
             if row and row.place and row.place is not Place.RIGHT:
                 groups[row.place.value].append((asked.question, row))
         return {place.value: tuple(groups[place.value]) for place in Place if place.value in groups}
+
+
+def in_order(figures: Iterable[str]) -> tuple[str, ...]:
+    """Names of figures, each once, headlines first."""
+    names = set(figures)
+    return (*(name for name in HEADLINES if name in names), *sorted(names - set(HEADLINES)))
 
 
 def write(report: Report, form: Format) -> str:

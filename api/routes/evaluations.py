@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Response
@@ -13,13 +14,15 @@ from api.access import Called, Caller, Right
 from api.errors import JobNotFound, UsageError
 from api.evaluating import begin, make_configuration, store_of
 from api.evaluation_jobs import EvaluationOrder
-from api.evaluation_reports.report import Format, Report, write
+from api.evaluation_reports.report import Format, Report, in_order, write
 from api.jobs import Job, JobKind, Order
 from api.problems import problems
 from api.service import Served, Service
 from multi_agent.evaluation.errors import EvaluationNotFound
-from multi_agent.evaluation.question_set import Question, QuestionSet, refuse_doubles
-from multi_agent.evaluation.records import Evaluation, EvaluationResult
+from multi_agent.evaluation.metric import Figure, discover, figures_of
+from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, refuse_doubles
+from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
+from multi_agent.evaluation.runner import rightness
 from multi_agent.evaluation.summing import Comparison, Summary, against, summarise
 from multi_agent.settings import Budget
 from vectorstore.models import Value
@@ -55,11 +58,27 @@ class Resumption(Value):
     budget: Budget = Budget()
 
 
+class QuestionFile(Value):
+    """A question set as it stands in a file."""
+
+    name: str = Field(description="of the file: .jsonl or .csv")
+    text: str = Field(description="what the file holds")
+
+
+class Standing(Evaluation):
+    """An evaluation with how far it is."""
+
+    asked: int = Field(description="questions that are finished")
+    questions: int
+    right: float | None = Field(description="mean over those that can be told, each counted once")
+
+
 class EvaluationAccount(Value):
     """An evaluation with its rows and figures."""
 
     result: EvaluationResult
     summary: Summary
+    meanings: Mapping[str, Figure] = Field(description="what each of its figures is, the most telling first")
 
 
 _EXAMPLES = [
@@ -69,6 +88,7 @@ _EXAMPLES = [
         "configuration": {"label": "fast", "mode": "fast"},
     }
 ]
+_FILES = [{"name": "mine.csv", "text": "question,accepted,type\nHow many?,9412,number\n"}]
 
 
 @router.post("", status_code=202, responses=problems(403, 404, 422, 503))
@@ -86,9 +106,16 @@ async def evaluate(
 
 
 @router.get("", responses=problems(503))
-def evaluations(service: Served, caller: Called) -> list[Evaluation]:
+def evaluations(service: Served, caller: Called) -> list[Standing]:
     """The evaluations of collections that you may read, newest first."""
-    return [each for each in store_of(service.candor).list() if caller.may(Right.READ, each.collection)]
+    kept = store_of(service.candor).standings()
+    return [_standing(*each) for each in kept if caller.may(Right.READ, each[0].collection)]
+
+
+@router.post("/questions", responses=problems(422))
+def questions(caller: Called, given: Annotated[QuestionFile, Body(examples=_FILES)]) -> QuestionSet:
+    """Read a question set from the text of a file. What is wrong with it is told with its lines; nothing is kept."""
+    return parse_questions(given.name, given.text)
 
 
 @router.get("/comparison", responses=problems(404, 422, 503))
@@ -119,7 +146,10 @@ def report(
 def evaluation(service: Served, caller: Called, evaluation: EvaluationId) -> EvaluationAccount:
     """An evaluation with its figures and a row for each question asked so far."""
     result = _find(service, caller, evaluation)
-    return EvaluationAccount(result=result, summary=summarise(result))
+    summary = summarise(result)
+    known = figures_of(discover().values())
+    meanings = {name: known[name] for name in in_order(summary.figures) if name in known}
+    return EvaluationAccount(result=result, summary=summary, meanings=meanings)
 
 
 @router.post("/{evaluation}/resume", status_code=202, responses=problems(403, 404, 422, 503))
@@ -142,6 +172,13 @@ def remove(service: Served, caller: Called, evaluation: EvaluationId) -> None:
     found = _find(service, caller, evaluation).evaluation
     caller.require(Right.WRITE, found.collection)
     store_of(service.candor).delete(found.id)
+
+
+def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> Standing:
+    known = [right for row in rows if (right := rightness(row.figures)) is not None]
+    return Standing(
+        **dict(evaluation), asked=len(rows), questions=questions, right=fmean(known) if known else None
+    )  # fmt: skip
 
 
 def _begin(service: Service, wanted: EvaluationRequest, collection: str) -> EvaluationResult:

@@ -159,12 +159,15 @@ def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    reader = csv.DictReader(io.StringIO(text))
-    for row in reader:
-        if None in row:
-            yield reader.line_num, "more cells than the head has columns"
-            continue
-        yield reader.line_num, {name: _cell(name, cell) for name, cell in row.items() if cell and cell.strip()}
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        for row in reader:
+            if None in row:
+                yield reader.line_num, "more cells than the head has columns"
+                continue
+            yield reader.line_num, {name: _cell(name, cell) for name, cell in row.items() if cell and cell.strip()}
+    except csv.Error as error:
+        yield reader.line_num + 1, f"not CSV ({error})"
 
 
 def _cell(name: str, cell: str) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sql
 from pydantic import TypeAdapter
@@ -97,6 +98,20 @@ class EvaluationStore:
         query = sql.select(_evaluations.c.evaluation).order_by(_evaluations.c.started_at.desc(), _evaluations.c.id)
         with self._engine.connect() as connection:
             return tuple(Evaluation.model_validate(each) for each in connection.execute(query).scalars())
+
+    def standings(self) -> Iterator[tuple[Evaluation, int, Sequence[Row]]]:
+        """All evaluations, newest first, each with the number of its questions and its finished rows."""
+        count = sql.func.json_array_length(_evaluations.c.questions)
+        query = sql.select(_evaluations.c.evaluation, count)
+        finished: defaultdict[str, list[Row]] = defaultdict(list)
+        with self._engine.connect() as connection:
+            for evaluation_id, kept in connection.execute(sql.select(_rows.c.evaluation_id, _rows.c.row)):
+                if (row := Row.model_validate(kept)).finished:
+                    finished[evaluation_id].append(row)
+            found = connection.execute(query.order_by(_evaluations.c.started_at.desc(), _evaluations.c.id)).all()
+        for kept, questions in found:
+            evaluation = Evaluation.model_validate(kept)
+            yield evaluation, questions, finished[evaluation.id]
 
     def delete(self, evaluation_id: str) -> None:
         """Forget an evaluation; its runs stay. Raises EvaluationNotFound."""

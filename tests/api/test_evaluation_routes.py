@@ -40,7 +40,10 @@ def test_an_evaluation_is_a_job_with_figures_at_its_end(http: httpx.Client, eval
     assert account["summary"]["figures"]["correct"]["n"] == 2
     run = http.get(f"/v1/runs/{account['result']['rows'][0]['run_id']}")
     assert run.json()["answer"]["status"] == account["result"]["rows"][0]["status"]
-    assert evaluated["id"] in [each["id"] for each in http.get("/v1/evaluations").json()]
+    assert next(iter(account["meanings"])) == "correct"
+    [listed] = [each for each in http.get("/v1/evaluations").json() if each["id"] == evaluated["id"]]
+    assert (listed["asked"], listed["questions"]) == (2, 2)
+    assert listed["right"] == account["summary"]["figures"]["correct"]["mean"]
 
 
 def test_it_is_reported_and_compared(http: httpx.Client, evaluated: dict[str, Any]) -> None:
@@ -62,6 +65,21 @@ def test_one_that_reached_its_budget_is_resumed(http: httpx.Client) -> None:
     assert second["id"] != first["id"]
     assert http.delete(f"/v1/evaluations/{first['id']}").status_code == 204
     assert http.get(f"/v1/evaluations/{first['id']}").status_code == 404
+
+
+def test_a_file_of_questions_is_read_and_its_faults_are_told_with_their_lines(http: httpx.Client) -> None:
+    given = {"name": "mine.csv", "text": 'id,question,accepted,type\nq,How many?,"9,412\n9412",number\n'}
+    read = http.post("/v1/evaluations/questions", json=given).json()
+    assert read["name"] == "mine"
+    assert [(each["id"], each["accepted"]) for each in read["questions"]] == [("q", ["9,412", "9412"])]
+    refused = http.post(
+        "/v1/evaluations/questions", json={"name": "mine.jsonl", "text": '{"question": "x", "colour": 1}\n{\n'}
+    )
+    assert refused.status_code == 422
+    assert "line 1: there is no field 'colour'" in refused.json()["detail"]
+    assert "line 2: not JSON" in refused.json()["detail"]
+    no_csv = http.post("/v1/evaluations/questions", json={"name": "mine.csv", "text": f"question\n{'x' * 200_000}\n"})
+    assert "line 2: not CSV (field larger" in no_csv.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,9 @@ ROUTES: dict[str, Rule] = {
         {"collection": "{collection}", "questions": [{"id": "q", "question": "x"}], "metrics": ["none"]},
         passes=422,
     ),
+    "POST /v1/evaluations/questions": Rule(
+        "key", "/v1/evaluations/questions", {"name": "a.csv", "text": "question\nHow many?\n"}
+    ),
     "GET /v1/evaluations/comparison": Rule("read", "/v1/evaluations/comparison?first={evaluation}&second={evaluation}"),
     "GET /v1/evaluations/report": Rule("read", "/v1/evaluations/report?evaluation={evaluation}&format=md"),
     "GET /v1/evaluations/{evaluation}": Rule("read", "/v1/evaluations/{evaluation}"),
