@@ -89,7 +89,7 @@ export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
 export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
 export const decide = (approval, decision) => post(`/v1/approvals/${id(approval)}`, decision);
-export const jobs = (kind, collection) => call(`/v1/jobs?kind=${kind}&collection=${id(collection)}`);
+export const jobs = (kind, collection = "") => call(`/v1/jobs?${query({kind, collection})}`);
 export const job = (jobId) => call(`/v1/jobs/${id(jobId)}`);
 export const cancelJob = (jobId) => post(`/v1/jobs/${id(jobId)}/cancel`);
 export const journal = (runId) => call(`/v1/runs/${id(runId)}/journal`);
@@ -118,6 +118,14 @@ export const addMemory = (kind, text) => post("/v1/memories", {kind, text});
 export const editMemory = (memory, text) => send("PUT", `/v1/memories/${id(memory)}`, {text});
 export const forget = (memory) => remove(`/v1/memories/${id(memory)}`);
 
+export const evaluations = () => call("/v1/evaluations");
+export const evaluation = (evaluationId) => call(`/v1/evaluations/${id(evaluationId)}`);
+export const readQuestions = (name, text) => post("/v1/evaluations/questions", {name, text});
+export const evaluate = (order) => post("/v1/evaluations", order);
+export const resumeEvaluation = (evaluationId) => post(`/v1/evaluations/${id(evaluationId)}/resume`);
+export const removeEvaluation = (evaluationId) => remove(`/v1/evaluations/${id(evaluationId)}`);
+export const comparison = (first, second) => call(`/v1/evaluations/comparison?${query({first, second})}`);
+
 /** What happens in a run after the event of that number, as it happens: JSON, or "" for a sign of life. */
 export async function* eventStream(runId, after, signal) {
   const response = await request(`/v1/runs/${id(runId)}/events?after=${after}`, {signal, headers: {"Last-Event-ID": after}});
@@ -125,8 +133,14 @@ export async function* eventStream(runId, after, signal) {
 }
 
 /** The answer of a run as a file: its name, and its content. */
-export async function exported(runId, format) {
-  const response = await request(`/v1/runs/${id(runId)}/export?format=${format}`);
+export const exported = (runId, format) => saved(`/v1/runs/${id(runId)}/export?format=${format}`);
+
+/** Evaluations as a file; the others are compared with the first. */
+export const evaluationReport = (evaluationIds, format) =>
+  saved(`/v1/evaluations/report?${new URLSearchParams([...evaluationIds.map((each) => ["evaluation", each]), ["format", format]])}`);
+
+async function saved(path) {
+  const response = await request(path);
   const [, name] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"));
   return {name, content: await response.blob()};
 }

@@ -3,9 +3,12 @@
 import {showAgents} from "./agents.js";
 import * as api from "./api.js";
 import {showAsk} from "./ask.js";
+import {showComparison} from "./comparison.js";
 import {showDocuments} from "./documents.js";
 import {empty, failure, h} from "./dom.js";
 import {Away, Problem} from "./errors.js";
+import {showEvaluation} from "./evaluation.js";
+import {showEvaluations} from "./evaluations.js";
 import {showKeys} from "./keys.js";
 import {showMemory} from "./memory.js";
 import {closePanel, panelKey} from "./panel.js";
@@ -26,6 +29,9 @@ const PAGES = [
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
+  [/^\/evaluations$/, showEvaluations],
+  [/^\/evaluations\/([^/]+)$/, showEvaluation],
+  [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, showComparison],
   [/^\/agents$/, showAgents],
   [/^\/memory$/, showMemory],
   [/^\/keys$/, showKeys],

@@ -40,7 +40,7 @@ def test_the_first_stop_of_the_keyboard_leads_to_the_contents(open_page: OpenPag
     expect(page.get_by_role("searchbox")).to_be_focused()
 
 
-@pytest.mark.parametrize("path", ["", "runs", "documents", "agents", "memory", "keys", "nowhere"])
+@pytest.mark.parametrize("path", ["", "runs", "documents", "evaluations", "agents", "memory", "keys", "nowhere"])
 def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: str) -> None:
     page = open_page(path, **PHONE)
     expect(page.locator("main")).not_to_contain_text("Loading")

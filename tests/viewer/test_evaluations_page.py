@@ -1,0 +1,143 @@
+"""Evaluations: begun from a file, watched, read question by question, compared, resumed, and forgotten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.panel import EXTRACTION, Panel
+from support.scripted_endpoint import Reply, Request, hang
+from support.viewer import COLD, HOSTILE, OpenPage, Site
+
+QUESTIONS = [
+    {"id": "cold", "question": "How cold may it get outside?", "accepted": ["-25 °C"], "tags": ["pumps"],
+     "gold": [{"document": "pump.md", "quote": COLD}]},
+    {"id": "warranty", "question": "How long is its warranty?", "accepted": ["seven years"], "tags": ["pumps"],
+     "gold": [{"document": "pump.md", "quote": "Its warranty is seven years."}]},
+    {"id": "none", "question": f"Who skied first to the pole? {HOSTILE}", "type": "none", "tags": ["none"]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """Two questions with an answer, and one without."""
+    path = tmp_path / "pumps.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in QUESTIONS), encoding="utf-8")
+    return path
+
+
+def open_form(page: Page) -> None:
+    """It lies open where nothing was evaluated yet."""
+    form = page.locator("details").filter(has_text="Begin an evaluation")
+    form.wait_for()
+    if form.get_attribute("open") is None:
+        form.locator("summary").click()
+
+
+def begin(page: Page, questions: Path, label: str) -> None:
+    """Fill in the form, and send it."""
+    open_form(page)
+    page.get_by_label("Question set").set_input_files(questions)
+    expect(page.locator(".drop")).to_contain_text("pumps: 3 questions, 2 tags")
+    page.locator("select[name=mode]").select_option("high")
+    page.get_by_label("Called").fill(label)
+    page.get_by_role("button", name="Begin", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"pumps: {label}")
+
+
+def finished(page: Page) -> None:
+    expect(page.locator(".facts .badge").first).to_have_text("finished")
+    expect(page.locator(".job")).to_have_count(0)
+
+
+def knows_nothing(request: Request) -> Reply | str:
+    """A model that finds nothing worth quoting."""
+    return Panel("@nothing")(request)
+
+
+def test_one_is_begun_from_a_file_read_by_question_and_leads_to_its_runs(open_page: OpenPage, questions: Path) -> None:
+    page = open_page("evaluations")
+    begin(page, questions, "the panel")
+    finished(page)
+    correct = page.get_by_role("region", name="Figures").locator("tr").filter(has_text="correct").first
+    expect(correct.locator("td").first).to_have_text("0.333")
+    expect(correct.locator("svg.interval circle")).to_be_visible()
+    expect(page.get_by_role("region", name="By tag")).to_contain_text("pumps")
+    wrong = page.get_by_role("region", name="Where answers went wrong")
+    expect(wrong).to_contain_text("answered what has no answer")
+    rows = page.get_by_role("region", name="Questions").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.filter(has_text="none")).to_contain_text(HOSTILE)
+    wrong.get_by_role("button", name="answered what has no answer").click()
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="right 1").click()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("How cold")
+    expect(rows.locator(".badge")).to_have_text("right")
+    expect(rows.locator("td").nth(2)).to_contain_text("-25 °C")  # what was said
+    expect(rows.locator("td").nth(3)).to_have_text("-25 °C")  # what is accepted
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="HTML").click()
+    assert "How long is its warranty?" in saved.value.path().read_text(encoding="utf-8")
+    rows.get_by_role("link", name="Its run").click()
+    expect(page.locator(".graph a").first).to_be_visible()
+    page.get_by_role("link", name="Evaluations").click()
+    expect(page.locator(".evaluations li").first).to_contain_text("33 %")
+    assert page.title() == "Candor"
+
+
+def test_two_are_compared(open_page: OpenPage, site: Site, questions: Path) -> None:
+    page = open_page("evaluations")
+    begin(page, questions, "before")
+    finished(page)
+    site.responder = knows_nothing
+    page.get_by_role("link", name="Evaluations").click()
+    begin(page, questions, "after")
+    finished(page)
+    page.get_by_label("Compare with").select_option(index=1)
+    expect(page.get_by_role("heading", level=1)).to_have_text("after against before")
+    correct = page.get_by_role("region", name="Differences").locator("tr").filter(has_text="correct").first
+    expect(correct).to_contain_text("1 / 1 / 1")  # the question without an answer is right now, and the first one wrong
+    expect(correct.locator("svg .none")).to_have_count(1)
+    changed = page.get_by_role("region", name="What changed")
+    expect(changed).to_contain_text("2 questions changed")
+    expect(changed.locator("tr").filter(has_text="How cold").locator(".badge")).to_have_text(["right", "wrong"])
+
+
+def test_one_under_way_is_watched_cancelled_resumed_and_deleted(
+    open_page: OpenPage, site: Site, questions: Path
+) -> None:
+    waits = Panel("-25 °C", roles={EXTRACTION: lambda _: hang()})
+    site.responder = lambda request: waits(request) if "How long" in request.prompt else Panel("-25 °C")(request)
+    page = open_page("evaluations")
+    begin(page, questions, "held up")
+    job = page.locator(".job")
+    expect(job).to_contain_text("2 of 3 questions answered")
+    expect(page.get_by_role("region", name="Questions")).to_contain_text("under way")
+    job.get_by_role("button", name="Cancel").click()
+    expect(page.locator(".facts .badge").first).to_have_text("unfinished")
+    site.responder = Panel("-25 °C")
+    page.get_by_role("button", name="Resume").click()
+    finished(page)
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete for good?").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Evaluations")
+    expect(page.locator("main")).not_to_contain_text("held up")
+
+
+def test_the_faults_of_a_file_are_told_and_nothing_is_begun(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("evaluations")
+    open_form(page)
+    faulty = tmp_path / "faulty.csv"
+    faulty.write_text("question,colour\nHow many?,blue\n,red\n", encoding="utf-8")
+    page.get_by_label("Question set").set_input_files(faulty)
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("line 2: there is no field 'colour'")
+    expect(alert).to_contain_text("line 3:")
+    expect(page.get_by_role("button", name="Begin", exact=True)).to_be_disabled()
+    faulty.write_bytes(b"question\nWie k\xfchl?\n")
+    page.get_by_label("Question set").set_input_files(faulty)
+    expect(alert).to_contain_text("not text in UTF-8")
