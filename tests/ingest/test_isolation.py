@@ -195,8 +195,8 @@ def test_workers_reach_no_network() -> None:
     script = f"""
 import sys; sys.path[:] = {sys.path!r}
 import socket
-from ingest.parsing_worker import _confine
-_confine()
+from ingest.parsing_worker import confine
+confine()
 for reach in (lambda: socket.create_connection(("127.0.0.1", 9)), lambda: socket.getaddrinfo("example.org", 80)):
     try:
         reach()

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
 from datetime import UTC, datetime
 
 from playwright.sync_api import Route, expect
 
 from multi_agent.events import Event, EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
-from support.scripted_endpoint import hang
+from support.scripted_endpoint import Request, hang
 from support.service import ServiceProcess
 from support.viewer import COLD, OpenPage, Site, answered, ask, slow
 
 
 def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, site: Site) -> None:
-    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 2) | slow(SYNTHESIS, 1))
+    whole = threading.Event()
+
+    def when_whole(request: Request) -> str:
+        """The answer is not written before a stream comes through: else the run would be over too soon."""
+        assert whole.wait(60)
+        return json.dumps(Panel("-25 °C").play(request))
+
+    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1) | {SYNTHESIS: when_whole})
     page = open_page()
     broken: list[str] = []
 
@@ -37,6 +46,7 @@ def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, s
         elif len(broken) == 4:
             route.fulfill(status=503, body="{}", content_type="application/problem+json")
         else:
+            whole.set()
             route.continue_()
 
     page.route(re.compile(r"/events\?after="), break_it)
