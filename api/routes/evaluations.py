@@ -166,12 +166,13 @@ async def resume(
     return await _submit(service, caller, found, order, await _free_id(service, found.id))
 
 
-@router.delete("/{evaluation}", status_code=204, responses=problems(403, 404, 503))
-def remove(service: Served, caller: Called, evaluation: EvaluationId) -> None:
-    """Forget an evaluation. Its runs stay."""
-    found = _find(service, caller, evaluation).evaluation
+@router.delete("/{evaluation}", status_code=204, responses=problems(403, 404, 422, 503))
+async def remove(service: Served, caller: Called, evaluation: EvaluationId) -> None:
+    """Forget an evaluation that is not under way. Its runs stay."""
+    found = (await asyncio.to_thread(_find, service, caller, evaluation)).evaluation
     caller.require(Right.WRITE, found.collection)
-    store_of(service.candor).delete(found.id)
+    await _free_id(service, found.id)  # refuses while a job works on it
+    await asyncio.to_thread(store_of(service.candor).delete, found.id)
 
 
 def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> Standing:

@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from support.service import NEVER
+
 COLD = {"id": "cold", "question": "Down to what temperature does the Borea 12 work?", "accepted": ["-25 °C"]}
 NONE = {"id": "none", "question": "Who was the first to ski to the pole?", "type": "none"}
 
@@ -80,6 +82,16 @@ def test_a_file_of_questions_is_read_and_its_faults_are_told_with_their_lines(ht
     assert "line 2: not JSON" in refused.json()["detail"]
     no_csv = http.post("/v1/evaluations/questions", json={"name": "mine.csv", "text": f"question\n{'x' * 200_000}\n"})
     assert "line 2: not CSV (field larger" in no_csv.json()["detail"]
+
+
+def test_one_that_is_under_way_is_not_forgotten(http: httpx.Client) -> None:
+    never = {"id": "never", "question": NEVER}
+    begun = http.post("/v1/evaluations", json={"collection": "papers", "questions": [never]}).json()
+    refused = http.delete(f"/v1/evaluations/{begun['id']}")
+    assert refused.status_code == 422
+    assert "under way" in refused.json()["detail"]
+    assert http.post(f"/v1/jobs/{begun['id']}/cancel").json()["status"] == "cancelled"
+    assert http.delete(f"/v1/evaluations/{begun['id']}").status_code == 204
 
 
 @pytest.mark.parametrize(
