@@ -27,7 +27,7 @@ from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.drafting import choose_passages, draft
 from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit, discover
-from multi_agent.evaluation.observing import observe
+from multi_agent.evaluation.observing import Source, observe
 from multi_agent.evaluation.question_set import Question, QuestionSet
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
 from multi_agent.evaluation.runner import Bench, Runner
@@ -135,8 +135,9 @@ async def carry_on(
     trace = candor.trace
 
     @lru_cache(maxsize=_TEXTS_KEPT)
-    def text_of(document: str) -> str:
-        return candor.ledger.text(evaluation.collection, document).text
+    def source_of(document: str) -> Source:
+        known = candor.ledger.get(evaluation.collection, document)
+        return Source(known.title if known else "", candor.ledger.text(evaluation.collection, document).text)
 
     async def ask(question: Question, run_id: str) -> Answer:
         try:
@@ -148,7 +149,7 @@ async def carry_on(
         return await orchestrator.research(asked, run_id=run_id, examples=(), rests=rests)
 
     def see(question: Question, answer: Answer) -> Case:
-        return observe(question, answer, trace.events(answer.run_id), text_of)
+        return observe(question, answer, trace.events(answer.run_id), source_of)
 
     def metrics(run_id: str) -> list[Metric]:
         return [each(_kit(evaluation, models, candor, run_id)) for each in chosen.values()]

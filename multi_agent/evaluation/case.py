@@ -28,6 +28,7 @@ class Cited(Value):
     """A quote that an agent took as evidence."""
 
     document: str = Field(description="its name in the collection")
+    title: str = ""
     pages: tuple[int, ...]
     quote: str
     in_source: bool = Field(description="whether these words stand at its place in the parsed text")

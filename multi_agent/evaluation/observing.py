@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from multi_agent.answer import Answer, Quote
 from multi_agent.evaluation.case import Case, Cited, Passage
 from multi_agent.evaluation.question_set import Question
 from multi_agent.events import Event, StepFinished
 
-TextOf = Callable[[str], str]
-"""The parsed text of a document, by its id."""
+
+class Source(NamedTuple):
+    """A document as it was parsed."""
+
+    title: str
+    text: str
 
 
-def observe(question: Question, answer: Answer, events: Sequence[Event], text_of: TextOf) -> Case:
+SourceOf = Callable[[str], Source]
+"""A document by its id."""
+
+
+def observe(question: Question, answer: Answer, events: Sequence[Event], source_of: SourceOf) -> Case:
     """The case that a finished run makes. Documents go by the names that the run's agents saw."""
     wrote = [event.body.wrote for event in events if isinstance(event.body, StepFinished)]
     chunks = {chunk["id"]: chunk for fields in wrote for chunk in fields.get("chunks", ())}
@@ -24,9 +32,9 @@ def observe(question: Question, answer: Answer, events: Sequence[Event], text_of
     return Case(
         question=question,
         answer=answer,
-        retrieved=tuple(_passage(chunks[each], text_of) for each in _ranked(wrote, chunks)),
-        extracted=tuple(_cited(item, names, text_of) for item in evidence.values()),
-        cited=tuple(_cited(item, names, text_of) for item in cited.values()),
+        retrieved=tuple(_passage(chunks[each], source_of) for each in _ranked(wrote, chunks)),
+        extracted=tuple(_cited(item, names, source_of) for item in evidence.values()),
+        cited=tuple(_cited(item, names, source_of) for item in cited.values()),
     )
 
 
@@ -57,20 +65,22 @@ def _place(item: dict[str, Any]) -> tuple[str, int, int]:
     return item["document_id"], item["start"], item["end"]
 
 
-def _passage(chunk: dict[str, Any], text_of: TextOf) -> Passage:
+def _passage(chunk: dict[str, Any], source_of: SourceOf) -> Passage:
     return Passage(
         chunk_id=chunk["id"],
         document=chunk["name"],
         pages=tuple(chunk["pages"]),
-        text=text_of(chunk["document_id"])[chunk["start"] : chunk["end"]],
+        text=source_of(chunk["document_id"]).text[chunk["start"] : chunk["end"]],
     )
 
 
-def _cited(item: dict[str, Any], names: dict[str, str], text_of: TextOf) -> Cited:
+def _cited(item: dict[str, Any], names: dict[str, str], source_of: SourceOf) -> Cited:
     document, start, end = _place(item)
+    source = source_of(document)
     return Cited(
         document=names.get(document, item["document"]),
+        title=source.title,
         pages=tuple(item["pages"]),
         quote=item["quote"],
-        in_source=text_of(document)[start:end] == item["quote"],
+        in_source=source.text[start:end] == item["quote"],
     )

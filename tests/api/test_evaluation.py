@@ -146,7 +146,7 @@ def test_a_judge_that_fails_is_counted_apart(run: Any, serve: Serve, use_model: 
                 return Reply(status=400, text="no")
             return json.dumps({"comparison": "Both say the same.", "grade": "correct"})
         if request.schema and request.schema["title"] == "Verdicts":
-            return json.dumps({"verdicts": [{"statement": 1, "support": "full"}]})
+            return json.dumps({"verdicts": [{"statement": 1, "reason": "", "support": "full"}]})
         return panel(request)
 
     use_model(serve(judged))

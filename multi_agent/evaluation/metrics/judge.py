@@ -16,6 +16,7 @@ from multi_agent.prompt import Prompt
 
 _WORTH = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 _NO_ANSWER = "(The documents hold no answer.)"
+_NOT_FOUND = "(It was said that the documents do not answer the question.)"
 
 
 class Grade(BaseModel):
@@ -50,11 +51,14 @@ class Judge:
             return {"judged": 0.0}  # the run failed: there is nothing to grade
         if self._judge is None:
             raise MetricError("There is no judge: name the endpoint of its model.")
-        messages = self._prompt.render(
-            question=case.question.question, reference=reference, answer=case.in_full or _NO_ANSWER
-        )
+        messages = self._prompt.render(question=case.question.question, reference=reference, answer=_shown(case))
         grade = (await self._judge.complete(messages, Grade)).value.grade
         return {"judged": _WORTH[grade]}
+
+
+def _shown(case: Case) -> str:
+    """The answer; of one that was not found, that this is said, and what is told instead."""
+    return case.in_full if case.answered else f"{_NOT_FOUND} {case.in_full}".strip()
 
 
 def reference_of(question: Question) -> str:

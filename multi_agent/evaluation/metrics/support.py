@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.answer import Answer
 from multi_agent.context import Claim
-from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.case import Case, Cited
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.prompt import Prompt
@@ -24,6 +23,7 @@ class Verdict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     statement: int = Field(description="its number")
+    reason: str = Field(description="what the quotes leave open, in a few words; empty if nothing")
     support: Literal["full", "part", "none"]
 
 
@@ -56,7 +56,7 @@ class Support:
             return {}
         if self._judge is None:
             raise MetricError("There is no judge: name the endpoint of its model.")
-        messages = self._prompt.render(question=case.question.question, statements=_shown(claims, case.answer))
+        messages = self._prompt.render(question=case.question.question, statements=_shown(claims, case))
         for _ in range(_REASKS + 1):
             completion = await self._judge.complete(messages, Verdicts)
             verdicts = {each.statement: _WORTH[each.support] for each in completion.value.verdicts}
@@ -67,10 +67,15 @@ class Support:
         raise MetricError(f"The judge was asked twice, and {faults}")
 
 
-def _shown(claims: list[Claim], answer: Answer) -> str:
-    quotes = {each.number: each for each in answer.evidence}
+def _shown(claims: list[Claim], case: Case) -> str:
+    quotes = {each.number: each.quote for each in case.answer.evidence}
+    cited = {each.quote: each for each in case.cited}
     return "\n\n".join(
-        f"{number}. {claim.text}\n"
-        + "\n".join(f'   - {quotes[each].document}: "{quotes[each].quote}"' for each in claim.evidence)
+        "\n".join([f"{number}. {claim.text}", *(_quoted(cited[quotes[each]]) for each in claim.evidence)])
         for number, claim in enumerate(claims, start=1)
     )
+
+
+def _quoted(cited: Cited) -> str:
+    title = f", titled “{cited.title}”" if cited.title else ""
+    return f'   - from {cited.document}{title}: "{cited.quote}"'
