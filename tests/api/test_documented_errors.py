@@ -1,15 +1,15 @@
 """Every error that the description names is one that a request can really get.
 
-Each operation is asked in every way that may go wrong: about what is there, what is not, what another process has, with
-wrong parameters, by strangers, and at last with a database whose tables are gone.
+Each operation is asked in every way that may go wrong: in states that forbid what is right otherwise, about what is
+there, what is not, what another process has, with wrong parameters, by strangers, and at last with a database whose
+tables are gone.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -23,35 +23,9 @@ from api.settings import ServiceSettings, Settings
 from support.routes import ROUTES, Rule
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
+from support.states import UPLOAD_BYTES, Asked, job_of_another_service, refused_by_state
 from vectorstore.embedding import Embedder
 from vectorstore.lock import CollectionLock
-
-NEED_A_STATE_OF_THEIR_OWN = {
-    # an agent or skill of a file, or that others have; or one that is kept and cannot be used any more
-    ("DELETE /v1/agents/{name}", 409), ("DELETE /v1/agents/{name}", 422), ("DELETE /v1/skills/{name}", 409),
-    ("DELETE /v1/skills/{name}", 422), ("GET /v1/agents", 422), ("GET /v1/agents/{name}", 422), ("GET /v1/skills", 422),
-    ("GET /v1/skills/{name}", 422), ("PATCH /v1/agents/{name}", 409), ("POST /v1/agents", 404),
-    ("PUT /v1/agents/{name}", 404), ("PUT /v1/agents/{name}", 409), ("POST /v1/skills", 409),
-    ("PUT /v1/skills/{name}", 409),
-    # a document whose file is gone, and uploads that are too large, or meet an ingest under way
-    ("GET /v1/documents/{document}/original", 410), ("GET /v1/documents/{document}/pages/{page}", 410),
-    ("GET /v1/documents/{document}/pages/{page}.png", 410), ("POST /v1/collections/{collection}/documents", 404),
-    ("POST /v1/collections/{collection}/documents", 409), ("POST /v1/collections/{collection}/documents", 413),
-    ("POST /v1/collections/{collection}/ingest", 404), ("POST /v1/collections/{collection}/ingest", 409),
-    ("POST /v1/documents/{document}/ingest", 409),
-    # what was decided already, has ended, or has a name that is taken
-    ("POST /v1/approvals/{approval_id}", 409), ("POST /v1/jobs/{job_id}/cancel", 409), ("POST /v1/plans", 404),
-    ("POST /v1/plans", 409),
-}  # fmt: skip
-"""Errors that one request does not reach by itself; the tests beside each feature bring them about."""
-
-
-class Asked(NamedTuple):
-    """A request."""
-
-    path: str
-    body: Any = None
-    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class Names(defaultdict[str, str]):
@@ -69,16 +43,21 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
     statuses: dict[str, set[int]] = defaultdict(set)
     with ScriptedEndpoint(model) as endpoint:
         settings = Settings(
-            home=tmp_path_factory.mktemp("home"), llm=endpoint.settings("openai"), service=ServiceSettings(runs=2)
+            home=tmp_path_factory.mktemp("home"),
+            llm=endpoint.settings("openai"),
+            service=ServiceSettings(runs=2, upload_bytes=UPLOAD_BYTES, ingest_roots=(folder,)),
         )
         candor = Candor(settings)
         candor.embedder = embedder
         for name in ("papers", "locked"):
             run_ingest(candor, [folder], name, progress=False)
+        elsewhere = job_of_another_service(candor)
         lock = CollectionLock(settings.home / "collections" / "locked")
         candor.trace.begin("run_elsewhere", QUESTION, "papers", "scripted")
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             known = _known(candor, http)
+            for route, asked in refused_by_state(candor, http, known["run"], elsewhere, folder):
+                statuses[route].add(_ask(http, route, asked))
             description = http.get("/openapi.json").json()
             routes = sorted(_described(description), key=lambda each: each[0].startswith("DELETE"))  # last
             for route, operation in routes:
@@ -114,9 +93,10 @@ def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, cando
     spent = candor.keys.add(KeyOrder(name="spent", rights={"*": "admin"}, limits=Limits(requests_per_day=1))).secret
     candor.keys.admit(spent)
     weak = candor.keys.add(KeyOrder(name="weak", rights={"papers": "read"})).secret
+    others = candor.keys.add(KeyOrder(name="others", rights={"others": "admin"})).secret
     for headers in (
         {}, {}, {"Host": "elsewhere.example.com"}, {"Origin": "https://example.com"}, {"X-API-Key": weak},
-        {"X-API-Key": spent}, {"X-API-Key": f"{spent[:-4]}AAAA"},
+        {"X-API-Key": others}, {"X-API-Key": spent}, {"X-API-Key": f"{spent[:-4]}AAAA"},
     ):  # fmt: skip
         yield right._replace(headers=headers)
     absent = Names(collection="none", document="none", run="run_none")
@@ -135,7 +115,7 @@ def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, cando
 
 
 def _filled(rule: Rule, names: Names) -> Asked:
-    return Asked(rule.path.format_map(names), _in(rule.body, names))
+    return Asked(rule.path.format_map(names), _in(rule.body, names), files=rule.files)
 
 
 def _in(body: Any, names: Names) -> Any:
@@ -148,8 +128,7 @@ def _in(body: Any, names: Names) -> Any:
 
 def _ask(http: httpx.Client, route: str, asked: Asked) -> int:
     method = route.partition(" ")[0]
-    files = ROUTES[route].files if asked.body is None else None
-    with http.stream(method, asked.path, json=asked.body, files=files, headers=asked.headers) as response:
+    with http.stream(method, asked.path, json=asked.body, files=asked.files, headers=asked.headers) as response:
         return response.status_code
 
 
@@ -161,4 +140,4 @@ def test_every_documented_error_is_reached(reached: dict[str, Any]) -> None:
         for status in operation["responses"]
         if int(status) >= 400 and int(status) not in reached[route]
     }
-    assert missing - NEED_A_STATE_OF_THEIR_OWN == set()
+    assert missing == set()

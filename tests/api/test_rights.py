@@ -27,10 +27,10 @@ from api.ingesting import run_ingest
 from api.keys import KeyOrder
 from api.settings import ServiceSettings, Settings
 from ingest.guard import holding
-from multi_agent.approvals import Approval
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, Row
 from multi_agent.evaluation.store import new_evaluation_id
+from support.approvals import left_open
 from support.routes import ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model, until
@@ -140,7 +140,7 @@ def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
     [document] = candor.ledger.list(name)
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
-    approval = candor.tools.approvals.ask(_approval(answer["run_id"]), timeout_s=600)
+    approval = candor.tools.approvals.ask(left_open(answer["run_id"]), timeout_s=600)
     return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
 
 
@@ -154,15 +154,6 @@ def _evaluation(candor: Candor, collection: str) -> str:
     row = Row(question_id="q", run_id="r", status="answered", figures={"correct": 1.0})
     store_of(candor).put(evaluation.id, row)
     return evaluation.id
-
-
-def _approval(run_id: str) -> Approval:
-    """A call that was waited for when the run was killed."""
-    now = datetime.now(UTC)
-    return Approval(
-        approval_id=f"{run_id}-call-0", run_id=run_id, step="step", agent="Theorist", tool="fetch",
-        description="Fetches.", arguments={}, arguments_schema={}, reason="zinc", asked_at=now, until=now,
-    )  # fmt: skip
 
 
 def _filled(body: Any, things: Things) -> Any:
@@ -288,7 +279,7 @@ def test_a_dangerous_call_is_decided_on_by_who_began_its_run_or_who_may_write(wo
     def waiting(who: str) -> Things:
         asked = {"collection": "mine", "question": NEVER, "wait": False}
         run_id = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]}).json()["run_id"]
-        return Things("mine", "", run_id, world.candor.tools.approvals.ask(_approval(run_id), 600).approval_id)
+        return Things("mine", "", run_id, world.candor.tools.approvals.ask(left_open(run_id), 600).approval_id)
 
     decide = "POST /v1/approvals/{approval_id}"
     own, others = waiting("read"), waiting("admin")

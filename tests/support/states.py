@@ -1,0 +1,150 @@
+"""Requests that are right in themselves, and refused for the state that things are in.
+
+for route, asked in refused_by_state(candor, http, run_id, elsewhere, folder):
+    ...  # ask it at once: each state is brought about just before what is asked in it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import httpx
+
+from api.bootstrap import Candor
+from multi_agent.custom.agents import CustomAgent, Entry, Skill
+from multi_agent.custom.roster import as_toml
+from support.approvals import left_open
+from support.files import write_pdf
+from support.routes import AGENT
+from support.service import NEVER, RunningService, until
+
+
+class Asked(NamedTuple):
+    """A request, but for its method."""
+
+    path: str
+    body: Any = None
+    headers: Mapping[str, str] = MappingProxyType({})
+    files: Any = None
+
+
+UPLOAD_BYTES = 4000
+"""What the service has to be set to take in one upload."""
+
+Requests = Iterator[tuple[str, Asked]]
+"""With the routes that they are for."""
+
+_SKILL = {"name": "filed", "instructions": "x"}
+_AT_DOCUMENTS, _AT_AGENT, _AT_SKILL = "/v1/collections/{collection}/documents", "/v1/agents/{name}", "/v1/skills/{name}"
+
+
+def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere: str, folder: Path) -> Requests:
+    """All of them. The run has ended, the job ``elsewhere`` is of another service, and files of the folder may be
+    ingested.
+    """
+    yield from _agents(candor.settings.home)
+    yield from _skills(candor.settings.home, http)
+    yield from _unusable(candor.settings.home)
+    yield from _uploads(candor.settings.home, http, folder)
+    yield from _decided(candor, run_id)
+    yield from _plans(http, run_id)
+    yield from _evaluations(http)
+    yield "POST /v1/jobs/{job_id}/cancel", Asked(f"/v1/jobs/{elsewhere}/cancel")
+
+
+def job_of_another_service(candor: Candor) -> str:
+    """A run that goes on, for all that the next service knows: the one that began it had another name."""
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        asked = {"question": NEVER, "collection": "papers", "wait": False}
+        run_id: str = http.post("/v1/research", json=asked).json()["run_id"]
+        until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "running")
+    (candor.settings.home / "jobs.owner").unlink()
+    return run_id
+
+
+def _agents(home: Path) -> Requests:
+    filed = {**AGENT, "name": "Filed"}
+    _file(home, CustomAgent.model_validate(filed))
+    place = "/v1/agents/Filed"
+    yield f"PUT {_AT_AGENT}", Asked(place, filed)
+    yield f"PATCH {_AT_AGENT}", Asked(place, {"enabled": False})
+    yield f"DELETE {_AT_AGENT}", Asked(place)
+    yield f"DELETE {_AT_AGENT}", Asked("/v1/agents/Extractor")  # a built-in one
+    yield f"PUT {_AT_AGENT}", Asked("/v1/agents/Nobody", {**AGENT, "name": "Nobody"})
+    yield "POST /v1/agents", Asked("/v1/agents", {**AGENT, "name": "Nobody", "skills": ["no-such"]})
+
+
+def _skills(home: Path, http: httpx.Client) -> Requests:
+    _file(home, Skill.model_validate(_SKILL))
+    place = "/v1/skills/filed"
+    yield "POST /v1/skills", Asked("/v1/skills", _SKILL)
+    yield f"PUT {_AT_SKILL}", Asked(place, _SKILL)
+    yield f"DELETE {_AT_SKILL}", Asked(place)
+    _done(http.patch("/v1/agents/QueryPlanner", json={"skills": ["filed"]}))
+    yield f"DELETE {_AT_SKILL}", Asked(place)
+    _done(http.patch("/v1/agents/QueryPlanner", json={"skills": []}))
+
+
+def _unusable(home: Path) -> Requests:
+    """While a file describes no agent, nobody can tell which there are, and which skills they have."""
+    broken = home / "agents" / "broken.toml"
+    broken.write_text("name = 'Broken'\n")
+    for path in ("/v1/agents", "/v1/skills"):
+        yield f"GET {path}", Asked(path)
+        yield f"GET {path}/{{name}}", Asked(f"{path}/filed")
+    broken.unlink()
+
+
+def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
+    manual = write_pdf(folder / "manual.pdf", parts=["The Notos 8 works down to -10 °C."])
+    once, place = {"Idempotency-Key": "once"}, "/v1/collections/uploaded/documents"
+    job = _done(http.post(place, files={"files": ("manual.pdf", manual.read_bytes())}, headers=once)).json()["id"]
+    until(lambda: http.get(f"/v1/jobs/{job}").json()["status"] == "done")
+    [document] = http.get("/v1/documents?collection=uploaded").json()
+    within = "?collection=uploaded"
+
+    # With the key of that upload
+    yield f"POST {_AT_DOCUMENTS}", Asked(place, headers=once, files={"files": ("other.md", b"x")})
+    ingest = "/v1/collections/uploaded/ingest"
+    yield "POST /v1/collections/{collection}/ingest", Asked(ingest, {"paths": [str(folder)]}, once)
+    again = f"/v1/documents/{document['id']}/ingest{within}"
+    yield "POST /v1/documents/{document}/ingest", Asked(again, headers=once)
+
+    yield f"POST {_AT_DOCUMENTS}", Asked(place, files={"files": ("large.md", b"x" * (UPLOAD_BYTES + 1))})
+    (home / "uploads" / "uploaded" / "manual.pdf").unlink()
+    for part in ("original", "pages/1", "pages/1.png"):
+        route = part.replace("1", "{page}")
+        yield f"GET /v1/documents/{{document}}/{route}", Asked(f"/v1/documents/{document['id']}/{part}{within}")
+
+
+def _decided(candor: Candor, run_id: str) -> Requests:
+    approval = candor.tools.approvals.ask(left_open(run_id), timeout_s=600)
+    yield "POST /v1/approvals/{approval_id}", Asked(f"/v1/approvals/{approval.approval_id}", {"decision": "refused"})
+
+
+def _plans(http: httpx.Client, run_id: str) -> Requests:
+    weekly = {"name": "weekly", "run_id": run_id}
+    _done(http.post("/v1/plans", json=weekly))
+    yield "POST /v1/plans", Asked("/v1/plans", weekly)
+    yield "POST /v1/plans", Asked("/v1/plans", {"name": "other", "run_id": "run_none"})
+
+
+def _evaluations(http: httpx.Client) -> Requests:
+    asked = {"collection": "papers", "questions": [{"id": "q", "question": NEVER}]}
+    under_way = _done(http.post("/v1/evaluations", json=asked)).json()["id"]
+    yield "DELETE /v1/evaluations/{evaluation}", Asked(f"/v1/evaluations/{under_way}")
+    _done(http.post(f"/v1/jobs/{under_way}/cancel"))
+
+
+def _file(home: Path, entry: Entry) -> None:
+    place = home / ("agents" if isinstance(entry, CustomAgent) else "skills")
+    place.mkdir()
+    (place / "filed.toml").write_text(as_toml(entry))
+
+
+def _done(response: httpx.Response) -> httpx.Response:
+    assert response.is_success, response.text
+    return response
