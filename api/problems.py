@@ -148,10 +148,8 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
         if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that is no text
             return problem_response(_unreadable(str(error.detail)))
         remedy = "GET /openapi.json describes every route."
-        wrong = error.status_code == HTTPStatus.BAD_REQUEST  # a body that is not even text: wrong input like any other
-        title = "Wrong input" if wrong else HTTPStatus(error.status_code).phrase
-        status = 422 if wrong else error.status_code
-        told = Problem(type=_urn(title), title=title, status=status, detail=str(error.detail), remedy=remedy)
+        title = HTTPStatus(error.status_code).phrase
+        told = Problem(type=_urn(title), title=title, status=error.status_code, detail=str(error.detail), remedy=remedy)
         return problem_response(told, dict(error.headers or {}))
 
     async def defect(_: Request, error: Exception) -> Response:
