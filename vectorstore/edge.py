@@ -115,6 +115,8 @@ class EdgeCollection:
         self._lock = lock
         self._reserve = reserve
         self._bm25 = Bm25Encoder()
+        self._written = 0  # how often something was
+        self._languages: tuple[int, dict[str, int]] = (-1, {})  # as they were after so many writings
 
     @property
     def spec(self) -> CollectionSpec:
@@ -168,10 +170,15 @@ class EdgeCollection:
         return Counts(documents=len(documents.hits), chunks=chunks)
 
     def languages(self) -> dict[str, int]:
-        """How many chunks there are in each language."""
-        with self._engine("count") as shard:
-            found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
-        return {str(hit.value): hit.count for hit in found.hits}
+        """How many chunks there are in each language: counted anew when something was written, as each search asks."""
+        written, known = self._languages
+        if written != self._written:
+            written = self._written
+            with self._engine("count") as shard:
+                found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
+            known = {str(hit.value): hit.count for hit in found.hits}
+            self._languages = (written, known)
+        return dict(known)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
@@ -230,6 +237,7 @@ class EdgeCollection:
     def _write(self, operation: qdrant.UpdateOperation) -> None:
         with self._engine("write") as shard:
             shard.update(operation)
+        self._written += 1
 
     def _flush(self) -> None:
         """What is written survives the end of the process as it is; after this, a power cut too."""

@@ -1,7 +1,9 @@
-"""An embedder that does not compute the vector of the same query again."""
+"""An embedder that computes no query's vector twice, nor more of them at once than there are cores."""
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -20,6 +22,9 @@ class Remembering:
 
     def __init__(self, inner: Embedder, queries: int = QUERIES) -> None:
         self._inner = inner
+        # More at once would wait for each other in the middle of their work, each time they let go of Python's lock,
+        # and keep the event loop from getting it.
+        self._turns = threading.Semaphore(os.cpu_count() or 1)
         self._embedded = lru_cache(queries)(self._embed)
         self.model, self.dimension = inner.model, inner.dimension
         self.max_tokens, self.languages = inner.max_tokens, inner.languages
@@ -37,6 +42,7 @@ class Remembering:
         return self._inner.count_tokens(texts)
 
     def _embed(self, text: str) -> Vectors:
-        vector = self._inner.embed_query(text)
+        with self._turns:
+            vector = self._inner.embed_query(text)
         vector.setflags(write=False)
         return vector
