@@ -27,9 +27,6 @@ from multi_agent.reading import bullets, show_passages
 from multi_agent.tool import ToolCard, ToolResult
 from vectorstore.models import Chunk
 
-_GO_ON = "Rounds of calls that are left: {left}."
-_NO_MORE = "No more calls can be made."
-
 
 @dataclass(frozen=True)
 class ToolUse:
@@ -73,7 +70,7 @@ class ToolLoop:
                 return self._ended(conversation, exhausted=False)
             results = await self._call_all(turn.calls)
             told = [self._show(call, result) for call, result in zip(turn.calls, results, strict=True)]
-            told.append(_GO_ON.format(left=left) if left else _NO_MORE)
+            told.append(Prompt.part("tool_rounds", left=left) if left else Prompt.part("tool_no_rounds"))
             conversation.append(Message.user("\n\n".join(told)))
         return self._ended(conversation, exhausted=True)
 

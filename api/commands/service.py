@@ -64,9 +64,9 @@ def serve(
         else:
             say(f"Candor serves {url} (OpenAPI: {url}openapi.json). Ctrl-C ends it.")
             say("What is under way when it ends goes on when it is started again.")
+        if not candor.settings.service.local and not candor.settings.service.certfile:
+            say("What is sent is not encrypted, keys included: put a proxy with TLS in front, or give --certfile.")
 
-    if not candor.settings.service.local and not candor.settings.service.certfile:
-        say("What is sent is not encrypted, keys included: put a proxy with TLS in front, or give --certfile.")
     run_service(candor, tell)
 
 

@@ -6,7 +6,7 @@ from multi_agent.errors import AgentError
 
 
 class QuestionSetError(AgentError):
-    """A question set cannot be read; the message names every fault with its line."""
+    """A question set cannot be read; the message names its faults, 20 at most, with their lines."""
 
 
 class MetricError(AgentError):

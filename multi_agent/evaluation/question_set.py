@@ -97,7 +97,7 @@ class QuestionSet(Value):
 
 
 def load_questions(path: Path) -> QuestionSet:
-    """Read a set from a .jsonl or .csv file. Raises QuestionSetError, which names every fault with its line."""
+    """Read a set from a .jsonl or .csv file. Raises QuestionSetError, which names its faults (20 at most) by line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

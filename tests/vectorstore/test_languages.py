@@ -11,7 +11,7 @@ from vectorstore.bm25 import Bm25Encoder
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding import make_embedder
 from vectorstore.languages import LANGUAGE, detect, detect_query
-from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 
@@ -84,3 +84,5 @@ def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -
         assert retriever.search(["Behaglichkeit für jedes Zimmer"], 1, mode=SearchMode.SPARSE) == []
         assert nothing_in_common.score > 0
         assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)
+        collection.delete(ChunkFilter(metadata={LANGUAGE: "zh"}))
+        assert "zh" not in collection.languages(), "what was counted before is counted anew after writing"

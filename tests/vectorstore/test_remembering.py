@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -43,6 +47,27 @@ def test_what_was_not_asked_for_longest_is_forgotten_first(counting: Counting) -
     for query in ("a", "b", "a", "c", "a", "b"):
         remembering.embed_query(query)
     assert counting.asked == {"a": 1, "b": 2, "c": 1}
+
+
+def test_no_more_queries_are_embedded_at_once_than_there_are_cores(counting: Counting) -> None:
+    under_way, most, guard = 0, 0, threading.Lock()
+    embed = counting.embed_query
+
+    def watched(text: str) -> Vectors:
+        nonlocal under_way, most
+        with guard:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.02)
+        with guard:
+            under_way -= 1
+        return embed(text)
+
+    counting.embed_query = watched  # type: ignore[method-assign]
+    remembering, asked = Remembering(counting), 4 * (os.cpu_count() or 1)
+    with ThreadPoolExecutor(asked) as threads:
+        list(threads.map(remembering.embed_query, map(str, range(asked))))
+    assert most == (os.cpu_count() or 1)
 
 
 def test_nobody_changes_the_vector_of_the_others(counting: Counting) -> None:

@@ -15,8 +15,6 @@ from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 
 _WORTH = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
-_NO_ANSWER = "(The documents hold no answer.)"
-_NOT_FOUND = "(It was said that the documents do not answer the question.)"
 
 
 class Grade(BaseModel):
@@ -58,13 +56,13 @@ class Judge:
 
 def _shown(case: Case) -> str:
     """The answer; of one that was not found, that this is said, and what is told instead."""
-    return case.in_full if case.answered else f"{_NOT_FOUND} {case.in_full}".strip()
+    return case.in_full if case.answered else f"{Prompt.part('judge_not_found')} {case.in_full}".strip()
 
 
 def reference_of(question: Question) -> str:
     """The answer in full, else the accepted ones; empty if the set gives neither."""
     if question.type is AnswerType.NONE:
-        return _NO_ANSWER
+        return Prompt.part("judge_no_answer")
     if question.answer:
         return question.answer
     return (", " if question.type is AnswerType.LIST else ", or: ").join(question.accepted)
