@@ -84,5 +84,5 @@ def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -
         assert retriever.search(["Behaglichkeit für jedes Zimmer"], 1, mode=SearchMode.SPARSE) == []
         assert nothing_in_common.score > 0
         assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)
-        collection.delete(ChunkFilter(metadata={LANGUAGE: "zh"}))
+        collection.delete(ChunkFilter(documents=("id of /docs/zh.md",)))
         assert "zh" not in collection.languages(), "what was counted before is counted anew after writing"
