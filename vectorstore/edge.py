@@ -176,7 +176,7 @@ class EdgeCollection:
             written = self._written
             with self._engine("count") as shard:
                 found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=LANGUAGES, exact=True))
-            known = {str(hit.value): hit.count for hit in found.hits}
+            known = {str(hit.value): hit.count for hit in found.hits if hit.count}
             self._languages = (written, known)
         return dict(known)
 

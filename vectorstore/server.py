@@ -178,7 +178,7 @@ class ServerCollection:
         """How many chunks there are in each language."""
         with _server():
             found = self._client.facet(self._spec.name, LANGUAGE, limit=LANGUAGES, exact=True)
-        return {str(hit.value): hit.count for hit in found.hits}
+        return {str(hit.value): hit.count for hit in found.hits if hit.count}
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """The dense vectors of those of the chunks that are there, by chunk id."""
