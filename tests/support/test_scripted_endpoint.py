@@ -20,7 +20,7 @@ async def test_closing_drops_what_still_hangs() -> None:
         while endpoint.peak < 5:  # noqa: ASYNC110 - counted in the server's thread
             await asyncio.sleep(0.01)
         started = time.monotonic()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 20  # they would hang for ever
     assert all(request.abandoned for request in endpoint.requests)
     await asyncio.gather(*calls, return_exceptions=True)
 

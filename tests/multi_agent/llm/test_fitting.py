@@ -42,4 +42,4 @@ def test_a_megabyte_is_estimated_in_an_instant() -> None:
     text = "warmth from a cold place, 20 °C; " * 30_000
     started = time.perf_counter()
     estimate_tokens(text)
-    assert time.perf_counter() - started < 0.2
+    assert time.perf_counter() - started < 2  # one that looks back at each word takes minutes
