@@ -99,10 +99,9 @@ class SubTask(Value):
     sub_task_id: str
     parent_task_id: str = Field(description="the run")
     assigned_agent_role: str
-    tool_name: str = Field(default="", description="of a task that is one call of a tool; empty for an agent's turn")
+    tools: tuple[str, ...] = Field(default=(), description="names of the tools that the agent may call for it")
     sub_task_input: dict[str, Any] = Field(description="the inputs, references resolved")
     context_summary: str = Field(default="", description="what is known so far, in a line")
-    api_keys_config_ref: str | None = Field(default=None, description="endpoint that the agent is to use, by name")
 
 
 class ErrorDetails(Value):

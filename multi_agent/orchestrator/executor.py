@@ -37,8 +37,9 @@ from multi_agent.tasks import (
 from multi_agent.working_context import FailedStep
 
 Keep = Callable[[ContextUpdate], Awaitable[None]]
-TurnFor = Callable[[RegisteredAgent, str, bool, GetTaskData, Keep], Turn]
-"""A turn for an agent: of which step, whether one of several samples, its task data, its way into the context."""
+TurnFor = Callable[[RegisteredAgent, str, bool, tuple[str, ...], GetTaskData, Keep], Turn]
+"""A turn for an agent: of which step, whether one of several samples, with which tools, its task data, its way into
+the context."""
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 _REACTION = "reaction_"
 
@@ -182,20 +183,21 @@ class Executor:
             sub_task_id=task.task_id,
             parent_task_id=self._run_id,
             assigned_agent_role=agent,
+            tools=card.tools,
             sub_task_input=inputs,
             context_summary=(
                 f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings"
             ),
         )
 
-    def _turn_for(self, registered: RegisteredAgent, task_id: str) -> Turn:
+    def _turn_for(self, registered: RegisteredAgent, message: SubTask) -> Turn:
         read = self._storage.reader_for(registered.card.name)
-        task = read(task_id)
+        task = read(message.sub_task_id)
 
         async def keep(update: ContextUpdate) -> None:
             self.context = merge(self.context, update, agent=registered.card.name, writes=registered.card.writes)
 
-        return self._make_turn(registered, task.step, task.sample is not None, read, keep)
+        return self._make_turn(registered, task.step, task.sample is not None, message.tools, read, keep)
 
     async def _never_started(self, step: Step, error: AgentError) -> FailedStep:
         for agent in step.agents:

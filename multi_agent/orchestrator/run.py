@@ -249,11 +249,17 @@ class Run:
     # What the parts are given
 
     def _turn(
-        self, registered: RegisteredAgent, step: str, varied: bool, get_task_data: GetTaskData, keep: Keep
+        self,
+        registered: RegisteredAgent,
+        step: str,
+        varied: bool,
+        granted: tuple[str, ...],
+        get_task_data: GetTaskData,
+        keep: Keep,
     ) -> Turn:
         card, publish = registered.card, partial(self._bus.publish, step=step)
         time = StepTime(self._panel.settings.step_timeout_s)
-        tools = self._tools.turn(card.name, card.tools, step, publish, time)
+        tools = self._tools.turn(card.name, granted, step, publish, time)
         journaling = self._journaling(card.name)
         llm: LLM = ObservedLLM(journaling, card.name, publish)
         kit = AgentKit(

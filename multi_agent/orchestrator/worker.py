@@ -52,7 +52,7 @@ class Worker:
         self,
         registry: AgentRegistry,
         queue: TaskQueue,
-        turn_for: Callable[[RegisteredAgent, str], Turn],
+        turn_for: Callable[[RegisteredAgent, SubTask], Turn],
         context: Callable[[], ResearchContext],
         bus: MessageBus,
         settings: ResearchSettings,
@@ -73,7 +73,7 @@ class Worker:
         """Carry the task out, again after a transient error, and say what became of it."""
         registered = self._registry.get(message.assigned_agent_role)
         for attempt in range(self._settings.step_retries + 1):
-            turn = self._turn_for(registered, message.sub_task_id)
+            turn = self._turn_for(registered, message)
             task = turn.kit.get_task_data(message.sub_task_id)
             try:
                 output = await self._in_time(turn.time, self._take(registered, task, turn.kit))
