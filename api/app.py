@@ -24,6 +24,7 @@ from api.ingest_jobs import Ingests
 from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
+from api.retention import keeping_so_long
 from api.routes import viewer
 from api.running import Runs
 from api.safety import SAFE_HEADERS, OwnPagesOnly
@@ -56,7 +57,10 @@ def make_app(candor: Candor) -> FastAPI:
         await runs_here.recover()
         app.state.service = Service(candor, shelf, jobs_here, runs_here)
         try:
-            async with mcp.serving(app.state.service):
+            async with (
+                mcp.serving(app.state.service),
+                keeping_so_long(candor.settings.service.audit_days, candor.audit),
+            ):
                 yield
         finally:
             await runs_here.stop()

@@ -1,14 +1,15 @@
 """The audit: who read or changed what over the service, when, and from where.
 
 A request is recorded before its answer goes out, also one that is refused to a known caller: what cannot be recorded
-is not told. Requests of strangers are not recorded, for they could fill the disk; they read nothing.
+is not told. Requests of strangers are not recorded, for they could fill the disk; they read nothing. What is older than
+is wanted is taken out, which is recorded, too; ``retention.py`` does so every day.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
@@ -23,6 +24,7 @@ from vectorstore.models import Value
 
 _HEADS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
 _LONGEST, _LONGEST_ACTION = 2000, 300
+_AT_ONCE = 10_000  # entries taken out in one transaction: others that write wait for no more
 _TELL_IN_THE_BODY = ("/mcp",)  # one address for all that is read: which tool is called with what
 
 _metadata = sql.MetaData()
@@ -43,17 +45,17 @@ _audit = sql.Table(
 
 
 class AuditEntry(Value):
-    """One request of a known caller."""
+    """One request of a known caller, or that entries were taken out."""
 
     id: int = Field(default=0, description="its place in the order of all")
     at: AwareDatetime
     key: str = Field(description="id of the key; empty for the person at this machine")
     name: str = Field(description="what the key was named then")
-    address: str = Field(description="where the request came from")
-    action: str = Field(description="method and route, such as GET /v1/runs/{run_id}")
+    address: str = Field(description="where the request came from; empty if it was none")
+    action: str = Field(description="method and route, such as GET /v1/runs/{run_id}; or prune audit")
     target: str = Field(description="what was asked for: path and query; for MCP the call itself, too")
     collections: tuple[str, ...] = Field(description="whose rights were asked for")
-    status: int = Field(description="of the answer; 101 for a web socket that was opened")
+    status: int = Field(description="of the answer; 101 for a web socket that was opened; 0 if it was no request")
 
 
 class AuditQuery(Value):
@@ -100,6 +102,31 @@ class Audit:
             query = query.where(_audit.c.id < wanted.before)
         with self._engine.connect() as connection:
             return [_entry(row) for row in connection.execute(query).mappings()]
+
+    def prune(self, days: int, by: str) -> int:
+        """Take out what is older than so many days; gives how many entries that was.
+
+        That ``by`` does so is recorded first, if there is anything: killed in the middle, it is known all the same.
+        """
+        now = datetime.now(UTC)
+        old = _audit.c.at < now - timedelta(days=days)
+        with self._engine.connect() as connection:
+            count = connection.scalar(sql.select(sql.func.count()).where(old))
+        if count:
+            of = f"{count} entries older than {days} days"
+            done = AuditEntry(
+                at=now, key="", name=by, address="", action="prune audit", target=of, collections=(), status=0
+            )
+            self.write([done])
+        some = _audit.delete().where(_audit.c.id.in_(sql.select(_audit.c.id).where(old).limit(_AT_ONCE)))
+        gone = 0
+        while taken := self._executed(some):
+            gone += taken
+        return gone
+
+    def _executed(self, statement: sql.Delete) -> int:
+        with self._engine.begin() as connection:
+            return connection.execute(statement).rowcount
 
 
 class Audited:

@@ -35,15 +35,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (documents, research, export, service, tools, mcp, audit):
+for commands in (documents, research, export, service, mcp):
     app.add_typer(commands.app)
 app.add_typer(agents.app, name="agents")
 app.add_typer(skills.app, name="skills")
 app.add_typer(memories.app, name="memories")
+app.add_typer(tools.app, name="tools")
 app.add_typer(plans.app, name="plans")
 app.add_typer(approvals.app, name="approvals")
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(keys.app, name="keys")
+app.add_typer(audit.app, name="audit")
 
 
 def main() -> None:

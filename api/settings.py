@@ -44,6 +44,7 @@ class ServiceSettings(BaseModel):
     ingest_roots: tuple[Path, ...] = Field(default=(), description="folders of this machine whose files may be "
                                            "ingested through the service; none: only what is uploaded")  # fmt: skip
     require_key: bool = Field(default=False, description="also from this machine; elsewhere one is always needed")
+    audit_days: int = Field(default=365, ge=0, description="how long the audit keeps an entry; 0 keeps all")
     hosts: tuple[str, ...] = Field(
         default=(), description="names that it answers to, beside its addresses: candor.example.com, or with a port"
     )

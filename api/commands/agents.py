@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.commands.common import Home, Json, edited, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, edited, listing, make_candor, make_console, plain, print_json, say
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, describe, enable and disable agents.")
+app = listing("List, describe, enable and disable agents.")
 
 Name = Annotated[str, typer.Argument(help="The agent's name.")]
 
@@ -21,7 +21,7 @@ Name = Annotated[str, typer.Argument(help="The agent's name.")]
 def list_them(as_json: Json = False, home: Home = None) -> None:
     """List all agents, disabled ones too.
 
-    Example: candor agents list
+    Example: candor agents
     """
     from api.agents import list_agents
 

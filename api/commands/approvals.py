@@ -8,22 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
-from api.commands.common import Home, Json, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
 from api.errors import UsageError
 
-app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app = listing("List the calls of tools that wait for a person, and decide about them.")
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval, as `candor approvals` lists it.")]
 
 
-@app.callback()
-def approvals(context: typer.Context, as_json: Json = False, home: Home = None) -> None:
+@app.command("list")
+def list_approvals(as_json: Json = False, home: Home = None) -> None:
     """List the calls of tools that wait for a decision.
 
-    Example: candor approvals approve run_3f2a91c0d4e7-5be1c2f0a9d3-0
+    Example: candor approvals
     """
-    if context.invoked_subcommand:
-        return
     from api.access import AT_THIS_MACHINE
     from api.approvals import open_approvals
 

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, make_candor, make_console, plain, print_json
+from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
 
-app = typer.Typer(rich_markup_mode=None)
+app = listing("Who read or changed what over the service.")
 
 
-@app.command()
-def audit(
+@app.command("list")
+def list_entries(
     key: Annotated[str | None, typer.Option("--key", help="Only what was done with the key with this id.")] = None,
     collection: Annotated[str | None, typer.Option("--collection", "-c", help="Only what was about it.")] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only what has this in its route or its target.")] = None,
@@ -37,3 +37,24 @@ def audit(
         for each in found
     ]
     show_table(make_console(), ("at (UTC)", "who", "from", "what", "of", "status"), rows)
+
+
+@app.command()
+def prune(
+    older_than: Annotated[int, typer.Option("--older-than", min=1, help="Days that an entry is kept.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Take out what is older than so many days; that this was done stands in the audit.
+
+    `candor serve` does so every day, by the setting service.audit_days.
+
+    Example: candor audit prune --older-than 90
+    """
+    from api.access import AT_THIS_MACHINE
+
+    pruned = make_candor(home).audit.prune(older_than, AT_THIS_MACHINE.name)
+    if as_json:
+        print_json({"pruned": pruned})
+    else:
+        say(f"Took out {pruned} entries.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from api.errors import UsageError
 
@@ -23,6 +24,20 @@ Home = Annotated[Path | None, typer.Option("--home", help="Folder of all data (C
 CollectionOption = Annotated[
     str | None, typer.Option("--collection", "-c", help="Which collection; not needed if there is just one.")
 ]
+
+
+class _ListsUnlessTold(TyperGroup):
+    """`candor keys` is `candor keys list`, and takes its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # the type of its context is private to Typer
+        bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        return super().parse_args(ctx, ["list", *args] if bare else args)
+
+
+def listing(about: str) -> typer.Typer:
+    """A group of commands of which `list` is meant where none is named."""
+    told = f"{about} Without a command, this is `list`."
+    return typer.Typer(cls=_ListsUnlessTold, subcommand_metavar="[COMMAND] [ARGS]...", rich_markup_mode=None, help=told)
 
 
 def make_candor(home: Path | None, **overrides: Any) -> Candor:

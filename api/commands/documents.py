@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import CollectionOption, Home, Json, make_candor, make_console, not_empty, print_json, say
+from api.commands.common import (
+    CollectionOption,
+    Home,
+    Json,
+    listing,
+    make_candor,
+    make_console,
+    not_empty,
+    print_json,
+    say,
+)
 from api.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None)
@@ -88,13 +98,12 @@ def search(
         say(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in spent.items()))
 
 
-documents_app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+documents_app = listing("List the documents of a collection, and take some out.")
 app.add_typer(documents_app, name="documents")
 
 
-@documents_app.callback()
-def documents(
-    context: typer.Context,
+@documents_app.command("list")
+def list_them(
     collection: CollectionOption = None,
     state: Annotated[str | None, typer.Option("--state", help="Only those in this state, such as failed.")] = None,
     as_json: Json = False,
@@ -106,8 +115,6 @@ def documents(
     """
     from api.documents import list_documents
 
-    if context.invoked_subcommand:
-        return
     found = list_documents(make_candor(home), collection, state)
     if as_json:
         print_json([document.model_dump(mode="json") for document in found])

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.commands.common import CollectionOption, Home, Json, make_candor, make_console, plain, print_json, say
+from api.commands.common import CollectionOption, Home, Json, listing, make_candor, make_console, plain, print_json, say
 from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
     from multi_agent.evaluation.records import EvaluationResult
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Ask a set of questions, and measure the answers.")
+app = listing("Ask a set of questions, and measure the answers.")
 
 Parallel = Annotated[int, typer.Option("--parallel", min=1, max=256, help="Questions under way at once.")]
 Judge = Annotated[
@@ -189,7 +189,7 @@ def resume(
 def list_evaluations(as_json: Json = False, home: Home = None) -> None:
     """List the evaluations, newest first.
 
-    Example: candor eval list
+    Example: candor eval
     """
     from api.evaluating import store_of
 

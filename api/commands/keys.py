@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.commands.common import Home, Json, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
 from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.keys import Key, KeyOrder
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make, list and revoke API keys.")
+app = listing("Make, list and revoke API keys.")
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -51,7 +51,7 @@ def add_key(
 def list_keys(as_json: Json = False, home: Home = None) -> None:
     """List the keys, the newest first, without their secrets.
 
-    Example: candor keys list
+    Example: candor keys
     """
     found = make_candor(home).keys.list()
     if as_json:

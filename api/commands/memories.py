@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
 
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="List and change what the planner is told beside the question."
-)
+app = listing("List and change what the planner is told beside the question.")
 
 MemoryId = Annotated[str, typer.Argument(help="The memory's id.")]
 _NOBODY = ""  # the person at this machine has no key
@@ -20,7 +18,7 @@ _NOBODY = ""  # the person at this machine has no key
 def list_them(as_json: Json = False, home: Home = None) -> None:
     """List your preferences, how-to notes and conversations.
 
-    Example: candor memories list
+    Example: candor memories
     """
     found = make_candor(home).memories.entries(_NOBODY)
     if as_json:

@@ -6,21 +6,19 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
 
-app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app = listing("List, save and forget plans.")
 
 
-@app.callback()
-def plans(context: typer.Context, as_json: Json = False, home: Home = None) -> None:
+@app.command("list")
+def list_plans(as_json: Json = False, home: Home = None) -> None:
     """List the plans that were saved under a name.
 
     The planner is shown them as examples; `candor ask --plan NAME` follows one.
 
-    Example: candor plans save weekly run_3f2a
+    Example: candor plans
     """
-    if context.invoked_subcommand:
-        return
     found = make_candor(home).plans.list()
     if as_json:
         print_json([plain(each) for each in found])

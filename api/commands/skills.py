@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, edited, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, edited, listing, make_candor, make_console, plain, print_json, say
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List and change skills, which agents are given.")
+app = listing("List and change skills, which agents are given.")
 
 Name = Annotated[str, typer.Argument(help="The skill's name.")]
 
@@ -18,7 +18,7 @@ Name = Annotated[str, typer.Argument(help="The skill's name.")]
 def list_them(as_json: Json = False, home: Home = None) -> None:
     """List the skills, and who has them.
 
-    Example: candor skills list
+    Example: candor skills
     """
     from api.skills import list_skills
 

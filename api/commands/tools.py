@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, make_candor, make_console, plain, print_json
+from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json
 
-app = typer.Typer(rich_markup_mode=None)
+app = listing("The tools that agents can be granted.")
 
 
-@app.command()
-def tools(
+@app.command("list")
+def list_tools(
     servers: Annotated[bool, typer.Option("--servers", help="Ask each MCP server for its tools, too.")] = False,
     as_json: Json = False,
     home: Home = None,

@@ -83,7 +83,7 @@ class EvaluationStore:
             found = connection.execute(query).all()
             if len(found) != 1:
                 known = "More than one evaluation begins with" if found else "There is no evaluation"
-                raise EvaluationNotFound(f"{known} {evaluation_id!r}; `candor eval list` lists those there are.")
+                raise EvaluationNotFound(f"{known} {evaluation_id!r}; `candor eval` lists those there are.")
             kept = connection.execute(sql.select(_rows.c.row).where(_rows.c.evaluation_id == found[0].id)).scalars()
             rows = {row.question_id: row for row in map(Row.model_validate, kept)}
         questions = _QUESTIONS.validate_python(found[0].questions)

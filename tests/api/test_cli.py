@@ -275,7 +275,7 @@ with EdgeStore(Path(sys.argv[1]) / "collections").open("documents"):
 
 
 def test_help_is_there_for_every_command_with_an_example(run: Callable) -> None:
-    commands = ("ingest", "search", "ask", "trace", "runs", "documents", "show", "drop", "doctor", "demo")
+    commands = ("ingest", "search", "ask", "trace", "runs", "show", "drop", "doctor", "demo")
     for command in commands:
         result = run(command, "--help")
         assert result.code == 0
