@@ -69,11 +69,15 @@ class PanelParts:
         return self.cast.registry()
 
     def models(self) -> Models:
-        """The models of the settings, made anew: they belong to the event loop that first asks them."""
+        """The models of the settings, made anew: they belong to the event loop that first asks them.
+
+        How many requests an endpoint gets at once is bounded over all processes that work on this home folder.
+        """
         from multi_agent.llm.factory import build_llm
         from multi_agent.llm.models import Models
 
-        return Models(build_llm(self.settings.llm), self.settings.llms)
+        shared = self.settings.home / "endpoints"
+        return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared)
 
     def orchestrator(self, library: CollectionLibrary, models: Models | None = None, key: str = "") -> Orchestrator:
         """The panel over a library, asking ``models``, or those of the settings, for the holder of ``key``."""

@@ -2,8 +2,8 @@
 
 Implementations: ``ollama_native.py`` and ``openai_compatible.py``. Wrappers with the same contract, one request each:
 ``fitting.py`` (is it too long?), ``retrying.py`` (transport faults), ``pacing.py`` (replies one by one),
-``limiting.py`` (parallelism). ``typed.py`` makes an LLM of an endpoint. A re-asked prompt is a request like any other,
-so that it, too, is measured and retried.
+``limiting.py`` (parallelism), ``sharing.py`` (that of several processes). ``typed.py`` makes an LLM of an endpoint. A
+re-asked prompt is a request like any other, so that it, too, is measured and retried.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from multi_agent.llm.fitting import Fitting
 from multi_agent.llm.limiting import Limiting
 from multi_agent.llm.llm import LLM
@@ -10,15 +12,19 @@ from multi_agent.llm.openai_compatible import OpenAICompatible
 from multi_agent.llm.pacing import Pacing
 from multi_agent.llm.retrying import Retrying
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.sharing import Sharing
 from multi_agent.llm.typed import TypedLLM
 
 
-def build_llm(settings: EndpointSettings) -> LLM:
-    """The LLM of an endpoint. Build one and share it: the bound on parallel requests is its own.
+def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
+    """The LLM of an endpoint. Build one and share it: the bound on parallel requests is its own, or that of all who
+    name the same folder ``shared``, in whatever process.
 
     It belongs to the event loop that first uses it. Limiting lies inside the others, so that no pause holds a slot.
     """
-    endpoint = Retrying(Pacing(Limiting(client_of(settings), settings.parallel)), settings.retries)
+    client = client_of(settings)
+    bounded = Limiting(Sharing(client, shared, settings) if shared else client, settings.parallel)
+    endpoint = Retrying(Pacing(bounded), settings.retries)
     return TypedLLM(Fitting(endpoint, settings), settings)
 
 

@@ -1,16 +1,17 @@
 """The models that a panel asks: one unless another is named, and others by the name of their endpoint.
 
-    models = Models(build_llm(settings.llm), settings.llms)
+    models = Models(build_llm(settings.llm, folder), settings.llms, folder)
     models.get("")          # the one that is asked where no other is named
     models.get("small")     # the one of the settings' table [llms.small]
 
-Build one and share it between runs: each endpoint's bound on parallel requests is its own. It belongs to one event
-loop.
+Each endpoint's bound on parallel requests is its own, and that of all who name the same folder. It belongs to one
+event loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from multi_agent.errors import UnknownModel
 from multi_agent.llm.factory import build_llm
@@ -21,9 +22,12 @@ from multi_agent.llm.settings import EndpointSettings
 class Models:
     """Language models by name; each is made when it is first asked for."""
 
-    def __init__(self, default: LLM, endpoints: Mapping[str, EndpointSettings] | None = None) -> None:
+    def __init__(
+        self, default: LLM, endpoints: Mapping[str, EndpointSettings] | None = None, shared: Path | None = None
+    ) -> None:
         self._made = {"": default}
         self._endpoints = endpoints or {}
+        self._shared = shared
 
     @property
     def default(self) -> LLM:
@@ -34,7 +38,7 @@ class Models:
         """The model of that endpoint; the default one for an empty name. Raises UnknownModel."""
         self.require(name)
         if name not in self._made:
-            self._made[name] = build_llm(self._endpoints[name])
+            self._made[name] = build_llm(self._endpoints[name], self._shared)
         return self._made[name]
 
     def require(self, name: str, whose: str = "") -> None:
