@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -207,9 +207,13 @@ async def _measured(candor: Candor, panel: Orchestrator, question: str) -> Measu
 
 
 def _longest_chain(candor: Candor, answer: Answer) -> int:
-    """The most calls of which each began after the one before had ended."""
     calls = [event for event in candor.trace.events(answer.run_id) if isinstance(event.body, ModelCalled)]
-    spans = sorted((call.at.timestamp() - call.body.usage.seconds, call.at.timestamp()) for call in calls)
+    return longest_chain((call.at.timestamp() - call.body.usage.seconds, call.at.timestamp()) for call in calls)
+
+
+def longest_chain(calls: Iterable[tuple[float, float]]) -> int:
+    """The most calls, each from begin to end, of which each began after the one before had ended."""
+    spans = sorted(calls)
     longest: list[int] = []
     for start, _ in spans:
         before = [length for length, (_, end) in zip(longest, spans, strict=False) if end <= start]

@@ -76,11 +76,13 @@ def main() -> None:
         kinds = Counter(path.suffix.lower() or "no suffix" for path in files)
         print(f"{len(files)} files, {sum(path.stat().st_size for path in files) / 2**20:.0f} MB: "
               + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()), flush=True)  # fmt: skip
-        candor = _run([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
-        again = _run([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
-        floor = _run([sys.executable, __file__, "--floor", home])
+        candor = measure(
+            [sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"]
+        )
+        again = measure([sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"])
+        floor = measure([sys.executable, __file__, "--floor", home])
         script = ROOT / "benchmarks" / "ingest_llamaindex.py"
-        peer = _run([chosen.peer, script, folder], limit=LIMIT) if chosen.peer else None
+        peer = measure([chosen.peer, script, folder], limit=LIMIT) if chosen.peer else None
     _show(candor, again, floor, peer)
 
 
@@ -106,7 +108,7 @@ def _show_growth(data: Path) -> None:
             for number, line in enumerate(lines[:count]):
                 passage = json.loads(line)
                 (folder / f"{number}.md").write_text(f"# {passage['title']}\n\n{passage['text']}\n", encoding="utf-8")
-            spent = _run(
+            spent = measure(
                 [sys.executable, "-m", "api.cli", "ingest", folder, "-c", COLLECTION, "--home", home, "--json"]
             )
         report = _report(spent)
@@ -117,7 +119,7 @@ def _is_document(path: Path) -> bool:
     return path.is_file() and path.suffix not in LEFT_OUT
 
 
-def _run(command: Sequence[object], limit: float | None = None) -> Spent:
+def measure(command: Sequence[object], limit: float | None = None) -> Spent:
     """Run it to its end, or to the limit in seconds, watching its memory and that of its children."""
     started, before = time.perf_counter(), _cpu_of_children()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}

@@ -1,0 +1,50 @@
+"""Candor's own side of benchmarks/peers.
+
+``candor-fast`` and ``candor-high`` are the modes of `candor ask`; ``candor-panel`` is mode high with the plan of the
+whole panel (queries, search, extraction, synthesis) and not one of Readers. No plans of former questions are shown: the
+same question is asked again and again here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from api.bootstrap import Candor
+from api.ingesting import run_ingest
+from api.settings import load_settings
+from benchmarks.peers.side import Ask, Ingested, Said, run
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import Models
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.request import Request
+
+COLLECTION = "peers"
+
+
+async def ingest(folder: Path, store: Path, url: str) -> Ingested:
+    """As `candor ingest`."""
+    report = run_ingest(Candor(load_settings(store)), [folder], COLLECTION, progress=False)
+    return {"files": report.indexed, "chunks": report.chunks}
+
+
+async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
+    """As `candor ask`."""
+    candor = Candor(load_settings(store, research={"plan_examples": 0}))
+    endpoint = EndpointSettings(
+        provider="openai", base_url=url, model=way, parallel=1000, context_window=64_000, timeout_s=600
+    )
+    with candor.open_library(COLLECTION) as library:
+        panel = candor.orchestrator(library, Models(build_llm(endpoint)))
+
+        async def ask(question: str) -> Said:
+            answer = await panel.research(Request(question=question, mode="fast" if way == "candor-fast" else "high"))
+            if not answer.cited:
+                raise SystemExit(f"{question}: {answer.status}, {answer.reasoning}")
+            return {"answer": answer.answer, "citations": len(answer.cited), "quotes": len(answer.cited)}
+
+        await ask_all(ask)
+
+
+if __name__ == "__main__":
+    run(["candor"], ingest, asking)

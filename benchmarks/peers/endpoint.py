@@ -1,0 +1,189 @@
+"""The endpoint of benchmarks/peers: every call answered after the same time, any number at once, and written down.
+
+Which system asks stands in the name of the model. Each is answered in the form it asks for, so that it takes its usual
+course, and with the same to say: as many questions on the way as the question has, every passage to the point, and an
+answer of two sentences that cites the first two sources. What is answered to whom stands in `RESPONDERS`.
+
+Tokens are counted by one tokenizer for all (cl100k): messages, tools and schema of a call, and its response.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.engine import ROOT, environment
+
+if TYPE_CHECKING:
+    from support.scripted_endpoint import Reply, Request
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of the comparison, with the questions on the way to its answer."""
+
+    text: str
+    parts: tuple[str, ...]
+    in_turn: bool = False  # the second needs the answer to the first
+
+
+QUESTIONS = {
+    "one fact": Question(
+        "Which refrigerant does the Borea 12 use?", ("Which refrigerant does the Borea 12 use?",)
+    ),
+    "comparison": Question(
+        "How does the warranty of the Borea 12 differ from that of its compressor?",
+        ("What is the warranty of the Borea 12?", "What is the warranty of its compressor?"),
+    ),
+    "two hops": Question(
+        "In which town is the supplier of the compressor of the Borea 12?",
+        ("Who supplies the compressor of the Borea 12?", "In which town is that supplier?"),
+        in_turn=True,
+    ),
+}  # fmt: skip
+ANSWER = "The first source says what was asked for {0}. The second source says the same in other words {1}."
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, as the endpoint saw it."""
+
+    model: str
+    began: float
+    ended: float
+    prompt_tokens: int
+    response_tokens: int
+
+
+@contextmanager
+def endpoint(seconds: float, log: Path) -> Iterator[str]:
+    """The address of the endpoint, in a process of its own; its calls are appended to ``log``."""
+    command = [sys.executable, "-m", "benchmarks.peers.endpoint", str(seconds), str(log)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        assert process.stdout
+        assert process.stdin
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+def calls_in(log: Path) -> list[Call]:
+    """All calls so far."""
+    return [Call(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+def _serve(seconds: float, log: Path) -> None:
+    from llama_index.core.utils import get_tokenizer
+
+    from support.scripted_endpoint import ScriptedEndpoint, delayed
+
+    tokens = get_tokenizer()  # comes with its vocabulary, which tiktoken would have to download
+
+    def answer(request: Request) -> Reply:
+        began = time.time()
+        system = next(name for name in RESPONDERS if request.model.startswith(name))
+        reply = delayed(RESPONDERS[system](request), seconds)
+        prompt = len(tokens(asked(request)))
+        response = len(tokens(reply.text))
+        call = Call(request.model, began, began + seconds, prompt, response)
+        with log.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(asdict(call)) + "\n")
+        return reply
+
+    log.touch()
+    with ScriptedEndpoint(answer) as server:
+        print(server.url("openai"), flush=True)
+        sys.stdin.read()
+
+
+def said(request: Request) -> str:
+    """The text of all messages; a message may be several parts, of which some are pictures."""
+    contents = [message.get("content") or "" for message in request.messages]
+    return "\n".join(content if isinstance(content, str) else _texts(content) for content in contents)
+
+
+def _texts(parts: list[dict[str, Any]]) -> str:
+    return "\n".join(part["text"] for part in parts if part["type"] == "text")
+
+
+def asked(request: Request) -> str:
+    """All that a model reads of a request."""
+    rest = [request.body[name] for name in ("tools", "response_format") if request.body.get(name)]
+    return "\n".join([said(request), *map(json.dumps, rest)])
+
+
+def question_in(request: Request) -> Question:
+    """The question that a prompt is about."""
+    text = said(request)
+    return next(question for question in QUESTIONS.values() if question.text in text)
+
+
+# What each is answered
+
+
+def candor(request: Request) -> str:
+    """A plan of Readers, one for each part, or of the whole panel; of what is read, the first two lines as quotes."""
+    from support.panel import EXTRACTION, PLANNER, READING, SYNTHESIS, Panel, role_of
+
+    role = role_of(request)
+    if role == PLANNER:
+        return json.dumps(_plan(request))
+    reply = Panel("").play(request)
+    if role == EXTRACTION:
+        reply["items"] = [item for item in reply["items"] if _is_sentence(item["quote"])][:2]
+    if role == READING:
+        told = [claim for claim in reply["claims"] if _is_sentence(claim["quotes"][0]["quote"])]
+        reply["claims"], reply["short"] = told[:2], "the fact"
+    if role == SYNTHESIS:
+        reply["claims"] = reply["claims"][:2]
+    return json.dumps(reply)
+
+
+def _is_sentence(line: str) -> bool:
+    return len(line) > 20
+
+
+def _plan(request: Request) -> dict[str, Any]:
+    from support.panel import planned, reading, step
+
+    question = question_in(request)
+    if request.model == "candor-fast":
+        return planned(reading("answer", question.text, final=True), mode="fast")
+    if request.model == "candor-panel":
+        search = {"method": "search", "documents": [], "queries": []}
+        return planned(
+            step("queries", "QueryPlanner"), step("find", "Retriever", ["queries"], inputs=search),
+            step("read", "Extractor", ["find"]), step("answer", "Synthesizer", ["read"]),
+        )  # fmt: skip
+    if question.in_turn:
+        first, second = question.parts
+        return planned(
+            reading("first", first), reading("second", f"{second} @{{outputs.first.answer}}"),
+            step("answer", "Synthesizer", ["second"]),
+        )  # fmt: skip
+    names = [f"part{number}" for number, _ in enumerate(question.parts, 1)]
+    readers = [reading(name, part) for name, part in zip(names, question.parts, strict=True)]
+    return planned(*readers, step("answer", "Synthesizer", names))
+
+
+def llamaindex(request: Request) -> str:
+    """Sub-questions in the form of its generator's example, all at once; else the answer, with numbers in brackets."""
+    if "<User Question>" in said(request):
+        items = [{"sub_question": part, "tool_name": "documents"} for part in question_in(request).parts]
+        return f"```json\n{json.dumps({'items': items}, indent=4)}\n```"
+    return ANSWER.format("[1]", "[2]")
+
+
+RESPONDERS: dict[str, Callable[[Request], Reply | str]] = {"candor": candor, "llamaindex": llamaindex}
+
+
+if __name__ == "__main__":
+    _serve(float(sys.argv[1]), Path(sys.argv[2]))
