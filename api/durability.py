@@ -66,10 +66,11 @@ class Durability:
 
         for kind in self.limits:
             _register(kind.value, perform)
+        DBOS.listen_queues([self._queue(kind) for kind in self.limits])
         DBOS.launch()  # in the event loop's own thread: so DBOS runs the workflows in it
         for kind, at_once in self.limits.items():
             await DBOS.register_queue_async(
-                kind,
+                self._queue(kind),
                 worker_concurrency=at_once,
                 partition_worker_concurrency=at_once,  # none of its own; it makes a partition for every key
                 polling_interval_sec=_POLL_S[kind],
@@ -101,7 +102,7 @@ class Durability:
             await DBOS.enqueue_workflow_with_options_async(
                 {
                     "workflow_name": order.kind.value,
-                    "queue_name": order.kind.value,
+                    "queue_name": self._queue(order.kind),
                     "workflow_id": order.id,
                     "workflow_id_reuse_policy": "reject",
                     "app_version": _FORMAT,
@@ -114,6 +115,10 @@ class Durability:
         except error.DBOSWorkflowIDInUseError:
             return False
         return True
+
+    def _queue(self, kind: JobKind) -> str:
+        """Where several services may share a database, each has its own: what was uploaded lies in its home folder."""
+        return kind.value if self._settings.database_url is None else f"{kind.value} of {self.executor}"
 
     def _place(self, rank: int) -> int:
         """Where it stands among those of its own key: by rank, then as they came.

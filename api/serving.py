@@ -15,6 +15,7 @@ from api.app import make_app
 from api.bootstrap import Candor
 from api.durability import only_service
 from api.errors import UsageError
+from api.neighbours import serving
 from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that do not end by themselves when the runs have
@@ -47,13 +48,14 @@ class Server(uvicorn.Server):
 def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     """Serve until a signal ends it; ``tell`` is given the address.
 
-    Raises UsageError if it cannot or may not listen there, or if another service has the home folder.
+    Raises UsageError if it cannot or may not listen there, or if another service has the home folder or the database.
     """
     _ = candor.trace, candor.registry  # what is wrong with these is to be known before anybody is told the address
     service = candor.settings.service
     _check_keys(candor)
     _check_certificate(service)
-    with only_service(candor.settings.home), listen(service.host, service.port) as listener:
+    alone, known = only_service(candor.settings.home), serving(candor.engine, candor.settings.store.url)
+    with alone, known, listen(service.host, service.port) as listener:
         tell(url_of(listener, secure=service.certfile is not None))
         with suppress(KeyboardInterrupt):  # the server has ended in good order, and passes the signal on
             Server(make_app(candor), service.certfile, service.keyfile).run(sockets=[listener])
