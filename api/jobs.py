@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import Context
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -202,20 +202,21 @@ class Jobs:
         return self._job(await self._durability.find(job_id))
 
     async def list(
-        self, kind: JobKind | None, status: JobStatus | None, collection: str | None, limit: int,
+        self, kind: JobKind | None, among: Collection[JobStatus], collection: str | None, limit: int,
         readable: Callable[[str], bool],
     ) -> list[Job]:  # fmt: skip
-        """The latest jobs over the collections that are ``readable``, newest first."""
-        statuses = [name for name, stands in _STATUSES.items() if status in (None, stands)]
-        if status in (JobStatus.FAILED, JobStatus.CANCELLED):
-            statuses.append("SUCCESS")  # of DBOS's workflow, which has come to its end; its outcome tells
+        """The latest jobs ``among`` these states, or all, over the ``readable`` collections, newest first."""
+        wanted = set(among or JobStatus)
+        statuses = {name for name, stands in _STATUSES.items() if stands in wanted}
+        if wanted & {JobStatus.FAILED, JobStatus.CANCELLED}:
+            statuses.add("SUCCESS")  # of DBOS's workflow, which has come to its end; its outcome tells
         jobs: list[Job] = []
         page = max(limit, _PAGE)
         for offset in count(0, page):
-            found = await self._durability.latest([kind] if kind else list(JobKind), statuses, page, offset)
+            found = await self._durability.latest([kind] if kind else list(JobKind), sorted(statuses), page, offset)
             jobs += [
                 job for job in map(self._job, found)
-                if status in (None, job.status) and collection in (None, job.collection) and readable(job.collection)
+                if job.status in wanted and collection in (None, job.collection) and readable(job.collection)
             ]  # fmt: skip
             if len(found) < page or len(jobs) >= limit:
                 break

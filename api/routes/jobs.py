@@ -24,7 +24,7 @@ async def jobs(
     service: Served,
     caller: Called,
     kind: Annotated[JobKind | None, Query(description="Only those of this kind.")] = None,
-    status: Annotated[JobStatus | None, Query(description="Only those in this state.")] = None,
+    status: Annotated[tuple[JobStatus, ...], Query(description="Only those in this state; repeat it for more.")] = (),
     collection: Annotated[str | None, Query(description="Only those over this collection.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> list[Job]:

@@ -89,7 +89,7 @@ export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
 export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
 export const decide = (approval, decision) => post(`/v1/approvals/${id(approval)}`, decision);
-export const jobs = (kind, collection = "") => call(`/v1/jobs?${query({kind, collection})}`);
+export const openJobs = (kind, collection = "") => call(`/v1/jobs?${query({kind, collection, limit: 1000})}&status=waiting&status=running`);
 export const job = (jobId) => call(`/v1/jobs/${id(jobId)}`);
 export const cancelJob = (jobId) => post(`/v1/jobs/${id(jobId)}/cancel`);
 export const journal = (runId) => call(`/v1/runs/${id(runId)}/journal`);

@@ -42,9 +42,9 @@ class DocumentsView {
       if (this.closed) return;
       this.draw(collections.map((each) => each.name));
       if (!this.name) return;
-      const jobs = await api.jobs("ingest", this.name);
+      const jobs = await api.openJobs("ingest", this.name);
       if (this.closed) return;
-      for (const job of jobs.filter(isOpen)) this.watch(job);
+      for (const job of jobs) this.watch(job);
       await this.refresh();
     } catch (error) {
       this.failed(error, () => this.load());

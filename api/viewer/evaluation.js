@@ -42,7 +42,7 @@ class EvaluationView {
 
   async load() {
     try {
-      const [account, evaluations, jobs] = await Promise.all([api.evaluation(this.id), api.evaluations(), api.jobs("evaluation")]);
+      const [account, evaluations, jobs] = await Promise.all([api.evaluation(this.id), api.evaluations(), api.openJobs("evaluation")]);
       if (this.closed) return;
       const {evaluation} = account.result;
       Object.assign(this, {account, others: evaluations.filter((each) => each.id !== evaluation.id && each.fingerprint === evaluation.fingerprint)});

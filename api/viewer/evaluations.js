@@ -4,7 +4,6 @@ import * as api from "./api.js";
 import {empty, failure, fold, h, loading, replace} from "./dom.js";
 import {Away, Trouble} from "./errors.js";
 import {evaluationForm} from "./evaluationform.js";
-import {isOpen} from "./jobs.js";
 import {many, when} from "./words.js";
 
 const EVERY_MS = 3000;
@@ -44,10 +43,10 @@ class EvaluationsView {
 
   async load() {
     clearTimeout(this.timer);
-    const [evaluations, jobs] = await Promise.all([api.evaluations(), api.jobs("evaluation")]);
+    const [evaluations, jobs] = await Promise.all([api.evaluations(), api.openJobs("evaluation")]);
     if (this.closed) return evaluations;
     this.draw(evaluations, jobs);
-    if (jobs.some(isOpen)) this.timer = setTimeout(() => this.trying(() => this.load()), EVERY_MS);
+    if (jobs.length) this.timer = setTimeout(() => this.trying(() => this.load()), EVERY_MS);
     return evaluations;
   }
 
@@ -70,9 +69,9 @@ class EvaluationsView {
   }
 }
 
-/** The job that an evaluation is under way in, if it is. */
+/** The job that an evaluation is under way in, if it is, among those that are open. */
 export function jobOf({id}, jobs) {
-  return jobs.find((job) => isOpen(job) && (job.id === id || job.id.startsWith(`${id}-`)));
+  return jobs.find((job) => job.id === id || job.id.startsWith(`${id}-`));
 }
 
 /** How far an evaluation is, as a badge. */

@@ -89,7 +89,7 @@ async def test_an_ingest_that_the_service_left_goes_on(candor: Candor, many: Pat
         shelf, jobs = Shelf(candor), Jobs(Durability(candor.settings))
         Ingests(candor, shelf, jobs)
         async with working(jobs):
-            if not await jobs.list(None, None, None, 1, lambda _: True):
+            if not await jobs.list(None, (), None, 1, lambda _: True):
                 left = await jobs.submit_ingest(order_of(many), AT_THIS_MACHINE)
                 await eventually(lambda: any(document.chunks for document in candor.ledger.list("papers")))
             else:

@@ -23,6 +23,17 @@ def test_a_question_is_a_job(http: httpx.Client, ask: Callable[..., str]) -> Non
     assert http.get("/v1/jobs/run_nowhere").json()["title"] == "No such job"
 
 
+def test_those_that_are_open_are_found_behind_any_number_that_have_ended(
+    http: httpx.Client, ask: Callable[..., str]
+) -> None:
+    open_one, ended = ask(NEVER), ask(QUESTION)
+    until(lambda: http.get(f"/v1/jobs/{ended}").json()["status"] == "done")
+    latest = {"kind": "research", "limit": 1}
+    assert [job["id"] for job in http.get("/v1/jobs", params=latest).json()] == [ended]
+    waiting_or_running = latest | {"status": ["waiting", "running"]}
+    assert [job["id"] for job in http.get("/v1/jobs", params=waiting_or_running).json()] == [open_one]
+
+
 def test_a_job_is_cancelled(http: httpx.Client, ask: Callable[..., str]) -> None:
     run_id = ask(NEVER)
     follow(http, run_id, most=1)

@@ -54,14 +54,15 @@ async def test_a_job_is_taken_on_done_and_listed(jobs: Jobs) -> None:
     await jobs.submit(errand("nowhere", "impossible"))
     assert (await ended(jobs, "nowhere")).error == "There is no such place."
 
-    async def listed(status: JobStatus | None = None, limit: int = 10, readable: bool = True) -> list[str]:
-        return [job.id for job in await jobs.list(None, status, "papers", limit, lambda _: readable)]
+    async def listed(*among: JobStatus, limit: int = 10, readable: bool = True) -> list[str]:
+        return [job.id for job in await jobs.list(None, among, "papers", limit, lambda _: readable)]
 
     assert await listed() == ["nowhere", "to the post"]
     assert await listed(limit=1) == ["nowhere"]
     assert await listed(JobStatus.DONE) == ["to the post"]
     assert await listed(JobStatus.FAILED) == ["nowhere"]
-    assert await listed(JobStatus.WAITING) == []
+    assert await listed(JobStatus.DONE, JobStatus.FAILED) == ["nowhere", "to the post"]
+    assert await listed(JobStatus.WAITING, JobStatus.RUNNING) == []
     assert await listed(readable=False) == []
     with pytest.raises(JobNotFound, match="There is no job 'to the moon'"):
         await jobs.job("to the moon")
@@ -163,7 +164,7 @@ async def test_the_next_process_goes_on_with_what_is_unfinished(
 
     async with working(jobs_of(settings, second)) as jobs:
         await asyncio.gather(*(ended(jobs, str(number)) for number in range(5)))
-        assert {job.status for job in await jobs.list(None, None, None, 10, lambda _: True)} == {JobStatus.DONE}
+        assert {job.status for job in await jobs.list(None, (), None, 10, lambda _: True)} == {JobStatus.DONE}
     assert sorted(second.done) == ["1", "2", "3", "4"], "the rest, those under way as well as those that waited"
     assert first.abandoned == second.abandoned == {}
 
