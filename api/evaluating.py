@@ -26,7 +26,7 @@ from multi_agent.answer import Answer
 from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.drafting import choose_passages, draft
-from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit, discover
+from multi_agent.evaluation.metric import MetricClass, discover
 from multi_agent.evaluation.observing import Source, observe
 from multi_agent.evaluation.question_set import Question, QuestionSet
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
@@ -34,6 +34,7 @@ from multi_agent.evaluation.runner import Bench, Runner
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.evaluation.summing import Comparison, Summary
 from multi_agent.llm.journal import JournalingLLM
+from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.memory.remembered import NO_MEMORY
 from multi_agent.request import Request
@@ -151,10 +152,15 @@ async def carry_on(
     def see(question: Question, answer: Answer) -> Case:
         return observe(question, answer, trace.events(answer.run_id), source_of)
 
-    def metrics(run_id: str) -> list[Metric]:
-        return [each(_kit(evaluation, models, candor, run_id)) for each in chosen.values()]
+    def judge(run_id: str) -> LLM | None:
+        """Its calls are kept in the run's journal: they can be read there, and are not paid twice."""
+        if evaluation.judge_endpoint is None:
+            return None
+        asked = models.get(evaluation.judge_endpoint)
+        return JournalingLLM(asked, candor.trace.journal(run_id)).called_by("Judge")
 
-    runner = Runner(Bench(ask, see, metrics), store_of(candor), parallel=parallel, budget=budget, tell=tell)
+    bench = Bench(ask, see, tuple(chosen.values()), judge)
+    runner = Runner(bench, store_of(candor), parallel=parallel, budget=budget, tell=tell)
     return await runner.run(result)
 
 
@@ -275,11 +281,3 @@ def _chosen(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
         raise UsageError(f"There is no metric {', '.join(unknown)}; there are {', '.join(known)}. "
                          "Those that ask a model need --judge.")  # fmt: skip
     return {name: known[name] for name in names or known}
-
-
-def _kit(evaluation: Evaluation, models: Models, candor: Candor, run_id: str) -> MetricKit:
-    """With the judge, whose calls are kept in the run's journal: they can be read there, and are not paid twice."""
-    if evaluation.judge_endpoint is None:
-        return MetricKit()
-    judge = models.get(evaluation.judge_endpoint)
-    return MetricKit(judge=JournalingLLM(judge, candor.trace.journal(run_id)).called_by("Judge"))

@@ -11,7 +11,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.evaluation_reports.report import shown
+from api.evaluation_reports.report import shown, spending
 from api.rendering import show_table
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import rightness
@@ -28,6 +28,7 @@ def show_summary(console: Console, result: EvaluationResult, summary: Summary) -
     console.print(" · ".join(made), soft_wrap=True)
     rows = [(name, shown(name, each.mean), _bounds(name, each), each.n) for name, each in summary.figures.items()]
     show_table(console, ("figure", "mean", "95 % interval", "questions"), rows)
+    console.print(f"Spent: {spending(summary)}")
     for heading, counts in (("Where answers went wrong", summary.places), ("Metrics without a figure", summary.errors)):
         if counts:
             console.print(f"{heading}: {', '.join(f'{name} {count}' for name, count in counts.items())}")

@@ -18,6 +18,7 @@ from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.runner import RIGHT, rightness
 from multi_agent.evaluation.statistics import Interval
 from multi_agent.evaluation.summing import Comparison, Summary, against, summarise
+from multi_agent.llm.llm import Usage
 from vectorstore.models import Value
 
 HEADLINES = (
@@ -135,6 +136,17 @@ def shown(name: str, value: float, *, signed: bool = False) -> str:
     return f"{value:{sign},.0f}" if abs(value) >= _WHOLE else f"{value:{sign}.3g}"
 
 
+def spending(summary: Summary) -> str:
+    """What the answers took in all, and beside them the judge, if there was one."""
+    answers = f"{_used(summary.spent)} by the answers"
+    return f"{answers}, {_used(summary.judging)} by the judge" if summary.judging.model_calls else answers
+
+
+def _used(usage: Usage) -> str:
+    used = f"{usage.model_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
+    return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
+
+
 def _render(report: Report, form: Format) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -149,6 +161,7 @@ def _render(report: Report, form: Format) -> str:
         "shown": shown,
         "meaning": lambda name: _figure(name).description,
         "cell": _cell,
+        "spending": spending,
     }
     template = environment.get_template(f"report.{form.value}.jinja")
     plots = {"figures": "", "places": "", "differences": []} if form is Format.MARKDOWN else _plots(report)

@@ -21,6 +21,12 @@ export function showEvaluation(place, id) {
   return {close: () => view.close()};
 }
 
+/** What the answers took, and beside them the judge. */
+function spending({spent, judging}) {
+  const told = (usage) => `${many(usage.model_calls, "model call")}, ${many(usage.prompt_tokens + usage.completion_tokens, "token")}`;
+  return judging.model_calls ? `${told(spent)}; by the judge ${told(judging)}` : told(spent);
+}
+
 class EvaluationView {
   constructor(place, id) {
     Object.assign(this, {id, watch: null, chosen: "", rows: undefined, looked: 0, closed: false, others: []});
@@ -97,6 +103,7 @@ class EvaluationView {
       h("p", {class: "facts"}, stateOf(evaluation, this.job),
         h("span", {}, `${summary.asked.toLocaleString("en")} of ${many(summary.questions, "question")}`),
         h("span", {}, collection), asked(evaluation), judge && h("span", {}, `judged by ${judge}`),
+        h("span", {}, spending(summary)),
         h("time", {datetime: evaluation.started_at}, when(evaluation.started_at))),
       this.actions(evaluation, summary));
   }

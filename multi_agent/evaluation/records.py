@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field
 
 from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import Question
+from multi_agent.llm.llm import Usage
 from multi_agent.settings import Budget
 from vectorstore.models import Value
 
@@ -61,6 +62,8 @@ class Row(Value):
     figures: Mapping[str, float] = Field(default={})
     errors: Mapping[str, str] = Field(default={}, description="metrics that could not tell, and why")
     error: str = Field(default="", description="why the question could not be asked, or its run failed")
+    spent: Usage = Field(default=Usage(), description="by the run")
+    judging: Usage = Field(default=Usage(), description="by the judge, beside the run")
 
     @property
     def finished(self) -> bool:

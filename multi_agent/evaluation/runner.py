@@ -17,11 +17,12 @@ from multi_agent.errors import AgentError, LLMError
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.failures import place_of
-from multi_agent.evaluation.metric import Metric
+from multi_agent.evaluation.judging import CountedJudge
+from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.llm.llm import Usage
+from multi_agent.llm.llm import LLM, Usage
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings import Budget
 from vectorstore.errors import StoreError
@@ -39,8 +40,9 @@ class Bench:
     ask: Callable[[Question, str], Awaitable[Answer]]
     """Research the question under this run id, from where it was if it has begun."""
     observe: Callable[[Question, Answer], Case]
-    metrics: Callable[[str], Sequence[Metric]]
-    """The metrics for one run; a judge's calls are kept in the run's journal."""
+    metrics: Sequence[MetricClass]
+    judge: Callable[[str], LLM | None]
+    """Who judges the answer of one run, if anybody; its calls are kept in the run's journal."""
 
 
 class Runner:
@@ -59,8 +61,7 @@ class Runner:
     async def run(self, result: EvaluationResult) -> State:
         """Ask what is not finished."""
         rows = {row.question_id: row for row in result.rows}
-        for row in result.rows:
-            self._count(row)
+        self._spent = sum((row.spent + row.judging for row in result.rows), Usage())
         pending = [each for each in result.questions if each.id not in rows or not rows[each.id].finished]
         evaluation = result.evaluation.id
         async with asyncio.TaskGroup() as group:
@@ -79,7 +80,7 @@ class Runner:
                 self._store.put(evaluation, row)
             finished = await self._asked(question, row)
             self._store.put(evaluation, finished)
-            self._count(finished)
+            self._spent += finished.spent + finished.judging
             self._tell(finished)
             return True
 
@@ -92,7 +93,9 @@ class Runner:
                 log.exception("Question %s was ended by a defect", question.id)
             answer = _failed(question, row.run_id, f"{type(error).__name__}: {error}")
         case = await asyncio.to_thread(self._bench.observe, question, answer)
-        figures, errors = await measure(case, self._bench.metrics(row.run_id))
+        asked = self._bench.judge(row.run_id)
+        judge = CountedJudge(asked) if asked else None
+        figures, errors = await measure(case, [each(MetricKit(judge=judge)) for each in self._bench.metrics])
         right = rightness(figures)
         return row.model_copy(
             update={
@@ -102,13 +105,10 @@ class Runner:
                 "errors": errors,
                 "place": None if right is None else place_of(case, right=right > RIGHT),
                 "error": answer.reasoning if answer.status.value in ("failed", "cancelled") else "",
+                "spent": answer.usage,
+                "judging": judge.usage if judge else Usage(),
             }
         )
-
-    def _count(self, row: Row) -> None:
-        spent = {name: row.figures.get(name, 0) for name in ("model_calls", "prompt_tokens", "completion_tokens")}
-        counts = {name: int(value) for name, value in spent.items()}
-        self._spent += Usage(**counts, cost=row.figures.get("cost", 0.0))
 
     def _reached(self) -> bool:
         budget, spent = self._budget, self._spent

@@ -12,6 +12,7 @@ from multi_agent.evaluation.metric import discover, figures_of
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.statistics import Interval, Paired, compare, interval, questions_needed
+from multi_agent.llm.llm import Usage
 from vectorstore.models import Value
 
 
@@ -25,6 +26,8 @@ class Summary(Value):
     errors: Mapping[str, int] = Field(description="by metric: answers that it could not tell of")
     asked: int
     questions: int
+    spent: Usage = Field(description="by the runs of all questions together")
+    judging: Usage = Field(description="by the judge, beside the runs")
 
 
 class Comparison(Value):
@@ -51,6 +54,8 @@ def summarise(result: EvaluationResult, *, by_tag: bool = False) -> Summary:
         errors=Counter(metric for row in finished for metric in row.errors),
         asked=len(finished),
         questions=len(result.questions),
+        spent=sum((row.spent for row in finished), Usage()),
+        judging=sum((row.judging for row in finished), Usage()),
     )
 
 

@@ -138,17 +138,43 @@ def test_a_budget_leaves_questions_over_and_resuming_asks_them(
     assert len(second.json["evaluations"][0]["rows"]) == 3
 
 
+def judged(request: Request) -> Reply | str:
+    """The panel, and a judge who cannot be asked about lentils."""
+    if request.schema and request.schema["title"] == "Grade":
+        if "lentils boil" in request.prompt:
+            return Reply(status=400, text="no")
+        return json.dumps({"comparison": "Both say the same.", "grade": "correct"})
+    if request.schema and request.schema["title"] == "Verdicts":
+        return json.dumps({"verdicts": [{"statement": 1, "reason": "", "support": "full"}]})
+    return panel(request)
+
+
+@pytest.mark.usefixtures("ingested")
+def test_what_the_judge_spends_counts_in_the_budget_and_is_told_apart(
+    run: Any, serve: Serve, use_model: Any, questions: Path
+) -> None:
+    use_model(serve(judged))
+    asked = ("eval", "run", questions, "-c", "papers", "--mode", "fast", "--parallel", "1")
+    [one] = run(*asked, "--limit", "1", "--judge", "default", "--json").json["evaluations"]
+    [row] = one["rows"]
+    assert row["spent"]["model_calls"] == row["figures"]["model_calls"] == 2
+    assert row["judging"]["model_calls"] == 2, "a grade, and whether the quotes bear the claim out"
+    assert (one["summary"]["spent"], one["summary"]["judging"]) == (row["spent"], row["judging"])
+    assert (
+        "2 calls, 220 tokens by the answers, 2 calls, 220 tokens by the judge"
+        in run("eval", "show", one["evaluation"]["id"]).out
+    )
+
+    [bounded] = run(*asked, "--max-calls", "4", "--judge", "default", "--json").json["evaluations"]
+    assert len(bounded["rows"]) == 1
+    [unjudged] = run(*asked, "--max-calls", "4", "--metric", "correct", "--json").json["evaluations"]
+    assert len(unjudged["rows"]) == 2, "whatever is measured"
+    again = run("eval", "resume", bounded["evaluation"]["id"], "--max-calls", "4", "--json").json["evaluations"]
+    assert len(again[0]["rows"]) == 1, "what was spent before it was resumed counts, too"
+
+
 @pytest.mark.usefixtures("ingested")
 def test_a_judge_that_fails_is_counted_apart(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
-    def judged(request: Request) -> Reply | str:
-        if request.schema and request.schema["title"] == "Grade":
-            if "lentils boil" in request.prompt:
-                return Reply(status=400, text="no")
-            return json.dumps({"comparison": "Both say the same.", "grade": "correct"})
-        if request.schema and request.schema["title"] == "Verdicts":
-            return json.dumps({"verdicts": [{"statement": 1, "reason": "", "support": "full"}]})
-        return panel(request)
-
     use_model(serve(judged))
     result = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--judge", "default", "--json")
     [evaluated] = result.json["evaluations"]
