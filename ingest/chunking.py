@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
-ALGORITHM = "sections-v2"
-"""Changes when other chunks come out for the same settings, so that collections do not mix them."""
+ALGORITHM = "sections-v3"
+"""Changes when other chunks come out for the same settings, or are indexed otherwise (``vectorstore/bm25.py``), so that
+collections do not mix them."""
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 _CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget, a table's header at most a half

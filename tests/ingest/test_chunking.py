@@ -265,5 +265,5 @@ def test_ids_follow_from_document_version_and_position(chunk: Callable[..., list
 
 
 def test_the_fingerprint_tells_settings_apart(embedder: Embedder) -> None:
-    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v2/254"
-    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v2/254/overlap-16"
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v3/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v3/254/overlap-16"

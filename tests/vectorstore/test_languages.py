@@ -61,6 +61,30 @@ def test_a_query_has_no_language_of_its_own() -> None:
     assert both == {*encoder.query("Häusern", ["en"]).indices, *encoder.query("Häusern", ["de"]).indices}
 
 
+@pytest.mark.parametrize(("language", "length"), [("en", 75), ("pl", 150)])
+def test_a_term_weighs_one_in_a_chunk_of_usual_length(language: str, length: int) -> None:
+    """More in a shorter one, less in a longer: languages without a stemmer keep their stop words."""
+
+    def weight(terms: int) -> float:
+        encoded = Bm25Encoder().passage(" ".join(f"x{number}" for number in range(terms)), language)
+        return float(encoded.values[0])
+
+    assert weight(length) == pytest.approx(1)
+    assert weight(length // 2) > 1 > weight(length * 2)
+
+
+def test_a_term_that_stands_twice_in_a_long_chunk_weighs_less_than_once_in_a_short_one() -> None:
+    encoder = Bm25Encoder()
+    (term,) = encoder.query("pump", ["en"]).indices
+    others = [f"x{number}" for number in range(160)]
+
+    def weight(*words: str) -> float:
+        passage = encoder.passage(" ".join(words), "en")
+        return dict(zip(passage.indices, passage.values, strict=True))[term]
+
+    assert weight("pump", *others[:50]) > weight("pump", "pump", *others)
+
+
 def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -> None:
     embedder = make_embedder(EmbeddingSettings())
     chunks = [
