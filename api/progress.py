@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multi_agent.events import Event, PlanMade, PlanRevised, ReasoningShared, StepStarted
+from multi_agent.events import ClaimDrafted, DraftWithdrawn, Event, PlanMade, PlanRevised, ReasoningShared, StepStarted
 
 
 def progress(event: Event) -> str:
@@ -14,5 +14,9 @@ def progress(event: Event) -> str:
             return f"{agent} …"
         case ReasoningShared(agent=agent, reasoning=reasoning):
             return f"{agent}: {' '.join(reasoning.split())}"
+        case ClaimDrafted(claim=claim):
+            return f"{'Claim' if claim.supported else 'Unsupported claim'}: {claim.text}"
+        case DraftWithdrawn():
+            return "The claims so far are withdrawn; the answer is written anew."
         case _:
             return ""

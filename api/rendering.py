@@ -206,7 +206,9 @@ def show_progress(console: Console, event: Event) -> None:
     elif isinstance(body, events.PlanRevised):
         agents = " → ".join(", ".join(step.agents) for step in body.plan.steps)
         console.print(Text(f"  Revised plan: {agents}. {body.diagnosis}", style="dim"))
-    elif isinstance(body, events.PlanRejected | events.StepFailed | events.ModelFailed):
+    elif isinstance(body, events.ClaimDrafted):
+        console.print(Text(f"  {' '.join(_drafted(body))}", style="" if body.claim.supported else "yellow"))
+    elif isinstance(body, events.PlanRejected | events.DraftWithdrawn | events.StepFailed | events.ModelFailed):
         console.print(Text("  " + " ".join(_EVENT_TEXTS[type(body)](body)), style="yellow"))
 
 
@@ -244,6 +246,13 @@ def _called(body: events.ModelCalled) -> list[str]:
     tokens = f"{body.usage.prompt_tokens} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
     origin = " (from the journal)" if body.replayed else ""
     return [f"{body.caller} asked {body.model}{origin}: {tokens}", *(f"not accepted: {fault}" for fault in body.faults)]
+
+
+def _drafted(body: events.ClaimDrafted) -> list[str]:
+    marks = [f"[{number}]" for number in body.claim.evidence] + [f"[C{number}]" for number in body.claim.computations]
+    unsupported = [] if body.claim.supported else ["(unsupported)"]
+    dropped = [f"dropped, as it does not stand in its passage: {quote}" for quote in body.dropped]
+    return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
 
 
 def _vote_lines(body: events.Voted) -> list[str]:
@@ -303,6 +312,8 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
     ],
+    events.ClaimDrafted: _drafted,
+    events.DraftWithdrawn: lambda body: [f"{body.agent} writes its answer anew; claims withdrawn: {body.claims}"],
     events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {_arguments(body.arguments)}", body.why],
     events.ToolReturned: _returned,
     events.ApprovalRequested: lambda body: [

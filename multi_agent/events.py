@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from multi_agent.context import Understanding
+from multi_agent.context import Claim, Evidence, Understanding
 from multi_agent.llm.llm import Usage
 from multi_agent.memory.remembered import Remembered
 from multi_agent.plan import Plan, PlanExample
@@ -180,6 +180,29 @@ class EvidenceRejected(Value):
     final: bool
 
 
+class ClaimDrafted(Value):
+    """A claim of an answer that is still being written, checked as the finished answer will be.
+
+    It stands until the answer is there, or it is withdrawn, or the agent's turn fails or is taken again.
+    """
+
+    type: Literal["claim_drafted"] = "claim_drafted"
+    agent: str
+    claim: Claim
+    evidence: tuple[Evidence, ...] = Field(description="what it stands on, by numbers that may be others in the answer")
+    dropped: tuple[str, ...] = Field(default=(), description="its quotes that do not stand in their passages")
+    layout: Literal["prose", "list", "numbered_list"] = Field(default="prose", description="how the claims are set")
+    short: str = Field(default="", description="the bare answer, if it was written before")
+
+
+class DraftWithdrawn(Value):
+    """The claims told so far do not hold: the model's response broke off or was not accepted, and is written anew."""
+
+    type: Literal["draft_withdrawn"] = "draft_withdrawn"
+    agent: str
+    claims: int = Field(description="how many were told")
+
+
 class Computed(Value):
     """A query over the extracted records ran, or was refused."""
 
@@ -284,6 +307,8 @@ Body = Annotated[
     | ModelFailed
     | Searched
     | EvidenceRejected
+    | ClaimDrafted
+    | DraftWithdrawn
     | Computed
     | ToolCalled
     | ToolReturned

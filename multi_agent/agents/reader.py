@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
@@ -13,6 +13,7 @@ from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.agents.synthesizer import SynthesisResponse
 from multi_agent.citing import Quoted, quote_model, reject, verify
 from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
+from multi_agent.drafting import Checked, telling
 from multi_agent.events import Searched
 from multi_agent.given_tool import Offered
 from multi_agent.reading import bullets, in_order, packs, show_passages
@@ -133,7 +134,8 @@ class Reader:
         )
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
         shape = response_model(max(self._kit.settings.reader_passages, len(use.passages)))
-        response: Any = (await self._kit.llm.complete(use.closing, shape)).value
+        hear = telling(task, self.card.name, shape, _Checking(use.passages).check, self._kit.publish)
+        response: Any = (await self._kit.llm.complete(use.closing, shape, hear=hear)).value
         claims = [(claim.text, await self._verified(claim.quotes, use.passages)) for claim in response.claims]
         return _synthesis(response, claims), use.passages
 
@@ -142,6 +144,23 @@ class Reader:
         reason = "These words do not stand in the passage; dropped."
         await reject(rejected, chunks, self._kit.publish, reason, final=True)
         return [each.evidence for each in located]
+
+
+class _Checking:
+    """Checks claims one by one. Evidence is numbered in the order in which it comes, until the answer has all of it."""
+
+    def __init__(self, passages: Sequence[Chunk]) -> None:
+        self._passages = passages
+        self._numbers: dict[Hashable, int] = {}
+
+    def check(self, written: Any) -> Checked:
+        located, rejected = verify(written.quotes, self._passages)
+        evidence = {}
+        for item in (each.evidence for each in located):
+            number = self._numbers.setdefault(item.place, len(self._numbers) + 1)
+            evidence[number] = item.model_copy(update={"number": number})
+        claim = Claim(text=written.text, evidence=tuple(evidence), supported=bool(evidence))
+        return Checked(claim, tuple(evidence.values()), tuple(each.quote for each in rejected))
 
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.basis import citable, computations_of, show_computations, show_evidence, show_findings, show_records
-from multi_agent.context import Claim, ContextUpdate, Note, ResearchContext, Synthesis
+from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
+from multi_agent.drafting import Checked, telling
 from multi_agent.reading import bullets
 from multi_agent.tasks import TaskData
 
@@ -72,7 +73,9 @@ class Synthesizer:
             notes=_show_notes(context.notes),
         )
         shape = response_model(tuple(item.number for item in shown), len(context.computations))
-        response: Any = (await self._kit.llm.complete(messages, shape)).value
+        check = partial(_checked, context.evidence)
+        hear = telling(task, self.card.name, shape, check, self._kit.publish)
+        response: Any = (await self._kit.llm.complete(messages, shape, hear=hear)).value
         self._reasoning = response.reasoning
         return ContextUpdate(
             synthesis=Synthesis(
@@ -122,6 +125,11 @@ def _claim(written: Any) -> Claim:
     return Claim(
         text=written.text, evidence=evidence, computations=computations, supported=bool(evidence or computations)
     )
+
+
+def _checked(evidence: Sequence[Evidence], written: Any) -> Checked:
+    claim = _claim(written)
+    return Checked(claim, tuple(item for item in evidence if item.number in claim.evidence))
 
 
 def _show_search(context: ResearchContext) -> str:

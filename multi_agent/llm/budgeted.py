@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from multi_agent.errors import BudgetReached, LLMError
 from multi_agent.llm.fitting import estimate_tokens
-from multi_agent.llm.llm import LLM, Completion, Message, ResponseT, Usage
+from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT, Usage
 from multi_agent.settings import Budget
 
 
@@ -66,12 +66,17 @@ class Budgeted:
         return self._inner.model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         expected = Usage(model_calls=1, prompt_tokens=sum(estimate_tokens(message.content) for message in messages))
         self._require_room(expected)
         with self._spent.reserving(expected):
-            completion = await self._inner.complete(messages, response_model, varied=varied)
+            completion = await self._inner.complete(messages, response_model, varied=varied, hear=hear)
         self._spent.usage += completion.usage
         return completion
 

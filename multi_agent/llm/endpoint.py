@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from pydantic import Field
 
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 from vectorstore.models import Value
 
 JsonSchema = dict[str, Any]
@@ -33,8 +33,11 @@ class Reply(Value):
 class Endpoint(Protocol):
     """Something that answers requests."""
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         """Ask once; ``schema`` constrains what the model can write. A ``temperature`` of None is not sent, so that the
-        endpoint's own holds. Raises a subclass of LLMError.
+        endpoint's own holds. With ``hear`` the endpoint is asked to stream, unless its settings say that it cannot; it
+        is told the empty text first, at each try. Raises a subclass of LLMError.
         """
         ...

@@ -7,7 +7,7 @@ from math import ceil
 
 from multi_agent.errors import PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 from multi_agent.llm.settings import EndpointSettings
 
 _WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
@@ -36,9 +36,11 @@ class Fitting:
         self._inner = inner
         self._settings = settings
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         self._require_room(sum(estimate_tokens(message.content) + _MESSAGE_TOKENS for message in messages))
-        return await self._inner.send(messages, schema, temperature)
+        return await self._inner.send(messages, schema, temperature, hear)
 
     def _require_room(self, prompt: int) -> None:
         window, output = self._settings.context_window, self._settings.max_output_tokens

@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
 from multi_agent.errors import RecordingMissing
-from multi_agent.llm.llm import LLM, Completion, Exchange, Message, ResponseT, Usage
+from multi_agent.llm.llm import LLM, Completion, Exchange, Hear, Message, ResponseT, Usage
 from multi_agent.llm.schema import schema_of
 from vectorstore.models import Value
 
@@ -107,14 +107,19 @@ class JournalingLLM:
         self._mine.clear()
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         key = request_key(self.model, messages, response_model, varied=varied)
         occurrence = self._take(key)
         if known := self._journal.find(key, occurrence):
             return _restore(known, response_model)
         try:
-            completion = await self._inner.complete(messages, response_model, varied=varied)
+            completion = await self._inner.complete(messages, response_model, varied=varied, hear=hear)
         except BaseException:  # cancellation, too, leaves the request unanswered
             self._give_back(key, occurrence)
             raise

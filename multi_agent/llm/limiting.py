@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 
 
 class Limiting:
@@ -16,6 +16,8 @@ class Limiting:
         self._inner = inner
         self._slots = asyncio.Semaphore(parallel)
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         async with self._slots:
-            return await self._inner.send(messages, schema, temperature)
+            return await self._inner.send(messages, schema, temperature, hear)

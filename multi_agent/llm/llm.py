@@ -9,7 +9,7 @@ a single request to an endpoint (its size, parallelism, retries) is one level be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
@@ -17,6 +17,11 @@ from pydantic import BaseModel, Field
 from vectorstore.models import Value
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
+
+Hear = Callable[[str], Awaitable[None]]
+"""Is told a response while it is written: each time as far as it goes, from its beginning. A text shorter than the one
+before means that it is written anew, after a fault of the transport or because it was not accepted.
+"""
 
 
 class Message(Value):
@@ -82,11 +87,18 @@ class LLM(Protocol):
         ...
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         """Ask, and return a response that satisfies ``response_model``.
 
         ``varied`` asks for one of several answers to the same question: at a temperature at which they differ.
+        ``hear`` is told the response while it is written, if the endpoint can stream; nothing of one that a journal
+        has. Until the call returns, none of it is accepted.
         Raises a subclass of LLMError; see ``multi_agent/errors.py``.
         """
         ...

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from multi_agent.bus import Publish
 from multi_agent.errors import LLMError
 from multi_agent.events import Event, ModelCalled, ModelFailed
-from multi_agent.llm.llm import LLM, Completion, Message, ResponseT, Usage
+from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT, Usage
 
 
 class ObservedLLM:
@@ -21,10 +21,15 @@ class ObservedLLM:
         return self._inner.model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         try:
-            completion = await self._inner.complete(messages, response_model, varied=varied)
+            completion = await self._inner.complete(messages, response_model, varied=varied, hear=hear)
         except LLMError as error:
             failed = ModelFailed(
                 caller=self._caller,

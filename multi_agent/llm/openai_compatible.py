@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from multi_agent.llm.endpoint import JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
-from multi_agent.llm.transport import client_options, foreign, speaking_to, status_fault
+from multi_agent.llm.transport import broken_off, client_options, foreign, no_stream, speaking_to, status_fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from openai.types.chat import ChatCompletion
+    from openai.types import CompletionUsage
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 # Servers without keys ignore it; the client insists on one.
 _NO_KEY = "none"
@@ -37,9 +39,14 @@ class OpenAICompatible:
             http_client=httpx.AsyncClient(**client_options(settings)),  # type: ignore[arg-type]
         )
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         started = time.monotonic()
         request = self._request(messages, schema, temperature)
+        if hear and self._settings.stream:
+            reply = await self._streamed(request, hear)
+            return reply.model_copy(update={"seconds": time.monotonic() - started})
         response = await self._call(self._client.chat.completions.create(**request))
         return _reply(response, self._settings, time.monotonic() - started)
 
@@ -61,19 +68,65 @@ class OpenAICompatible:
         }
         return request if temperature is None else request | {"temperature": temperature}
 
+    async def _streamed(self, request: dict[str, Any], hear: Hear) -> Reply:
+        text = thinking = finish = ""
+        usage = None
+        async with speaking_to(self._settings), aclosing(self._chunks(request)) as chunks:
+            await hear("")
+            async for chunk in chunks:
+                usage = chunk.usage or usage
+                for choice in chunk.choices:
+                    finish = choice.finish_reason or finish
+                    delta = choice.delta
+                    thinking += _thinking(delta)
+                    if said := delta and (delta.content or delta.refusal):  # some servers' last one is null
+                        text += said
+                        await hear(text)
+        if not finish:
+            raise broken_off(self._settings, "its stream ended without a reason to finish")
+        if usage is None:
+            raise no_stream(self._settings, "it did not tell how many tokens it took, which budgets are kept by")
+        return Reply(text=text, thinking=thinking, truncated=finish == "length", **_tokens(usage))
+
+    async def _chunks(self, request: dict[str, Any]) -> AsyncGenerator[ChatCompletionChunk]:
+        """Of a stream. Faults are translated here, so that none of whoever takes the chunks is."""
+        with self._translating(streaming=True):
+            stream = await self._client.chat.completions.create(
+                **request, stream=True, stream_options={"include_usage": True}
+            )
+            async with stream:
+                came = False
+                async for chunk in stream:
+                    if getattr(chunk, "choices", None) is None:
+                        raise foreign(self._settings, str(chunk))
+                    came = True
+                    yield chunk
+                if not came:
+                    kind = stream.response.headers.get("content-type", "nothing")
+                    raise no_stream(self._settings, f"what it sent is no stream, but {kind}")
+
     async def _call(self, request: Awaitable[Any]) -> Any:
+        async with speaking_to(self._settings):
+            with self._translating():
+                return await request
+
+    @contextmanager
+    def _translating(self, *, streaming: bool = False) -> Iterator[None]:
+        """The errors of the client."""
         import openai
 
-        async with speaking_to(self._settings):
-            try:
-                return await request
-            except openai.APIStatusError as error:
-                response = error.response
-                raise status_fault(self._settings, response.status_code, response.text, response.headers) from error
-            except openai.APIConnectionError as error:
-                raise (error.__cause__ or error) from None  # it hides what happened behind "Connection error."
-            except (openai.APIResponseValidationError, ValueError) as error:
-                raise foreign(self._settings, str(error)) from error
+        settings = self._settings
+        try:
+            yield
+        except openai.APIStatusError as error:
+            status, body, headers = error.response.status_code, error.response.text, error.response.headers
+            raise status_fault(settings, status, body, headers, streaming=streaming) from error
+        except openai.APIConnectionError as error:
+            raise (error.__cause__ or error) from None  # it hides what happened behind "Connection error."
+        except (openai.APIResponseValidationError, ValueError) as error:
+            raise foreign(settings, str(error)) from error
+        except openai.APIError as error:  # an error in place of a chunk
+            raise broken_off(settings, error.message) from error
 
 
 def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float) -> Reply:
@@ -82,15 +135,22 @@ def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float)
     if not choices:
         raise foreign(settings, str(response))
     message = choices[0].message
-    thinking = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
     return Reply(
         text=message.content or message.refusal or "",
-        thinking=thinking or "",
+        thinking=_thinking(message),
         truncated=choices[0].finish_reason == "length",
-        prompt_tokens=response.usage.prompt_tokens if response.usage else 0,
-        completion_tokens=response.usage.completion_tokens if response.usage else 0,
         seconds=seconds,
+        **(_tokens(response.usage) if response.usage else {}),
     )
+
+
+def _thinking(said: object) -> str:
+    """What a message, or a piece of one, holds in the fields that servers have for thinking."""
+    return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None) or ""
+
+
+def _tokens(usage: CompletionUsage) -> dict[str, int]:
+    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
 
 
 def _name(schema: JsonSchema) -> str:

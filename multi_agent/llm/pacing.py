@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 
 
 class Pacing:
@@ -20,8 +20,10 @@ class Pacing:
         self._inner = inner
         self._turn = asyncio.Lock()
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
-        reply = await self._inner.send(messages, schema, temperature)
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
+        reply = await self._inner.send(messages, schema, temperature, hear)
         async with self._turn:
             await asyncio.sleep(0)
         return reply

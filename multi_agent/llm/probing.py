@@ -98,8 +98,13 @@ async def _window_fits(
 async def _keeps_to_schema(settings: EndpointSettings) -> Check:
     llm = TypedLLM(client_of(settings), settings.model_copy(update={"reasks": 0}))
     question = Message.user("What colour is fresh grass, and are you certain?")
+    pieces: list[str] = []
+
+    async def hear(text: str) -> None:
+        pieces.append(text)
+
     try:
-        completion = await llm.complete([question], _Colour)
+        completion = await llm.complete([question], _Colour, hear=hear)
     except LLMError as error:
         return Check(
             name=f"{settings.place} structured output",
@@ -107,5 +112,6 @@ async def _keeps_to_schema(settings: EndpointSettings) -> Check:
             detail="a response by a JSON schema",
             remedy=str(error),
         )
-    detail = f"a valid response by a JSON schema in {completion.usage.seconds:.1f} s"
+    streamed = "streamed" if pieces else "not streamed, by the settings"
+    detail = f"a valid response by a JSON schema in {completion.usage.seconds:.1f} s, {streamed}"
     return Check(name=f"{settings.place} structured output", ok=True, detail=detail)

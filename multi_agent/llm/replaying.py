@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.journal import Journal, JournalingLLM, request_key
-from multi_agent.llm.llm import Completion, Message, ResponseT
+from multi_agent.llm.llm import Completion, Hear, Message, ResponseT
 
 _FIRST_WORDS = 120
 
@@ -22,9 +22,14 @@ class ReplayingLLM:
         return self._answers.model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
-        return await self._answers.complete(messages, response_model, varied=varied)
+        return await self._answers.complete(messages, response_model, varied=varied, hear=hear)
 
 
 class _Nothing:
@@ -34,7 +39,12 @@ class _Nothing:
         self.model = model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         key = request_key(self.model, messages, response_model, varied=varied)
         asked = " ".join(messages[-1].content.split())[:_FIRST_WORDS] if messages else ""

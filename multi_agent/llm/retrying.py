@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from multi_agent.errors import LLMError, LLMRateLimited, LLMTimeout, LLMUnavailable, LLMUnreachable
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 
 _PASSING = (LLMUnavailable, LLMTimeout, LLMRateLimited)
 # A second try tells a hiccup from a dead or far too slow endpoint; a third would only keep the user waiting.
@@ -33,11 +33,13 @@ class Retrying:
         self._first_pause_s = first_pause_s
         self._longest_pause_s = longest_pause_s
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         attempt = 0
         while True:
             try:
-                return await self._inner.send(messages, schema, temperature)
+                return await self._inner.send(messages, schema, temperature, hear)
             except _PASSING as error:
                 if not self._worth_another(error, attempt):
                     raise

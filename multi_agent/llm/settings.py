@@ -42,6 +42,9 @@ class EndpointSettings(BaseModel):
     sampling_temperature: float | None = Field(
         default_factory=_default_sampling, ge=0, le=2, description="where several answers to one question are wanted, "
         "to see whether they agree; None leaves it to the endpoint")  # fmt: skip
+    stream: bool = Field(
+        default=True, description="whether a response that holds the answer is streamed, for its claims to be seen as "
+        "they are written; false for an endpoint that cannot, or does not tell the tokens of a stream")  # fmt: skip
     timeout_s: float = Field(default=180, gt=0, description="seconds that one request may take")
     connect_timeout_s: float = Field(default=3, gt=0, description="seconds that connecting may take")
     reasks: int = Field(default=2, ge=0, description="how often an invalid response is given back with its fault")

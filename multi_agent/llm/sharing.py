@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 from multi_agent.llm.settings import EndpointSettings
 
 _LOOK_AGAIN_S = 0.02
@@ -38,10 +38,12 @@ class Sharing:
         self._next = asyncio.Lock()
         self._had_to_wait = False
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         place = await self._take()
         try:
-            return await self._inner.send(messages, schema, temperature)
+            return await self._inner.send(messages, schema, temperature, hear)
         finally:
             place.release()
             self._free.append(place)

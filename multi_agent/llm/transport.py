@@ -65,6 +65,22 @@ def unreachable(settings: EndpointSettings) -> LLMUnreachable:
     return LLMUnreachable(f"Nothing answers at {settings.base_url}. {start}, or set {settings.setting('base_url')}.")
 
 
+def broken_off(settings: EndpointSettings, said: str) -> LLMUnavailable:
+    """It began a stream, and did not end it."""
+    return LLMUnavailable(
+        f"The {settings.name} broke off in the middle of its answer ({_excerpt(said)}). Look into the endpoint's own "
+        "log: it may have run out of memory."
+    )
+
+
+def no_stream(settings: EndpointSettings, lack: str) -> LLMRefused:
+    """It was asked to stream, and what came is not what was asked for."""
+    return LLMRefused(
+        f"The {settings.name} was asked to stream its answer, and {lack}. If it cannot do better, set "
+        f"{settings.setting('stream')} to false: answers are then seen when they are complete."
+    )
+
+
 def foreign(settings: EndpointSettings, said: str) -> LLMRefused:
     """It answers, but not in the protocol."""
     other = "openai" if settings.provider == "ollama" else "ollama"
@@ -76,8 +92,10 @@ def foreign(settings: EndpointSettings, said: str) -> LLMRefused:
     )
 
 
-def status_fault(settings: EndpointSettings, status: int, body: str, headers: Mapping[str, str]) -> LLMError:
-    """The error that an HTTP status of 4xx or 5xx means."""
+def status_fault(
+    settings: EndpointSettings, status: int, body: str, headers: Mapping[str, str], *, streaming: bool = False
+) -> LLMError:
+    """The error that an HTTP status of 4xx or 5xx means, in reply to a request to stream or to one of another kind."""
     said = f"HTTP {status}: {_message_in(body)}"
     if status == 429:
         wait = _retry_after(headers)
@@ -92,10 +110,10 @@ def status_fault(settings: EndpointSettings, status: int, body: str, headers: Ma
             f"The {settings.name} failed on its side ({said}). Look into the endpoint's own log, or try again later.",
             retry_after=_retry_after(headers),
         )
-    return LLMRefused(f"The {settings.name} refused the request ({said}). {_remedy(settings, status)}")
+    return LLMRefused(f"The {settings.name} refused the request ({said}). {_remedy(settings, status, streaming)}")
 
 
-def _remedy(settings: EndpointSettings, status: int) -> str:
+def _remedy(settings: EndpointSettings, status: int, streaming: bool) -> str:
     model = settings.setting("model")
     if status in (401, 403):
         return f"Check the key in {settings.setting('api_key')}, and its rights."
@@ -103,7 +121,9 @@ def _remedy(settings: EndpointSettings, status: int) -> str:
         return f"Get the model with `ollama pull {settings.model}`, or name another in {model}."
     if status == 404:
         return f"Name a model that it has in {model}, or correct {settings.setting('base_url')}: most end in /v1."
-    return f"Check that it can answer by a JSON schema, and the settings of its model, such as {model}."
+    check = f"Check that it can answer by a JSON schema, and the settings of its model, such as {model}."
+    stream = settings.setting("stream")
+    return f"{check} If it cannot stream, or not with its tokens, set {stream} to false." if streaming else check
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Completion, Exchange, Message, ResponseT, Usage
+from multi_agent.llm.llm import Completion, Exchange, Hear, Message, ResponseT, Usage
 from multi_agent.llm.schema import schema_of
 from multi_agent.llm.settings import EndpointSettings
 
@@ -36,10 +36,15 @@ class TypedLLM:
         return self._settings.model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         schema = schema_of(response_model)
-        conversation = _Conversation(self._endpoint, self._settings, schema, varied)
+        conversation = _Conversation(self._endpoint, self._settings, schema, varied, hear)
         try:
             value = await self._converse(conversation, with_schema(messages, schema), response_model)
         except LLMError as error:
@@ -127,10 +132,13 @@ def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
 class _Conversation:
     """One call's requests and responses: the part of a client that instructor drives."""
 
-    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema, varied: bool) -> None:
+    def __init__(
+        self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema, varied: bool, hear: Hear | None
+    ) -> None:
         self._endpoint = endpoint
         self._settings = settings
         self._schema = schema
+        self._hear = hear
         self._temperature = settings.sampling_temperature if varied else settings.temperature
         self.answer = ""
         self.exchanges: list[Exchange] = []
@@ -139,7 +147,7 @@ class _Conversation:
     async def create(self, *, messages: list[dict[str, str]], **_: object) -> SimpleNamespace:
         """Send the messages; answer in the shape of OpenAI's response object, as far as instructor reads it."""
         sent = [Message.model_validate(message) for message in messages]
-        reply = await self._endpoint.send(sent, self._schema, self._temperature)
+        reply = await self._endpoint.send(sent, self._schema, self._temperature, self._hear and self._heard)
         text, aloud = split_thinking(reply.text)
         self.exchanges.append(Exchange(response=text, thinking="\n".join(filter(None, (reply.thinking, aloud)))))
         self.usage += self._usage_of(reply)
@@ -148,6 +156,10 @@ class _Conversation:
         return SimpleNamespace(
             choices=[SimpleNamespace(message=message, finish_reason="length" if reply.truncated else "stop")]
         )
+
+    async def _heard(self, text: str) -> None:
+        if self._hear:
+            await self._hear(answer_begun(text))
 
     def reject(self, fault: object) -> None:
         """Keep why the last response was not accepted."""
@@ -201,6 +213,12 @@ def split_thinking(text: str) -> tuple[str, str]:
         thinking, _, answer = text.partition("</think>")
         return answer.strip(), thinking.strip()
     return text, ""
+
+
+def answer_begun(text: str) -> str:
+    """What is there of the answer in a response that is still being written."""
+    answer, _ = split_thinking(text)
+    return answer.partition("\n")[2] if answer.startswith("```") else answer
 
 
 def without_fence(text: str) -> str:

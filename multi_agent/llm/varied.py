@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multi_agent.llm.llm import LLM, Completion, Message, ResponseT
+from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT
 
 
 class Varied:
@@ -18,7 +18,12 @@ class Varied:
         return self._inner.model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = True
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = True,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         del varied  # always
-        return await self._inner.complete(messages, response_model, varied=True)
+        return await self._inner.complete(messages, response_model, varied=True, hear=hear)

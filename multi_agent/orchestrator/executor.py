@@ -101,7 +101,10 @@ class Executor:
             for step in ready(plan, frozenset(done), frozenset(started)):
                 started.add(step.id)
                 try:
-                    tasks[step.id] = await self._assign(step, failed, samples if step is answering else 1)
+                    takes = samples if step is answering else 1
+                    # Of several that answer, nobody knows yet whose answer it will be.
+                    told = step is answering and takes * len(step.agents) == 1
+                    tasks[step.id] = await self._assign(step, failed, takes, told=told)
                 except AgentError as error:
                     failed[step.id] = await self._never_started(step, error)
                     done.add(step.id)
@@ -147,7 +150,7 @@ class Executor:
 
     # Handing out
 
-    async def _assign(self, step: Step, failed: dict[str, FailedStep], samples: int) -> list[str]:
+    async def _assign(self, step: Step, failed: dict[str, FailedStep], samples: int, *, told: bool) -> list[str]:
         """Make and hand out the tasks of a step. Raises AgentError if it cannot be started."""
         if broken := sorted(set(step.after) & failed.keys()):
             raise ReferenceFailed(f"It needs {', '.join(broken)}, which failed.")
@@ -160,12 +163,21 @@ class Executor:
         for sample in range(samples):
             for card in cards:
                 number = sample if samples > 1 else None
-                messages.append(self._task(step.id, card.name, instruction, inputs, number))
+                messages.append(self._task(step.id, card.name, instruction, inputs, number, told=told))
         for message in messages:
             await self._queue.assign(message)
         return [message.sub_task_id for message in messages]
 
-    def _task(self, step: str, agent: str, instruction: str, inputs: dict[str, Any], sample: int | None) -> SubTask:
+    def _task(
+        self,
+        step: str,
+        agent: str,
+        instruction: str,
+        inputs: dict[str, Any],
+        sample: int | None = None,
+        *,
+        told: bool = False,
+    ) -> SubTask:
         """Task data for an agent, stored, and the message that tells of it."""
         card = self._registry.get(agent).card
         task = task_data_type(agent, card.inputs)(
@@ -175,6 +187,7 @@ class Executor:
             agent=agent,
             instruction=instruction,
             sample=sample,
+            told=told,
             inputs=card.inputs.model_validate(inputs),
         )
         self._storage.store(task)
@@ -262,7 +275,7 @@ class Executor:
             if event.step.startswith(_REACTION) or getattr(event.body, "agent", "") == name:
                 return
             step = f"{_REACTION}{name.lower()}_{event.number}"
-            message = self._task(step, name, f"React to {event.body.type}.", {}, None)
+            message = self._task(step, name, f"React to {event.body.type}.", {})
             result = await self._worker.perform(message)
             _end_run_if_it_must(result.error_details)
             if result.result_data and not result.result_data.skipped:

@@ -48,6 +48,7 @@ def test_a_folder_is_ingested_searched_asked_and_explained(
 
     traced = run("trace", answer["run_id"])
     assert "QueryPlanner says" in traced.out
+    assert "· It says so: " in traced.out, "the claim, when it was written"
     assert "run ended: answered" in traced.out
     full = run("trace", answer["run_id"], "--prompts", "--json").json
     assert len(full["calls"]) == answer["usage"]["model_calls"] == 6
@@ -122,6 +123,8 @@ def test_a_person_reads_the_answer_with_its_evidence(
     assert "“The Borea 12 works down to -25 °C.”" in asked.out
     assert "candor trace run_" in asked.out
     assert "Plan (high): QueryPlanner → Retriever" in asked.err
+    assert "  · It says so: " in asked.err
+    assert asked.err.index("Synthesizer …") < asked.err.index("· It says so: ") < asked.err.index("Synthesizer: ")
 
 
 def test_markup_in_documents_and_answers_is_printed_as_it_is(

@@ -67,10 +67,11 @@ class Bench:
         *,
         instruction: str = "Do it.",
         step: str = "step",
+        told: bool = False,
     ) -> ContextUpdate:
         """What ``process`` returns, for an agent that sees what its card declares."""
         self.context = context
-        task = self._task(inputs or {}, instruction, step)
+        task = self._task(inputs or {}, instruction, step).model_copy(update={"told": told})
         agent = self._make()
         update = await agent.process(context.only(self.card.sees), task)
         self._merge(update)

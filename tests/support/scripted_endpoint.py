@@ -29,6 +29,10 @@ from multi_agent.llm.settings import EndpointSettings
 
 Protocol = Literal["openai", "ollama"]
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
+Ending = Literal["whole", "early", "dropped", "garbled", "failed", "silent", "uncounted"]
+"""How a stream ends: as it should; without its last part; with a broken connection, no JSON, or an error instead of it;
+not at all; or without the tokens that it took.
+"""
 
 
 @dataclass
@@ -70,6 +74,9 @@ class Reply:
     drop: bool = False
     hang: bool = False
     drip: bool = False
+    cut: int = 0
+    pause: float = 0.0
+    ending: Ending = "whole"
 
 
 Responder = Callable[[Request], "Reply | str"]
@@ -113,6 +120,11 @@ def nonsense() -> Reply:
 def empty() -> Reply:
     """Nothing."""
     return Reply(text="")
+
+
+def in_pieces(text: str, cut: int = 16, *, pause: float = 0.0, ending: Ending = "whole", keep: float = 1.0) -> Reply:
+    """An answer that is streamed in pieces of ``cut`` characters; after the part to ``keep``, the stream ends so."""
+    return Reply(text=text[: int(len(text) * keep)], cut=cut, pause=pause, ending=ending)
 
 
 def delayed(reply: Reply | str, seconds: float) -> Reply:
@@ -313,6 +325,8 @@ class ScriptedEndpoint:
                 await asyncio.sleep(float("inf") if reply.hang else reply.delay)
                 if reply.drip:
                     await _drip(http)
+                if reply.status == 200 and reply.raw is None and not reply.drop and _streams(request):
+                    return await _stream(http, request, reply)
             except asyncio.CancelledError:
                 request.abandoned = True
                 raise
@@ -354,6 +368,42 @@ class ScriptedEndpoint:
         return web.json_response({"details": {}, "model_info": info, "capabilities": ["completion"]})
 
 
+def _streams(request: Request) -> bool:
+    """Ollama streams unless it is told not to, the others if they are told to."""
+    return bool(request.body.get("stream", request.protocol == "ollama"))
+
+
+async def _stream(http: web.Request, request: Request, reply: Reply) -> web.StreamResponse:
+    """Piece by piece, to the end that the reply has."""
+    kind, form, parts, garbled = (
+        ("text/event-stream", "data: {}\n\n", _openai_chunks(request, reply), "data: {]\n\n")
+        if request.protocol == "openai"
+        else ("application/x-ndjson", "{}\n", _ollama_parts(request, reply), "{]\n")
+    )
+    response = web.StreamResponse(headers={"Content-Type": kind})
+    await response.prepare(http)
+    for part in parts:
+        await response.write(form.format(json.dumps(part)).encode())
+        await asyncio.sleep(reply.pause)
+    if reply.ending == "silent":
+        await asyncio.sleep(float("inf"))
+    if reply.ending == "dropped" and http.transport:
+        http.transport.abort()
+    if reply.ending == "garbled":
+        await response.write(garbled.encode())
+    if reply.ending == "failed":
+        error: Any = {"message": "out of memory"} if request.protocol == "openai" else "out of memory"
+        await response.write(form.format(json.dumps({"error": error})).encode())
+    if request.protocol == "openai" and reply.ending in ("whole", "uncounted"):
+        await response.write(b"data: [DONE]\n\n")
+    return response
+
+
+def _pieces(reply: Reply) -> list[str]:
+    cut = reply.cut or max(1, len(reply.text))
+    return [reply.text[at : at + cut] for at in range(0, len(reply.text), cut)]
+
+
 async def _drip(http: web.Request) -> None:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(http)
@@ -368,45 +418,60 @@ def _error(protocol: Protocol, reply: Reply) -> web.Response:
 
 
 def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
-    """The completion as one object, or as a stream of two events."""
+    """The completion as one object."""
     message: dict[str, str | None] = {"role": "assistant", "content": reply.text}
     if reply.refusal:
         message |= {"content": None, "refusal": reply.refusal}
     if reply.thinking:
         message["reasoning_content"] = reply.thinking
-    usage = {
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+    body = _openai_head(request, "chat.completion") | {"choices": [choice], "usage": _openai_usage(reply)}
+    return json.dumps(body), "application/json"
+
+
+def _openai_chunks(request: Request, reply: Reply) -> list[dict[str, Any]]:
+    """The completion as the chunks of a stream: thinking, text, the end, and the tokens if they were asked for."""
+    deltas = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in _pieces(reply))]
+    if reply.thinking:
+        deltas.insert(1, {"reasoning_content": reply.thinking})
+    if reply.refusal:
+        deltas.append({"refusal": reply.refusal})
+    choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
+    if reply.ending in ("whole", "uncounted"):
+        choices.append([{"index": 0, "delta": {}, "finish_reason": reply.finish}])
+    chunks: list[dict[str, Any]] = [{**_openai_head(request, "chat.completion.chunk"), "choices": it} for it in choices]
+    if reply.ending == "whole" and (request.body.get("stream_options") or {}).get("include_usage"):
+        chunks.append({**chunks[0], "choices": [], "usage": _openai_usage(reply)})
+    return chunks
+
+
+def _openai_head(request: Request, kind: str) -> dict[str, Any]:
+    return {"id": f"scripted-{request.number}", "object": kind, "created": 0, "model": request.model}
+
+
+def _openai_usage(reply: Reply) -> dict[str, int]:
+    return {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "total_tokens": reply.prompt_tokens + reply.completion_tokens,
     }
-    head = {"id": f"scripted-{request.number}", "created": 0, "model": request.model}
-    if not request.body.get("stream"):
-        choice = {"index": 0, "message": message, "finish_reason": reply.finish}
-        return json.dumps(
-            {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
-        ), "application/json"
-    chunk = {**head, "object": "chat.completion.chunk"}
-    events = [
-        {**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
-        {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reply.finish}], "usage": usage},
-    ]
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n", "text/event-stream"
 
 
 def _ollama_body(request: Request, reply: Reply) -> tuple[str, str]:
-    """The completion as one object, or, as is Ollama's default, as a stream of one line."""
-    message = {"role": "assistant", "content": reply.text}
-    if reply.thinking:
-        message["thinking"] = reply.thinking
-    body = {
-        "model": request.model,
-        "created_at": "2026-01-01T00:00:00Z",
-        "message": message,
-        "done": True,
-        "done_reason": reply.finish,
-        "prompt_eval_count": reply.prompt_tokens,
-        "eval_count": reply.completion_tokens,
-    }
-    if request.body.get("stream", True):
-        return json.dumps(body) + "\n", "application/x-ndjson"
-    return json.dumps(body), "application/json"
+    """The completion as one object."""
+    return json.dumps(_ollama_part(request, reply.text, reply, done=True)), "application/json"
+
+
+def _ollama_parts(request: Request, reply: Reply) -> list[dict[str, Any]]:
+    """The completion as the lines of a stream; the last one says how it ended."""
+    thinking = [_ollama_part(request, "", reply, done=False)] if reply.thinking else []
+    quiet = replace(reply, thinking="")
+    parts = [*thinking, *(_ollama_part(request, piece, quiet, done=False) for piece in _pieces(reply))]
+    return [*parts, _ollama_part(request, "", quiet, done=True)] if reply.ending == "whole" else parts
+
+
+def _ollama_part(request: Request, text: str, reply: Reply, *, done: bool) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text} | ({"thinking": reply.thinking} if reply.thinking else {})
+    part = {"model": request.model, "created_at": "2026-01-01T00:00:00Z", "message": message, "done": done}
+    counted = {"prompt_eval_count": reply.prompt_tokens, "eval_count": reply.completion_tokens}
+    return part | {"done_reason": reply.finish} | counted if done else part

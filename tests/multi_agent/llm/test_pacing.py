@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from multi_agent.llm.endpoint import JsonSchema, Reply
-from multi_agent.llm.llm import Message
+from multi_agent.llm.llm import Hear, Message
 from multi_agent.llm.pacing import Pacing
 
 
@@ -17,7 +17,9 @@ class AllAtOnce:
     def __init__(self) -> None:
         self.moment = asyncio.Event()
 
-    async def send(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> Reply:
+    async def send(
+        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
+    ) -> Reply:
         await self.moment.wait()
         return Reply(text=messages[0].content)
 
