@@ -11,6 +11,7 @@ import string
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import NamedTuple
 
 from multi_agent.written import read_number
 
@@ -44,11 +45,21 @@ def stands_in(accepted: str, said: str) -> bool:
     return bool(needle) and f" {needle} " in f" {normalised(said)} "
 
 
-def numbers_in(text: str) -> Iterator[frozenset[Decimal]]:
-    """For each number in the text, in order, every value that it can have: '1,234' is two of them."""
+class Amount(NamedTuple):
+    """A number in a text."""
+
+    values: frozenset[Decimal]
+    """Every value that it can have: '1,234' is two of them."""
+    behind: str
+    """The text behind it and its scale: a unit, if nothing else follows."""
+
+
+def amounts_in(text: str) -> Iterator[Amount]:
+    """The numbers in the text, in order."""
     for match in _NUMBER.finditer(text):
         joined = match.start() > 0 and text[match.start() - 1].isalnum()  # 2023-10, A12: no sign, or no number
         sign = -1 if match["sign"] and not joined else 1
-        scale = Decimal(10) ** _SCALES.get((match["scale"] or "").lower(), 0)
+        digits = _SCALES.get((match["scale"] or "").lower())
+        behind = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
         if values := read_number(match["digits"]):
-            yield frozenset(sign * value * scale for value in values)
+            yield Amount(frozenset(sign * value * Decimal(10) ** (digits or 0) for value in values), behind)

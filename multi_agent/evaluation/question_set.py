@@ -58,7 +58,7 @@ class Question(Value):
     answer: str | None = Field(default=None, description="in full, for people and for the judge")
     accepted: tuple[str, ...] = Field(default=(), description="short answers, each of them right; of a list: its items")
     type: AnswerType = AnswerType.TEXT
-    unit: str = ""
+    unit: str = Field(default="", description="of a number: what the accepted ones are counted in")
     tolerance: float = Field(default=0.0, ge=0, description="of a number: how far off is right, in its unit")
     gold: tuple[Gold, ...] = ()
     tags: tuple[str, ...] = ()
@@ -124,9 +124,7 @@ def parse_questions(name: str, text: str) -> QuestionSet:
     faults += _doubles(questions)
     if not questions and not faults:
         faults = ["it holds no question"]
-    if faults:
-        more = f"; and {len(faults) - _FAULTS_SHOWN} more" if len(faults) > _FAULTS_SHOWN else ""
-        raise QuestionSetError(f"The question set {name!r} has faults: {'; '.join(faults[:_FAULTS_SHOWN])}{more}.")
+    _refuse(f"The question set {name!r}", faults)
     return QuestionSet(name=Path(name).stem, questions=tuple(questions))
 
 
@@ -137,8 +135,14 @@ def dump_questions(questions: Sequence[Question]) -> str:
 
 def refuse_doubles(questions: Sequence[Question]) -> None:
     """Raises QuestionSetError if two questions have the same id."""
-    if faults := _doubles(questions):
-        raise QuestionSetError(f"The question set has faults: {'; '.join(faults)}.")
+    _refuse("The question set", _doubles(questions))
+
+
+def _refuse(what: str, faults: Sequence[str]) -> None:
+    """Raises QuestionSetError if there are faults, naming the first ones and how many more there are."""
+    if faults:
+        more = f"; and {len(faults) - _FAULTS_SHOWN} more" if len(faults) > _FAULTS_SHOWN else ""
+        raise QuestionSetError(f"{what} has faults: {'; '.join(faults[:_FAULTS_SHOWN])}{more}.")
 
 
 def _doubles(questions: Sequence[Question]) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.listing import matched
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalising import normalised, numbers_in, stands_in
+from multi_agent.evaluation.normalising import Amount, amounts_in, normalised, stands_in
 from multi_agent.evaluation.question_set import AnswerType, Question
+from multi_agent.evaluation.units import converted
 from multi_agent.written import read_date, read_number
+
+_CERTAIN_DIGITS = 12  # of a value that was converted
 
 
 class Correct:
@@ -20,7 +23,10 @@ class Correct:
     card: ClassVar = MetricCard(
         name="correct",
         description="The answer against the accepted ones, by the type of the question.",
-        figures={"correct": Figure(description="right, by the type of the question")},
+        figures={
+            "correct": Figure(description="right, by the type of the question"),
+            "unit_named": Figure(description="of numbers in a unit: the answer names it, or one that converts into it"),
+        },
     )
 
     def __init__(self, kit: MetricKit) -> None:
@@ -33,21 +39,46 @@ class Correct:
             return {"correct": float(case.abstained)}
         if not question.accepted:
             return {}
-        return {"correct": float(case.answered and _RIGHT[question.type](question, case))}
+        correct = {"correct": float(case.answered and _RIGHT[question.type](question, case))}
+        if case.answered and question.type is AnswerType.NUMBER and question.unit:
+            return correct | {"unit_named": float(any(_names(question.unit, each) for each in _amounts(case)))}
+        return correct
 
 
 def _number(question: Question, case: Case) -> bool:
-    """The first number of the short form; where there is none, any number of the text. Or an accepted wording."""
-    said = list(numbers_in(case.said))
-    candidates = said[:1] if case.answer.short else said
+    """One of the numbers is near, in the unit of the question. Or it is an accepted wording."""
     tolerance = Decimal(str(question.tolerance))
     wanted = {value for each in question.accepted for value in _values(each)}
-    near = any(abs(ours - theirs) <= tolerance for values in candidates for ours in values for theirs in wanted)
+    said = {value for each in _amounts(case) for value in _in_unit(question.unit, each)}
+    near = any(abs(ours - theirs) <= tolerance for ours in said for theirs in wanted)
     return near or any(normalised(case.said) == normalised(each) for each in question.accepted)
 
 
+def _amounts(case: Case) -> list[Amount]:
+    """The first number of the short form; where there is none, any number of the text."""
+    said = list(amounts_in(case.said))
+    return said[:1] if case.answer.short else said
+
+
+def _in_unit(unit: str, said: Amount) -> Iterator[Decimal]:
+    """What it is in the unit; the number alone where another is not named, or cannot be converted into it."""
+    for value in said.values:
+        there = None if _is(unit, said) else converted(value, said.behind, unit)
+        yield value if there is None else Decimal(f"{there:.{_CERTAIN_DIGITS}g}")
+
+
+def _names(unit: str, said: Amount) -> bool:
+    return _is(unit, said) or any(converted(value, said.behind, unit) is not None for value in said.values)
+
+
+def _is(unit: str, said: Amount) -> bool:
+    """Whether the unit itself stands behind the number, whatever follows."""
+    behind, named = f"{said.behind.casefold()} ", unit.casefold()
+    return behind.startswith(named) and not (named[-1:].isalnum() and behind[len(named)].isalnum())
+
+
 def _values(accepted: str) -> frozenset[Decimal]:
-    return read_number(accepted) or next(numbers_in(accepted), frozenset())
+    return read_number(accepted) or next((each.values for each in amounts_in(accepted)), frozenset())
 
 
 def _date(question: Question, case: Case) -> bool:

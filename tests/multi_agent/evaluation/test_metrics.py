@@ -63,6 +63,39 @@ async def test_an_answer_is_compared_as_what_it_is(known: dict[str, Any], said: 
     assert await measure("correct", case(question(**known), answer(said))) == {"correct": float(right)}
 
 
+@pytest.mark.parametrize(
+    ("accepted", "unit", "said", "right", "named"),
+    [
+        ("30", "minutes", "0.5 h", True, True),
+        ("30", "minutes", "30 min", True, True),
+        ("30", "minutes", "30 hours", False, True),
+        ("-25", "°C", "-13 °F", True, True),
+        ("8.5", "kW", "8,500 W", True, True),
+        ("100", "km/h", "100 km/h", True, True),
+        ("9412", "heat pumps", "9,412 heat pumps in 2024", True, True),
+        ("5200000", "EUR", "5.2 million EUR", True, True),
+        ("30", "minutes", "30", True, False),
+        ("30", "minutes", "0.5", False, False),
+        ("30", "minutes", "30 in total", True, False),
+        ("9412", "heat pumps", "9,412 units", True, False),
+        ("25", "°C", "25 C", True, False),
+        ("5", "m", "5 minutes", True, False),
+    ],
+)
+async def test_a_number_is_compared_in_its_unit_and_whether_that_was_named_is_told(
+    accepted: str, unit: str, said: str, right: bool, named: bool
+) -> None:
+    asked = question(type="number", accepted=[accepted], unit=unit)
+    told = {"correct": float(right), "unit_named": float(named)}
+    assert await measure("correct", case(asked, answer(said))) == told
+
+
+async def test_without_a_short_form_a_unit_ends_the_text() -> None:
+    asked = question(type="number", accepted=["30"], unit="minutes")
+    said = answer(text="In step 2, the lentils boil for 0.5 hours [1].")
+    assert await measure("correct", case(asked, said)) == {"correct": 1, "unit_named": 1}
+
+
 async def test_without_a_short_form_a_number_may_stand_anywhere() -> None:
     said = answer(text="In quarter 3 of 2024, 9,412 were delivered [1, 2].")
     assert await measure("correct", case(question(type="number", accepted=["9412"]), said)) == {"correct": 1}

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from multi_agent.evaluation.errors import QuestionSetError
-from multi_agent.evaluation.question_set import AnswerType, Gold, dump_questions, load_questions, parse_questions
+from multi_agent.evaluation.question_set import (
+    AnswerType,
+    Gold,
+    Question,
+    dump_questions,
+    load_questions,
+    parse_questions,
+    refuse_doubles,
+)
 
 
 def test_a_question_alone_is_a_set() -> None:
@@ -78,3 +86,13 @@ def test_the_sample_questions_are_a_set_and_come_back_as_they_were() -> None:
     assert again.questions == questions.questions
     assert again.fingerprint == questions.fingerprint
     assert questions.limited(3).fingerprint != questions.fingerprint
+
+
+def test_of_many_faults_the_first_are_named_and_how_many_more_there_are() -> None:
+    twice = [Question(id=f"q{number % 30}", question="?") for number in range(60)]
+    with pytest.raises(QuestionSetError) as refused:
+        refuse_doubles(twice)
+    assert str(refused.value).count("two questions have the id") == 20
+    assert str(refused.value).endswith("; and 10 more.")
+    with pytest.raises(QuestionSetError, match=r"line 21: not JSON .*; and 25 more\.$"):
+        parse_questions("many.jsonl", "\n" + "no\n" * 45)
