@@ -32,7 +32,6 @@ from vectorstore.layout import (
     INDEXED,
     LANGUAGES,
     READING_ORDER,
-    RRF_K,
     Payload,
     best,
     check_query,
@@ -258,7 +257,7 @@ class EdgeCollection:
             queries.append(qdrant.Query.Nearest(self._bm25.query(text, self.languages()), using=BM25))
         if len(queries) == 1:
             return qdrant.QueryRequest(limit=depth, query=queries[0], filter=where)
-        fusion: Any = qdrant.Fusion.Rrf(k=RRF_K)  # a Fusion, whatever its type stub says
+        fusion: Any = qdrant.Fusion.Dbsf()  # a Fusion, whatever its type stub says
         prefetches = [qdrant.Prefetch(limit=depth, query=query, filter=where) for query in queries]
         # Everything that was ranked comes back, so that a tie at the limit is decided by ``best`` and not by chance.
         return qdrant.QueryRequest(limit=depth * len(queries), query=fusion, prefetches=prefetches)

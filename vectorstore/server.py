@@ -24,7 +24,6 @@ from vectorstore.layout import (
     INDEXED,
     LANGUAGES,
     READING_ORDER,
-    RRF_K,
     Payload,
     best,
     check_query,
@@ -220,7 +219,7 @@ class ServerCollection:
         if len(rankings) == 1:
             request: dict[str, Any] = {"query": rankings[0].query, "using": rankings[0].using, "query_filter": where}
         else:
-            request = {"query": models.RrfQuery(rrf=models.Rrf(k=RRF_K)), "prefetch": rankings}
+            request = {"query": models.FusionQuery(fusion=models.Fusion.DBSF), "prefetch": rankings}
         # Everything that was ranked comes back, so that a tie at the limit is decided by ``best`` and not by chance.
         limit = depth * len(rankings)
         with _server():

@@ -79,7 +79,9 @@ class TestCollections:
         with stores().open("papers") as collection:
             assert collection.spec == SPEC
             assert sorted(collection.scan(), key=str) == sorted(CHUNKS, key=str)
-            assert collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == before
+            after = collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
+            assert [hit.chunk for hit in after] == [hit.chunk for hit in before]
+            assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
 
     def test_create_opens_an_existing_one_as_it_is(self, store: VectorStore) -> None:
         with store.create(SPEC) as collection:
@@ -243,6 +245,30 @@ class TestSearching:
         hits = papers.search(SearchMode.HYBRID, text="court appeal", vector=VECTORS[4], limit=9)
         assert hits[0].chunk == CHUNKS[4]
         assert len(hits) == len(CHUNKS)
+
+    def test_hybrid_sees_how_far_a_chunk_stands_out_and_not_only_its_place(self, store: VectorStore) -> None:
+        """First by far in words and third by little in meaning, it stands above what is second and first."""
+        texts = [
+            "quark in a story",
+            "boson in a list",
+            "quark gluon meson",
+            *(f"quark and many more{n}" for n in range(7)),
+        ]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        angles = np.linspace(0.3, 0.4, len(chunks))
+        vectors = np.zeros((len(chunks), SPEC.dimension), dtype=np.float32)
+        vectors[:, 0], vectors[:, 1] = np.cos(angles), np.sin(angles)
+        query = np.eye(SPEC.dimension, dtype=np.float32)[0]
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, vectors)
+
+            def found(mode: SearchMode) -> list[str]:
+                hits = collection.search(mode, text="quark gluon meson", vector=query, limit=3)
+                return [hit.chunk.text for hit in hits]
+
+            assert found(SearchMode.SPARSE)[:2] == ["quark gluon meson", "quark in a story"]
+            assert found(SearchMode.DENSE) == ["quark in a story", "boson in a list", "quark gluon meson"]
+            assert found(SearchMode.HYBRID)[:2] == ["quark gluon meson", "quark in a story"]
 
     @pytest.mark.parametrize("text", ["", "the of and", "?!", "xyzzy"])
     def test_words_that_stand_nowhere_find_nothing_by_themselves(self, papers: Collection, text: str) -> None:
