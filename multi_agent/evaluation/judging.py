@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multi_agent.errors import LLMError
-from multi_agent.llm.llm import LLM, Completion, Message, ResponseT, Usage
+from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT, Usage
 
 
 class CountedJudge:
@@ -23,10 +23,15 @@ class CountedJudge:
         return self._inner.model
 
     async def complete(
-        self, messages: Sequence[Message], response_model: type[ResponseT], *, varied: bool = False
+        self,
+        messages: Sequence[Message],
+        response_model: type[ResponseT],
+        *,
+        varied: bool = False,
+        hear: Hear | None = None,
     ) -> Completion[ResponseT]:
         try:
-            completion = await self._inner.complete(messages, response_model, varied=varied)
+            completion = await self._inner.complete(messages, response_model, varied=varied, hear=hear)
         except LLMError as error:
             self.usage += error.usage
             raise
