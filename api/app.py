@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -24,6 +24,8 @@ from api.ingest_jobs import Ingests
 from api.jobs import Jobs
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
+from api.researchers.panel import Panel
+from api.researchers.starting import researching
 from api.retention import keeping_so_long
 from api.routes import viewer
 from api.running import Runs
@@ -47,25 +49,24 @@ def make_app(candor: Candor) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        jobs_here = Jobs(Durability(candor.settings))
-        runs_here = Runs(candor, shelf, jobs_here)
-        Ingests(candor, shelf, jobs_here)
-        Evaluations(candor, shelf, jobs_here, runs_here)
-        runs_here.listeners.append(app.state.metrics.hear)
-        await asyncio.to_thread(candor.uploads.clear)
-        await jobs_here.begin()
-        await runs_here.recover()
-        app.state.service = Service(candor, shelf, jobs_here, runs_here)
-        try:
-            async with (
-                mcp.serving(app.state.service),
-                keeping_so_long(candor.settings.service.audit_days, candor.audit),
-            ):
-                yield
-        finally:
-            await runs_here.stop()
-            await jobs_here.end()
-            await asyncio.to_thread(shelf.close)
+        panel, jobs_here = Panel(candor), Jobs(Durability(candor.settings))
+        async with AsyncExitStack() as ends:
+            ends.push_async_callback(asyncio.to_thread, shelf.close)
+            researcher = await ends.enter_async_context(researching(candor, shelf, panel))
+            runs_here = Runs(candor, shelf, jobs_here, panel, researcher)
+            Ingests(candor, shelf, jobs_here)
+            Evaluations(candor, jobs_here, researcher)
+            runs_here.listeners.append(app.state.metrics.hear)
+            app.state.metrics.watch(lambda: researcher.pid)
+            await asyncio.to_thread(candor.uploads.clear)
+            await jobs_here.begin()
+            ends.push_async_callback(jobs_here.end)
+            ends.push_async_callback(runs_here.stop)
+            await runs_here.recover()
+            app.state.service = Service(candor, shelf, jobs_here, runs_here)
+            await ends.enter_async_context(mcp.serving(app.state.service))
+            await ends.enter_async_context(keeping_so_long(candor.settings.service.audit_days, candor.audit))
+            yield
 
     app = FastAPI(
         title="Candor",

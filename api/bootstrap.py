@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ingest.planning import Plan
     from ingest.rebuilding import ModelChange, RebuildReport
     from ingest.reports import Progress
+    from multi_agent.library import CatalogueEntry
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.toolbox import Toolbox
     from multi_agent.tracing.trace import Trace
@@ -106,7 +107,7 @@ class Candor(PanelParts):
         from multi_agent.memory.plans import PlanMemory
 
         model = self.settings.store.embedding.model
-        return PlanMemory(self.engine, lambda question: self.embedder.embed_query(question), model)
+        return PlanMemory(self.engine, self.embed_query, model)
 
     @cached_property
     def tools(self) -> Toolbox:
@@ -203,17 +204,19 @@ class Candor(PanelParts):
     def library(self, name: str, collection: Collection) -> CollectionLibrary:
         """An open collection as the panel sees it. Raises EmbeddingModelError."""
         from api.library import CollectionLibrary
-        from multi_agent.library import CatalogueEntry
         from vectorstore.retrieval import Retriever
 
-        def catalogue() -> list[CatalogueEntry]:
-            return [
-                CatalogueEntry(name=document.name, id=document.id, title=document.title, chunks=document.chunks)
-                for document in self.ledger.list(name)
-                if document.chunks  # also what is being replaced, or failed since: its last edition is searched
-            ]
+        return CollectionLibrary(name, lambda: self.catalogue(name), Retriever(collection, self.embedder))
 
-        return CollectionLibrary(name, catalogue, Retriever(collection, self.embedder))
+    def catalogue(self, name: str) -> list[CatalogueEntry]:
+        """The documents of a collection, as the panel sees them."""
+        from multi_agent.library import CatalogueEntry
+
+        return [
+            CatalogueEntry(name=document.name, id=document.id, title=document.title, chunks=document.chunks)
+            for document in self.ledger.list(name)
+            if document.chunks  # also what is being replaced, or failed since: its last edition is searched
+        ]
 
     @contextmanager
     def open_pipeline(self, name: str, opened: Collection | None = None) -> Iterator[IngestPipeline]:

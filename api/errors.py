@@ -39,6 +39,10 @@ class JobNotFound(Exception):
         super().__init__(f"There is no job {job_id!r}.")
 
 
+class ResearchLost(Exception):
+    """The process that researches ended while something was under way in it."""
+
+
 class JobFailed(Exception):
     """A job cannot be done, for a reason that the person is told; no defect."""
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from operator import ge, gt, le, lt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -33,15 +33,13 @@ from multi_agent.evaluation.records import Configuration, Evaluation, Evaluation
 from multi_agent.evaluation.runner import Bench, Runner
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.evaluation.summing import Comparison, Summary
+from multi_agent.library import Library
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.memory.remembered import NO_MEMORY
 from multi_agent.request import Request
 from multi_agent.settings import Budget
-
-if TYPE_CHECKING:
-    from api.library import CollectionLibrary
 
 SETTABLE = ("research", "llm")
 """What a configuration may set: how it is asked. What is searched, and where, is the same for all."""
@@ -113,7 +111,7 @@ def begin(
 
 async def carry_on(
     candor: Candor,
-    library: CollectionLibrary,
+    library: Library,
     result: EvaluationResult,
     *,
     parallel: int,

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from statistics import fmean
 
 from pydantic import Field, JsonValue
 
 from api.bootstrap import Candor
-from api.errors import JobFailed
-from api.evaluating import carry_on, store_of
+from api.errors import JobFailed, ResearchLost
+from api.evaluating import store_of
 from api.jobs import JobKind, Jobs, JobStatus, Order, Taken
-from api.running import Runs
-from api.shelf import Shelf
+from api.researcher import EvaluationOrder, Researcher
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import rightness
-from multi_agent.settings import Budget
 from vectorstore.errors import StoreError
 from vectorstore.models import Value
-
-
-class EvaluationOrder(Value):
-    """What a job of evaluation is asked with; the evaluation itself is stored."""
-
-    evaluation: str
-    parallel: int = Field(default=4, ge=1, le=256)
-    budget: Budget = Budget()
 
 
 class EvaluationProgress(Value):
@@ -40,8 +29,8 @@ class EvaluationProgress(Value):
 class Evaluations:
     """How the service's jobs of evaluation are done; the models are those of its runs."""
 
-    def __init__(self, candor: Candor, shelf: Shelf, jobs: Jobs, runs: Runs) -> None:
-        self._candor, self._shelf, self._runs = candor, shelf, runs
+    def __init__(self, candor: Candor, jobs: Jobs, researcher: Researcher) -> None:
+        self._candor, self._researcher = candor, researcher
         jobs.offer(JobKind.EVALUATION, self)
 
     async def work(self, taken: Taken) -> JsonValue:
@@ -49,14 +38,11 @@ class Evaluations:
         order = EvaluationOrder.model_validate_json(taken.order.content)
         try:
             result = store_of(self._candor).get(order.evaluation)
-            opened = await asyncio.to_thread(self._shelf.take, result.evaluation.collection)
             finished = [row for row in result.rows if row.finished]
             told = _Progress(taken, len(result.questions), finished)
-            state = await carry_on(
-                self._candor, opened.library, result, parallel=order.parallel, budget=order.budget,
-                tell=told.hear, models=self._runs.models, rests=taken.resting,
-            )  # fmt: skip
-        except (AgentError, StoreError) as error:
+            collection = result.evaluation.collection
+            state = await self._researcher.evaluate(order, collection, told.hear, taken.resting)
+        except (AgentError, StoreError, ResearchLost) as error:
             raise JobFailed(str(error)) from error
         return {"evaluation": order.evaluation, "state": state.value}
 

@@ -7,7 +7,7 @@ No label has values without bound: a route stands for all its addresses, models 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -54,6 +54,10 @@ class Metrics:
         self.streams = Gauge(
             "candor_active_streams", "Clients that follow something now.", ("transport",), registry=self._registry
         )
+
+    def watch(self, pid: Callable[[], int | None]) -> None:
+        """Tell also of the memory and the processor time of the research process, as long as there is one."""
+        ProcessCollector("candor_research", lambda: pid() or "none", registry=self._registry)
 
     async def hear(self, event: Event) -> None:
         """Count what it tells; subscribe this to a run's bus."""

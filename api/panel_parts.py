@@ -10,8 +10,8 @@ from api.settings import Settings
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from api.library import CollectionLibrary
     from multi_agent.custom.cast import Cast
+    from multi_agent.library import Library
     from multi_agent.llm.models import Models
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from multi_agent.toolbox import Toolbox
     from multi_agent.tracing.trace import Trace
     from vectorstore.embedding import Embedder
+    from vectorstore.store import Vectors
 
 
 class PanelParts:
@@ -50,7 +51,11 @@ class PanelParts:
         from multi_agent.memory.memories import Memories
 
         model = self.settings.store.embedding.model
-        return Memories(self.engine, lambda text: self.embedder.embed_query(text), model)
+        return Memories(self.engine, self.embed_query, model)
+
+    def embed_query(self, text: str) -> Vectors:
+        """A question as the embedding model sees it. Raises EmbeddingModelError."""
+        return self.embedder.embed_query(text)
 
     @cached_property
     def cast(self) -> Cast:
@@ -79,7 +84,7 @@ class PanelParts:
         shared = self.settings.home / "endpoints"
         return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared)
 
-    def orchestrator(self, library: CollectionLibrary, models: Models | None = None, key: str = "") -> Orchestrator:
+    def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
         """The panel over a library, asking ``models``, or those of the settings, for the holder of ``key``."""
         from multi_agent.orchestrator.orchestrator import Orchestrator
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from functools import cached_property
+from functools import partial
 
 from pydantic import JsonValue
 
 from api.access import Caller
 from api.bootstrap import Candor
-from api.errors import JobFailed, JobNotFound, NotOurs, ServiceEnding
+from api.errors import JobFailed, JobNotFound, NotOurs, ResearchLost, ServiceEnding
 from api.jobs import JobKind, Jobs, JobStatus, Order, Priority, Taken, new_job_id
 from api.limits import require_tokens, within_limits
 from api.mailbox import Mailbox
+from api.researcher import Research, Researcher
+from api.researchers.panel import Panel
 from api.shelf import Shelf
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
-from multi_agent.llm.models import Models
-from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request
 from multi_agent.tracing.trace import WAITING, RunSummary
 from vectorstore.errors import StoreError
@@ -57,10 +57,10 @@ class LiveRun:
 class Runs:
     """All runs of the service: how its jobs of research are done. Belongs to one event loop."""
 
-    def __init__(self, candor: Candor, shelf: Shelf, jobs: Jobs) -> None:
+    def __init__(self, candor: Candor, shelf: Shelf, jobs: Jobs, panel: Panel, researcher: Researcher) -> None:
         self._candor, self._shelf, self._jobs = candor, shelf, jobs
+        self._panel, self._researcher = panel, researcher
         self.listeners: list[Subscriber] = []
-        self._preparing = asyncio.Lock()
         self._live: dict[str, LiveRun] = {}
         self._ending = False
         jobs.offer(JobKind.RESEARCH, self)
@@ -90,14 +90,15 @@ class Runs:
         if self._ending:
             raise ServiceEnding
         await asyncio.to_thread(require_tokens, self._candor, caller)
-        await self._prepared(request, collection, caller.key)
+        library = (await asyncio.to_thread(self._shelf.take, collection)).library
+        await self._panel.prepared(request, library, caller.key)
         order = Order(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
             collection=collection,
             key=caller.key,
             content=request.model_dump_json(),
-            note=self.models.get(request.model).model,
+            note=self._panel.models.get(request.model).model,
             priority=priority,
         )
         if await self._jobs.submit(order):
@@ -141,6 +142,8 @@ class Runs:
                 if run.ended or self._ending:
                     return
                 while happened := await mailbox.take(_patience(live, run)):
+                    if happened.number > after + 1:
+                        break  # whoever stored those between was lost before it could tell of them
                     if happened.number > after:
                         after, heard = happened.number, time.monotonic()
                         yield happened
@@ -175,33 +178,27 @@ class Runs:
             await self._break_off(order.id, status, reason)
 
     async def _research(self, taken: Taken, request: Request) -> None:
-        run_id = taken.order.id
+        order, run_id = taken.order, taken.order.id
         live = self._live.setdefault(run_id, LiveRun())
         live.here = True
         try:
-            orchestrator = await self._prepared(request, taken.order.collection, taken.order.key)
-            bounded = await asyncio.to_thread(within_limits, self._candor, taken.order.key, request)
-            await orchestrator.research(bounded, live.tell, *self.listeners, run_id=run_id, rests=taken.resting)
-        except (AgentError, StoreError) as error:  # what it needs has gone while it waited, such as its saved plan
-            await self.abandon(taken.order, JobStatus.FAILED, str(error))
+            bounded = await asyncio.to_thread(within_limits, self._candor, order.key, request)
+            research = Research(run_id=run_id, request=bounded, key=order.key)
+            await self._researcher.research(research, order.collection, partial(self._tell, live), taken.resting)
+        except (AgentError, StoreError, ResearchLost) as error:  # such as that its saved plan has gone while it waited
+            await self.abandon(order, JobStatus.FAILED, str(error))
             raise JobFailed(str(error)) from error
         except asyncio.CancelledError:
             if not taken.resting():
-                await self.abandon(taken.order, JobStatus.CANCELLED, "The run was cancelled before its turn had come.")
+                await self.abandon(order, JobStatus.CANCELLED, "The run was cancelled.")
             raise
         finally:
             live.leave()
             self._forget(run_id)
 
-    async def _prepared(self, request: Request, collection: str, key: str) -> Orchestrator:
-        """The panel over the collection, for the holder of the key, if it can follow the request."""
-        async with self._preparing:  # the first one makes what all the others share
-            return await asyncio.to_thread(self._prepare, request, collection, key)
-
-    def _prepare(self, request: Request, collection: str, key: str) -> Orchestrator:
-        orchestrator = self._candor.orchestrator(self._shelf.take(collection).library, self.models, key)
-        orchestrator.chosen_plan(request.checked())
-        return orchestrator
+    async def _tell(self, live: LiveRun, event: Event) -> None:
+        for listener in (live.tell, *self.listeners):
+            await listener(event)
 
     def _expect(self, order: Order) -> None:
         question = Request.model_validate_json(order.content).question.strip()
@@ -218,11 +215,6 @@ class Runs:
         live = self._live.get(run_id)
         if live and not live.here and not live.followers:
             del self._live[run_id]
-
-    @cached_property
-    def models(self) -> Models:
-        """The same for all runs: they bound how many requests each endpoint gets at once."""
-        return self._candor.models()
 
 
 def _patience(live: LiveRun, run: RunSummary) -> float:

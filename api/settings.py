@@ -38,6 +38,8 @@ class ServiceSettings(BaseModel):
     host: str = Field(default="127.0.0.1", description="where it listens; elsewhere than here only with keys")
     port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
     runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, whoever asks many as one key")
+    research_process: bool = Field(default=True, description="research in a process of its own, so that many runs keep "
+                                   "nobody waiting who searches or reads")  # fmt: skip
     ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="of one upload, all its files together")
     upload_files: int = Field(default=2000, gt=0, description="of one upload")

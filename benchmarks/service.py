@@ -3,9 +3,9 @@
     python -m benchmarks.service                                     # about four minutes
     python -m benchmarks.service --runs 20 --memory-runs 60          # a look in under one
 
-`candor serve` is a process of its own, on loopback, over the sample documents; so are the scripted endpoint, the
-clients that follow runs, and the one that searches: what clients do for themselves is no delay of the service's. All
-share this machine's clock.
+`candor serve` is on loopback, over the sample documents, with the process that researches for it. Beside it are, each
+in a process of its own, the scripted endpoint, the clients that follow runs, and the one that searches: what clients do
+for themselves is no delay of the service's. All share this machine's clock.
 
 - Searches alone, then `--runs` runs at once, each streamed to a client of its own, with the searches beside. The model
   takes a second for a call, and as many calls at once as are asked of it: the steps of all runs end at the same
@@ -15,7 +15,8 @@ share this machine's clock.
   different.
 - A search's time: from the moment it was due, at an even pace, so that one that had to wait for others counts in full.
   Where 200 wait already, no more are sent, and the line says so.
-- Memory (RSS) of the service after some, and after `--memory-runs` runs, with a faster model and the streams as before.
+- Memory (RSS) of the service, both processes together, after some, and after `--memory-runs` runs, with a faster model
+  and the streams as before.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _measure_memory(home: Path, chosen: argparse.Namespace) -> None:
                     _require_whole(_client("follow", url, runs=at_once, first=10_000 + first))
                 done += more
                 time.sleep(SETTLE_S)
-                memory = service.memory_info().rss / 1000
+                memory = sum(each.memory_info().rss for each in _processes(service)) / 1000
                 grown = f"{(memory - before) / more:+.1f} kB" if before else ""
                 table.add_row(f"{done:,}", f"{memory / 1000:,.0f} MB", grown)
                 before = memory
@@ -178,25 +179,37 @@ def _searching(url: str, searches: float) -> Iterator[dict[str, Any]]:
         found |= _said(process)
 
 
+def _processes(service: psutil.Process) -> list[psutil.Process]:
+    """The service itself, and what it has started: the process that researches for it."""
+    return [service, *service.children(recursive=True)]
+
+
 class _Accounted:
-    """Who used the processors in the meantime: the service, and all others together."""
+    """Who used the processors in the meantime: the service, its research process, and all others together."""
 
     def __init__(self, service: psutil.Process) -> None:
         self._service = service
 
     def __enter__(self) -> _Accounted:
-        self._began, self._own, self._all = time.perf_counter(), _seconds(self._service), _busy()
+        self._processes = _processes(self._service)
+        self._began, self._own, self._all = time.perf_counter(), self._seconds(), _busy()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._began
-        self.own, self.all = _seconds(self._service) - self._own, _busy() - self._all
+        self.own = [now - before for now, before in zip(self._seconds(), self._own, strict=True)]
+        self.all = _busy() - self._all
+
+    def _seconds(self) -> list[float]:
+        return [_seconds(each) for each in self._processes]
 
     def told(self) -> str:
         load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+        itself, *research = self.own
         return (
-            f"In {self.seconds:.0f} s, of {os.cpu_count()} processors, the service used {self.own:.1f} s; endpoint, "
-            f"clients and whatever else ran, {self.all - self.own:.1f} s. Load of the machine: {load}."
+            f"In {self.seconds:.0f} s, of {os.cpu_count()} processors, the service used {itself:.1f} s, its research "
+            f"process {sum(research):.1f} s; endpoint, clients and whatever else ran, "
+            f"{self.all - sum(self.own):.1f} s. Load of the machine: {load}."
         )
 
 

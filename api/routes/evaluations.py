@@ -13,10 +13,10 @@ from pydantic import Field
 from api.access import Called, Caller, Right
 from api.errors import JobNotFound, UsageError
 from api.evaluating import begin, make_configuration, store_of
-from api.evaluation_jobs import EvaluationOrder
 from api.evaluation_reports.report import Format, Report, in_order, write
 from api.jobs import Job, JobKind, Order
 from api.problems import problems
+from api.researcher import EvaluationOrder
 from api.service import Served, Service
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.metric import Figure, discover, figures_of

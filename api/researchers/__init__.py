@@ -1,0 +1,1 @@
+"""Who does the research of the service: itself, or a process beside it."""
