@@ -6,7 +6,7 @@ import {exportMenu} from "./exports.js";
 import {table} from "./tables.js";
 import {costOf, fileName, many, pages, seconds, tokens} from "./words.js";
 
-const LISTED = /^(?:- |1\. )/;
+const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
 /** The answer of a run that has ended, in whatever way. */
 export function answerView(answer, collection) {
@@ -16,7 +16,7 @@ export function answerView(answer, collection) {
       answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
-    claims(answer, collection),
+    claims(answer, layoutOf(answer), collection),
     !quiet && lacking(answer),
     answer.evidence.length > 0 && sources(answer, collection),
     quiet && answer.reasoning && fold("why", "How the answer was reached", () => h("p", {class: "text"}, answer.reasoning)),
@@ -26,27 +26,68 @@ export function answerView(answer, collection) {
     exportMenu(answer.run_id));
 }
 
-function claims(answer, collection) {
-  if (!answer.claims.length) return null;
-  const told = answer.claims.map((claim) => h(LISTED.test(answer.answer) ? "li" : "span", {class: "claim"},
-    h("span", {class: claim.supported ? "" : "unsupported"}, claim.text), " ", marks(claim, answer, collection), " "));
-  if (!LISTED.test(answer.answer)) return h("p", {class: "claims"}, told);
-  return h(answer.answer.startsWith("1.") ? "ol" : "ul", {class: "claims"}, told);
+/** An answer that is still being written: the claims that are whole, each checked against its quotes already. */
+export class DraftView {
+  constructor(collection) {
+    this.collection = collection;
+    this.shown = [];
+    this.element = h("section", {class: "answer draft", "aria-label": "Answer being written"});
+  }
+
+  /** Add what is new, and leave what stands where it is; `computations` are those that claims may name. */
+  show(drafts, computations) {
+    if (this.shown.some((draft, at) => draft !== drafts[at])) this.shown = [];
+    if (!this.shown.length) this.begin(drafts[0]);
+    const evidence = [...new Map(drafts.flatMap((draft) => draft.evidence).map((each) => [each.number, each])).values()];
+    for (const [at, draft] of drafts.entries()) {
+      if (at < this.shown.length) continue;
+      const {claim, dropped} = draft;
+      this.claims.append(claimView({...claim, dropped}, at, draft.layout, {evidence, computations}, this.collection));
+    }
+    this.shown = [...drafts];
+  }
+
+  begin({layout, short}) {
+    this.claims = h(TAGS[layout], {class: "claims"});
+    this.element.replaceChildren(...[
+      h("p", {class: "facts"}, h("span", {class: "badge is-running"}, "being written"), h("span", {}, "each claim is checked")),
+      short && h("p", {class: "short"}, short), this.claims].filter(Boolean));
+  }
 }
 
-function marks(claim, answer, collection) {
-  if (!claim.supported) return h("span", {class: "mark none", title: "Nothing that was read supports this"}, "unsupported");
+/** How the claims are set: their text tells. */
+function layoutOf({answer}) {
+  if (answer.startsWith("1. ")) return "numbered_list";
+  return answer.startsWith("- ") ? "list" : "prose";
+}
+
+function claims(answer, layout, collection) {
+  if (!answer.claims.length) return null;
+  return h(TAGS[layout], {class: "claims"}, answer.claims.map((claim, at) => claimView(claim, at, layout, answer, collection)));
+}
+
+function claimView(claim, at, layout, answer, collection) {
+  return h(layout === "prose" ? "span" : "li", {class: "claim"},
+    h("span", {class: claim.supported ? "" : "unsupported"}, claim.text), " ", marks(claim, at, answer, collection), " ");
+}
+
+function marks(claim, at, answer, collection) {
+  if (!claim.supported) {
+    const why = claim.dropped?.length ? `Its quote does not stand in the passage: ${claim.dropped.join("; ")}` : "Nothing that was read supports this";
+    return h("span", {class: "mark none", title: why}, "unsupported");
+  }
   const quotes = claim.evidence.map((number) => {
     const quote = answer.evidence.find((each) => each.number === number);
-    return mark(`[${number}]`, quote && place(quote), () => openQuote(answer.evidence, number, collection));
+    return mark(`[${number}]`, at, quote && place(quote), () => openQuote(answer.evidence, number, collection));
   });
   const computed = claim.computations.map((number) =>
-    mark(`[C${number}]`, "computed", () => openComputation(answer, number, collection)));
+    mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
   return [...quotes, ...computed];
 }
 
-function mark(label, title, open) {
-  return h("button", {type: "button", class: "mark", title, on: {click: open}}, label);
+/** `at` is the place of its claim: a mark that had the focus while the answer was written has it afterwards. */
+function mark(label, at, title, open) {
+  return h("button", {type: "button", class: "mark", title, "data-key": `claim ${at} ${label}`, on: {click: open}}, label);
 }
 
 export function place(quote) {

@@ -1,6 +1,6 @@
 /* Asking a question, and watching the panel at work on it. */
 
-import {answerView} from "./answer.js";
+import {answerView, DraftView} from "./answer.js";
 import * as api from "./api.js";
 import {Approvals} from "./approvals.js";
 import {askForm} from "./askform.js";
@@ -59,7 +59,7 @@ class AskView {
     const top = h("div", {}, loading("Asking"));
     const answer = h("div", {"aria-live": "polite"});
     const trouble = h("div", {});
-    let shown = null;
+    let shown = null, draft = null;
     this.live = new LiveRun(runId, (live) => {
       const known = live.summary || live.model.started;
       trouble.replaceChildren(...(live.error && !(live.error instanceof Away && known) ? [failure(live.error)] : []));
@@ -72,8 +72,16 @@ class AskView {
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
-        answer.replaceChildren(answerView(live.answer, live.collection));
+        replace(answer, answerView(live.answer, live.collection));
         if (number) openQuote(live.answer.evidence, Number(number), live.collection);
+      }
+      if (live.answer) return;
+      const {drafts, computations} = live.model;
+      if (!drafts.length) answer.replaceChildren();
+      else {
+        draft ??= new DraftView(live.collection);
+        draft.show(drafts, computations);
+        if (!draft.element.isConnected) answer.replaceChildren(draft.element);
       }
     });
     const approvals = this.approvals = new Approvals(this.live);

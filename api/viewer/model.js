@@ -27,6 +27,17 @@ export class RunModel {
     return sum([this.panel, ...this.steps].map((step) => step.usage));
   }
 
+  /** The claims of an answer that is being written, as far as it goes: of the last attempt. */
+  get drafts() {
+    return [...(this.attempts.at(-1)?.steps.values() ?? [])].flatMap((step) => step.drafts);
+  }
+
+  /** What was computed, by the number that claims give it: as it was written last. */
+  get computations() {
+    const written = this.writes.flatMap(({wrote}) => wrote.computations ?? []);
+    return [...new Map(written.map((each) => [each.number, each])).values()];
+  }
+
   get steps() {
     return this.attempts.flatMap((attempt) => [...attempt.steps.values()]);
   }
@@ -98,13 +109,17 @@ const APPLY = {
     step.turns.push({agent: body.agent, number: event.number});
     step.reads = [...new Set([...step.reads, ...body.reads])];
   },
-  step_retried: (run, body, step) => { step.retries.push(body); },
+  step_retried: (run, body, step) => {
+    step.retries.push(body);
+    step.drafts = [];
+  },
   step_skipped: (run, body, step, event) => {
     step.skipped.push(body);
     step.endedAt = Date.parse(event.at);
   },
   step_failed: (run, body, step, event) => {
     step.failures.push(body);
+    step.drafts = [];
     step.endedAt = Date.parse(event.at);
   },
   step_finished: (run, body, step, event) => {
@@ -119,6 +134,8 @@ const APPLY = {
     step.calls.push({...body, failed: true, number: event.number, at: Date.parse(event.at)});
     step.usage = sum([step.usage, body.usage]);
   },
+  claim_drafted: (run, body, step) => { step.drafts.push(body); },
+  draft_withdrawn: (run, body, step) => { step.drafts = []; },
   searched: (run, body, step) => { step.searches.push(body); },
   evidence_rejected: (run, body, step) => { step.rejected.push(body); },
   computed: (run, body, step) => { step.computed.push(body); },
@@ -155,7 +172,7 @@ function emptyStep(id, attempt, plan) {
     instruction: plan?.instruction ?? "",
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
-    calls: [], searches: [], rejected: [], computed: [], tools: [], approvals: [], votes: [], faults: [],
+    calls: [], searches: [], rejected: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
   };
 }
 

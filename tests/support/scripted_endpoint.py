@@ -77,6 +77,8 @@ class Reply:
     cut: int = 0
     pause: float = 0.0
     ending: Ending = "whole"
+    held: threading.Event | None = None
+    held_after: int = 0
 
 
 Responder = Callable[[Request], "Reply | str"]
@@ -125,6 +127,11 @@ def empty() -> Reply:
 def in_pieces(text: str, cut: int = 16, *, pause: float = 0.0, ending: Ending = "whole", keep: float = 1.0) -> Reply:
     """An answer that is streamed in pieces of ``cut`` characters; after the part to ``keep``, the stream ends so."""
     return Reply(text=text[: int(len(text) * keep)], cut=cut, pause=pause, ending=ending)
+
+
+def held_up(text: str, held: threading.Event, after: float) -> Reply:
+    """An answer that is streamed as far as ``after``, a part of it, and from there on when the event is set."""
+    return Reply(text=text, cut=16, held=held, held_after=int(len(text) * after) // 16)
 
 
 def delayed(reply: Reply | str, seconds: float) -> Reply:
@@ -382,7 +389,9 @@ async def _stream(http: web.Request, request: Request, reply: Reply) -> web.Stre
     )
     response = web.StreamResponse(headers={"Content-Type": kind})
     await response.prepare(http)
-    for part in parts:
+    for number, part in enumerate(parts):
+        while reply.held and number > reply.held_after and not reply.held.is_set():  # noqa: ASYNC110 - of a thread
+            await asyncio.sleep(0.02)
         await response.write(form.format(json.dumps(part)).encode())
         await asyncio.sleep(reply.pause)
     if reply.ending == "silent":

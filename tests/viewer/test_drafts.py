@@ -1,0 +1,116 @@
+"""An answer is seen while it is written: claim by claim, with evidence that opens."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from support.panel import PLANNER, READING, SYNTHESIS, Panel, planned, reading
+from support.scripted_endpoint import Reply, Request, held_up
+from support.viewer import COLD, HOSTILE, WARRANTY, OpenPage, Site, ask
+
+PANEL = Panel("-25 °C", "seven years")
+RED = {"text": "It is red.", "quotes": [{"passage": 1, "quote": "The pump is red.", "shows": "colour"}]}
+
+
+@pytest.fixture
+def goes_on() -> Iterator[threading.Event]:
+    """Lets the model write on; in any case when the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def writing(page: Page) -> Locator:
+    return page.get_by_role("region", name="Answer being written")
+
+
+def written(page: Page) -> Locator:
+    return page.get_by_role("region", name="Answer", exact=True)
+
+
+def top_left(answer: Locator) -> tuple[float, float]:
+    """Where its first claim stands."""
+    box = answer.locator(".claim").first.bounding_box()
+    assert box
+    return box["x"], box["y"]
+
+
+def held(goes_on: threading.Event, after: float = 0.97) -> Callable[[Request], Reply]:
+    return lambda request: held_up(json.dumps(PANEL.play(request)), goes_on, after)
+
+
+def test_a_claim_is_seen_and_its_evidence_opens_while_the_rest_is_being_written(
+    open_page: OpenPage, site: Site, goes_on: threading.Event
+) -> None:
+    site.responder = Panel("-25 °C", "seven years", roles={SYNTHESIS: held(goes_on)})
+    page = open_page()
+    ask(page)
+    expect(writing(page).locator(".claim")).to_have_text([f"It says so: pump.md: {COLD} [1] "])
+    expect(page.locator(".live .badge").first).to_have_text("running")
+    mark = writing(page).get_by_role("button", name="[1]")
+    expect(mark).to_have_attribute("title", "pump.md")
+    mark.click()
+    expect(page.locator("#panel mark.current")).to_have_text(COLD)
+    where = top_left(writing(page))
+
+    goes_on.set()
+    expect(written(page).locator(".claim").nth(1)).to_contain_text(WARRANTY)
+    expect(writing(page)).to_have_count(0)
+    assert top_left(written(page)) == where, "nothing has moved"
+    expect(page.locator("#panel mark.current")).to_have_text(COLD)
+
+
+def test_a_claim_whose_quote_is_not_there_is_marked_at_once(
+    open_page: OpenPage, site: Site, goes_on: threading.Event
+) -> None:
+    def read(request: Request) -> Reply:
+        answer = PANEL.play(request)
+        return held_up(json.dumps({**answer, "short": "", "claims": [RED, *answer["claims"]]}), goes_on, 0.98)
+
+    fast = json.dumps(planned(reading("answer", "How cold?", final=True), mode="fast"))
+    site.responder = Panel(roles={PLANNER: lambda _: fast, READING: read})
+    page = open_page()
+    ask(page, way="fast")
+    claims = writing(page).locator(".claim")
+    expect(claims.first).to_have_text("It is red. unsupported ")
+    expect(claims.first.locator(".mark")).to_have_attribute(
+        "title", "Its quote does not stand in the passage: The pump is red."
+    )
+    expect(claims.nth(1)).to_contain_text(COLD)
+    goes_on.set()
+    expect(written(page).locator(".claim").first).to_have_text("It is red. unsupported ")
+
+
+def test_claims_that_are_withdrawn_go(open_page: OpenPage, site: Site, goes_on: threading.Event) -> None:
+    def write_wrongly(request: Request) -> str:
+        answer = PANEL.play(request)
+        answer["claims"][1]["evidence"] = [99]
+        return json.dumps(answer)
+
+    tries = iter([lambda request: held_up(write_wrongly(request), goes_on, 0.97), held(goes_on)])
+    site.responder = Panel("-25 °C", "seven years", roles={SYNTHESIS: lambda request: next(tries)(request)})
+    page = open_page()
+    ask(page)
+    expect(writing(page).locator(".claim")).to_have_count(1)
+    goes_on.set()
+    expect(written(page).locator(".claim")).to_have_count(2)
+    page.get_by_role("link", name="The whole reasoning").click()
+    expect(page.locator(".event.draft_withdrawn")).to_contain_text("claims withdrawn")
+
+
+def test_markup_in_a_claim_is_shown_as_text(open_page: OpenPage, site: Site, goes_on: threading.Event) -> None:
+    def write(request: Request) -> Reply:
+        claims = [{"text": HOSTILE, "evidence": []}, {"text": "More.", "evidence": []}]
+        return held_up(json.dumps({**PANEL.play(request), "claims": claims}), goes_on, 0.95)
+
+    site.responder = Panel("-25 °C", roles={SYNTHESIS: write})
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    ask(page)
+    expect(writing(page).locator(".claim").first).to_contain_text(HOSTILE)
+    assert page.title() == "Candor"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
