@@ -11,6 +11,8 @@ in benchmarks/peers/endpoint.py, how it is called in benchmarks/peers/NAME.py. E
 
     --llamaindex    llama-index-llms-openai-like llama-index-embeddings-huggingface llama-index-readers-file docx2txt
                     openpyxl
+    --paperqa       'paper-qa[local]==2026.8.12' fhlmi==0.45.0
+    --deepsearcher  deepsearcher==0.0.2 pymilvus==2.5.18 milvus-lite==2.5.1 'setuptools<81' sentence-transformers
 
 Calls, the longest chain of calls that wait for one another, and tokens are counted at the endpoint; seconds are the
 median of the runs, in one process that was not asked before. The answers are scripted: nothing here says how good an
@@ -54,6 +56,8 @@ ALL = tuple(QUESTIONS)
 SYSTEMS = (
     System("candor", {"candor-fast": ("one fact",), "candor-high": ALL[1:], "candor-panel": ("comparison",)}),
     System("llamaindex", {"llamaindex-citations": ALL, "llamaindex-sub-questions": ALL}),
+    System("paperqa", {"paperqa-query": ALL, "paperqa-agent": ALL}),
+    System("deepsearcher", {"deepsearcher-chain": ALL, "deepsearcher-deep": ALL}),
 )
 
 
@@ -83,7 +87,8 @@ def main() -> None:
         with endpoint(SECONDS_A_CALL, log) as url:
             here = [system for system in SYSTEMS if pythons[system.script]]
             benches = [Bench(system, pythons[system.script], Path(scratch), url, log) for system in here]
-            _show_ingest([(bench.system.script, *bench.ingest(folder)) for bench in benches])
+            total = sum(path.is_file() for path in folder.iterdir())
+            _show_ingest([(bench.system.script, *bench.ingest(folder)) for bench in benches], total)
             if not chosen.only:
                 _show_asked([asked for bench in benches for asked in bench.ask(chosen.runs)])
 
@@ -148,11 +153,11 @@ def _calls_of(run: dict[str, Any], calls: Sequence[Call]) -> list[Call]:
 # Showing
 
 
-def _show_ingest(ingested: Sequence[tuple[str, dict[str, Any], Spent, list[Call]]]) -> None:
+def _show_ingest(ingested: Sequence[tuple[str, dict[str, Any], Spent, list[Call]]], total: int) -> None:
     table = Table("ingest", "files", "chunks", "model calls", "seconds", "CPU seconds", "peak memory")
     for name, found, spent, calls in ingested:
         table.add_row(
-            name, str(found["files"]), f"{found['chunks']:,}", str(len(calls)), f"{spent.seconds:.1f}",
+            name, f"{found['files']} of {total}", f"{found['chunks']:,}", str(len(calls)), f"{spent.seconds:.1f}",
             f"{spent.cpu_seconds:.1f}", f"{spent.peak_mb:,.0f} MB",
         )  # fmt: skip
     console = Console(width=130, highlight=False)

@@ -22,7 +22,7 @@ from multi_agent.request import Request
 COLLECTION = "peers"
 
 
-async def ingest(folder: Path, store: Path, url: str) -> Ingested:
+def ingest(folder: Path, store: Path, url: str) -> Ingested:
     """As `candor ingest`."""
     report = run_ingest(Candor(load_settings(store)), [folder], COLLECTION, progress=False)
     return {"files": report.indexed, "chunks": report.chunks}

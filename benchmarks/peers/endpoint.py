@@ -10,6 +10,7 @@ Tokens are counted by one tokenizer for all (cl100k): messages, tools and schema
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -48,7 +49,6 @@ QUESTIONS = {
         in_turn=True,
     ),
 }  # fmt: skip
-ANSWER = "The first source says what was asked for {0}. The second source says the same in other words {1}."
 
 
 @dataclass(frozen=True)
@@ -87,19 +87,19 @@ def _serve(seconds: float, log: Path) -> None:
 
     tokens = get_tokenizer()  # comes with its vocabulary, which tiktoken would have to download
 
-    def answer(request: Request) -> Reply:
+    def reply_to(request: Request) -> Reply:
         began = time.time()
         system = next(name for name in RESPONDERS if request.model.startswith(name))
         reply = delayed(RESPONDERS[system](request), seconds)
         prompt = len(tokens(asked(request)))
-        response = len(tokens(reply.text))
+        response = len(tokens(reply.text + "".join(map(json.dumps, reply.tools))))
         call = Call(request.model, began, began + seconds, prompt, response)
         with log.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(asdict(call)) + "\n")
         return reply
 
     log.touch()
-    with ScriptedEndpoint(answer) as server:
+    with ScriptedEndpoint(reply_to) as server:
         print(server.url("openai"), flush=True)
         sys.stdin.read()
 
@@ -127,6 +127,12 @@ def question_in(request: Request) -> Question:
 
 
 # What each is answered
+
+
+def answer(first: str = "", second: str = "") -> str:
+    """Two sentences, each with the mark of its source where one is asked for."""
+    sentences = ("The first source says what was asked for", first), ("The second says it in other words", second)
+    return " ".join(f"{sentence} {mark}".strip() + "." for sentence, mark in sentences)
 
 
 def candor(request: Request) -> str:
@@ -179,10 +185,66 @@ def llamaindex(request: Request) -> str:
     if "<User Question>" in said(request):
         items = [{"sub_question": part, "tool_name": "documents"} for part in question_in(request).parts]
         return f"```json\n{json.dumps({'items': items}, indent=4)}\n```"
-    return ANSWER.format("[1]", "[2]")
+    return answer("[1]", "[2]")
 
 
-RESPONDERS: dict[str, Callable[[Request], Reply | str]] = {"candor": candor, "llamaindex": llamaindex}
+def paperqa(request: Request) -> Reply | str:
+    """Each passage summed up as relevant, no title or DOI for a document, and the agent's tools in their usual order.
+
+    Evidence is gathered for one part after the other: the tool's description forbids two at once.
+    """
+    from support.scripted_endpoint import use
+
+    text = said(request)
+    if request.body.get("tools"):
+        question = question_in(request)
+        turns: list[tuple[str, dict[str, Any]]] = [
+            ("paper_search", {"query": question.text, "min_year": None, "max_year": None}),
+            *(("gather_evidence", {"question": part}) for part in question.parts),
+            ("gen_answer", {}),
+            ("complete", {"has_successful_answer": True}),
+        ]
+        return use(turns[sum(message["role"] == "assistant" for message in request.messages)])
+    if "Extract the title, authors, and doi" in text:
+        return '{"title": null, "authors": null, "doi": null}'
+    if "Provide the citation for the following text" in text:
+        return "Anonymous. Document. 2024."
+    if "relevance_score" in text:
+        return json.dumps({"summary": answer(), "relevance_score": 8})
+    if "RELEVANT:" in text:
+        return "IRRELEVANT: a decorative element."
+    first, second = list(dict.fromkeys(re.findall(r"pqac-[0-9a-f]+", text.split("Valid Keys:")[1])))[:2]
+    return answer(f"({first})", f"({second})")
+
+
+def deepsearcher(request: Request) -> str:
+    """The agent that the way stands for; each part as a query, every passage accepted, no further round wanted.
+
+    ChainOfRAG does not ask whether to go on: it has three rounds, of which the later ones ask for the last part again.
+    """
+    text = said(request)
+    if "select only one agent" in text:
+        return "2" if request.model == "deepsearcher-chain" else "1"
+    if "break down the original question" in text:
+        return json.dumps(question_in(request).parts)
+    if "Is the chunk helpful" in text:
+        return "YES"
+    if "Determine whether additional search queries are needed" in text:
+        return "[]"
+    if "generate a new simple follow-up question" in text:
+        parts = question_in(request).parts
+        return parts[min(text.count("Intermediate query"), len(parts) - 1)]
+    if "select the ones that are support" in text:
+        return "[0, 1]"
+    return answer()
+
+
+RESPONDERS: dict[str, Callable[[Request], Reply | str]] = {
+    "candor": candor,
+    "llamaindex": llamaindex,
+    "paperqa": paperqa,
+    "deepsearcher": deepsearcher,
+}
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from benchmarks.peers.side import Ask, Ingested, Said, embedding_model, marks, r
 PACKAGES = ["llama-index-core", "llama-index-embeddings-huggingface", "llama-index-llms-openai-like"]
 
 
-async def ingest(folder: Path, store: Path, url: str) -> Ingested:
+def ingest(folder: Path, store: Path, url: str) -> Ingested:
     """Read, split, embed and write to disk."""
     _settle(url, "llamaindex")
     documents = SimpleDirectoryReader(folder, recursive=True).load_data()

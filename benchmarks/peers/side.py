@@ -39,14 +39,14 @@ Ask = Callable[[str], Awaitable[Said]]
 
 def run(
     packages: list[str],
-    ingest: Callable[[Path, Path, str], Awaitable[Ingested]],
+    ingest: Callable[[Path, Path, str], Ingested],
     asking: Callable[[Path, str, str, Callable[[Ask], Awaitable[None]]], Awaitable[None]],
 ) -> None:
     """Do what the command line says; ``asking`` opens what was ingested and hands its last argument a way of asking."""
     command, result = sys.argv[1], Path(sys.argv[-1])
     if command == "ingest":
         folder, store, url = sys.argv[2:5]
-        found = asyncio.run(ingest(Path(folder), Path(store), url))
+        found = ingest(Path(folder), Path(store), url)
         versions = [f"{package} {version(package)}" for package in packages]
         result.write_text(json.dumps({**found, "versions": versions}), encoding="utf-8")
         return

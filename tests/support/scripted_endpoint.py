@@ -18,6 +18,7 @@ import asyncio
 import json
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -71,6 +72,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: str | None = None
     refusal: str = ""
+    tools: tuple[tuple[str, dict[str, Any]], ...] = ()
     drop: bool = False
     hang: bool = False
     drip: bool = False
@@ -192,6 +194,11 @@ def raw(body: str) -> Reply:
 def always(reply: Reply | str) -> Responder:
     """The same for every request."""
     return lambda _: reply
+
+
+def use(*tools: tuple[str, dict[str, Any]]) -> Reply:
+    """Have these tools called, each by its name with its arguments; OpenAI's protocol only."""
+    return Reply(tools=tools, finish="tool_calls")
 
 
 def in_turn(*replies: Reply | str) -> Responder:
@@ -428,9 +435,11 @@ def _error(protocol: Protocol, reply: Reply) -> web.Response:
 
 def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
     """The completion as one object."""
-    message: dict[str, str | None] = {"role": "assistant", "content": reply.text}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
     if reply.refusal:
         message |= {"content": None, "refusal": reply.refusal}
+    if reply.tools:
+        message |= {"content": None, "tool_calls": [_tool_call(*tool) for tool in reply.tools]}
     if reply.thinking:
         message["reasoning_content"] = reply.thinking
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
@@ -464,6 +473,11 @@ def _openai_usage(reply: Reply) -> dict[str, int]:
         "completion_tokens": reply.completion_tokens,
         "total_tokens": reply.prompt_tokens + reply.completion_tokens,
     }
+
+
+def _tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    called = {"name": name, "arguments": json.dumps(arguments)}
+    return {"id": f"call-{uuid.uuid4().hex}", "type": "function", "function": called}
 
 
 def _ollama_body(request: Request, reply: Reply) -> tuple[str, str]:

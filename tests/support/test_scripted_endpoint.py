@@ -8,7 +8,7 @@ import time
 import ollama
 import openai
 
-from support.scripted_endpoint import ScriptedEndpoint, always, hang, in_turn, say, server_error
+from support.scripted_endpoint import ScriptedEndpoint, always, hang, in_turn, say, server_error, use
 
 HELLO = {"role": "user", "content": "hello"}
 
@@ -31,6 +31,14 @@ async def test_it_streams_in_openais_protocol() -> None:
         stream = await client.chat.completions.create(model="scripted", messages=[HELLO], stream=True)
         deltas = [choice.delta async for chunk in stream for choice in chunk.choices]
     assert "".join(delta.content or "" for delta in deltas) == "hello yourself"
+
+
+async def test_it_has_tools_called_in_openais_protocol() -> None:
+    with ScriptedEndpoint(always(use(("search", {"query": "town"}), ("answer", {})))) as endpoint:
+        client = openai.AsyncOpenAI(base_url=endpoint.url("openai"), api_key="none")
+        reply = await client.chat.completions.create(model="scripted", messages=[HELLO])
+    called = [(call.function.name, call.function.arguments) for call in reply.choices[0].message.tool_calls or ()]
+    assert called == [("search", '{"query": "town"}'), ("answer", "{}")]
 
 
 async def test_it_streams_in_ollamas_protocol() -> None:

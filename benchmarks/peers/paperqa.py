@@ -1,0 +1,90 @@
+"""paper-qa's side of benchmarks/peers: its index of a folder, then its agent, or `Docs.aquery` over the same texts.
+
+``paperqa-agent`` is what `pqa ask` does; ``paperqa-query`` retrieves, sums up each of ten passages and answers. All as
+it is by default: four calls to the model at once, two for each document when it is indexed (its citation) and one for
+each picture or table, and no lookup of its metadata elsewhere, since no title is found. Left out are Office files,
+which would need a model that unstructured downloads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from benchmarks.peers.side import Ask, Ingested, Said, embedding_model, run
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would be downloaded
+
+from paperqa import Docs, Settings
+from paperqa.agents import agent_query
+from paperqa.agents.search import get_directory_index
+
+KINDS = {".txt", ".pdf", ".html", ".md"}
+_KEY = re.compile(r"pqac-[0-9a-f]+")
+
+
+def ingest(folder: Path, store: Path, url: str) -> Ingested:
+    """As `pqa index`."""
+    settings = _settings(folder, store, url, "paperqa-agent")
+    docs = asyncio.run(_docs(settings, build=True))
+    (store / "folder").write_text(str(folder), encoding="utf-8")
+    return {"files": len(docs.docs), "chunks": len(docs.texts)}
+
+
+async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
+    """The agent begins with no texts, as it does by default; `aquery` with those of all documents."""
+    settings = _settings(Path((store / "folder").read_text(encoding="utf-8")), store, url, way)
+    docs = await _docs(settings, build=False)
+    embedding = settings.get_embedding_model()  # it would be loaded anew for every question
+
+    async def ask(question: str) -> Said:
+        if way == "paperqa-agent":
+            session = (await agent_query(question, settings)).session
+        else:
+            session = await docs.aquery(question, settings, embedding_model=embedding)
+        cited = set(_KEY.findall(session.raw_answer))
+        return {"answer": session.answer, "citations": len(cited), "quotes": 0}  # it cites the model's own summaries
+
+    await ask_all(ask)
+
+
+def _settings(folder: Path, store: Path, url: str, model: str) -> Settings:
+    name = f"openai/{model}"
+    parameters = {"model": name, "api_base": url, "api_key": "none"}
+    models = {"model_list": [{"model_name": name, "litellm_params": parameters}]}
+    return Settings(
+        llm=name,
+        llm_config=models,
+        summary_llm=name,
+        summary_llm_config=models,
+        embedding=f"st-{embedding_model()}",
+        agent={
+            "agent_llm": name,
+            "agent_llm_config": models,
+            "index": {
+                "name": "peers",
+                "paper_directory": folder,
+                "index_directory": store,
+                "files_filter": lambda path: path.suffix in KINDS,
+            },
+        },
+        parsing={"enrichment_llm": name, "enrichment_llm_config": models},
+    )
+
+
+async def _docs(settings: Settings, *, build: bool) -> Docs:
+    """What was indexed, in one: the agent's tool of the search does the same with what it finds."""
+    index = await get_directory_index(settings, build=build)
+    docs = Docs()
+    for file in await index.index_files:
+        if saved := await index.get_saved_object(file):
+            for document in saved.docs.values():
+                await docs.aadd_texts([text for text in saved.texts if text.doc.dockey == document.dockey], document)
+    return docs
+
+
+if __name__ == "__main__":
+    run(["paper-qa", "fhlmi", "litellm"], ingest, asking)
