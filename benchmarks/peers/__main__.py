@@ -3,7 +3,7 @@
     python -m benchmarks.peers [--data DATA] [--llamaindex PEER/bin/python] [--runs 3] [--only ingest]
 
 Each system ingests the sample documents (with --data instead five quarterly reports, 260 pages of PDF) and is asked
-three questions, in processes of its own and by its own asynchronous interface, with its default settings except for the
+its questions, in processes of its own and by its own asynchronous interface, with its default settings except for the
 model (the endpoint) and the embedding model (all-MiniLM-L6-v2 in the system's own process). What it is answered stands
 in benchmarks/peers/endpoint.py, how it is called in benchmarks/peers/NAME.py. Each has an environment of its own:
 
@@ -15,8 +15,9 @@ in benchmarks/peers/endpoint.py, how it is called in benchmarks/peers/NAME.py. E
     --deepsearcher  deepsearcher==0.0.2 pymilvus==2.5.18 milvus-lite==2.5.1 'setuptools<81' sentence-transformers
 
 Calls, the longest chain of calls that wait for one another, and tokens are counted at the endpoint; seconds are the
-median of the runs, in one process that was not asked before. The answers are scripted: nothing here says how good an
-answer is. Memory is that of all processes of a system (proportional set size: Linux only).
+median of the runs, in one process that was not asked before; memory is that of all processes of a system (proportional
+set size: Linux only). The answers are scripted: nothing here says how good an answer is. One of them cites something
+that does not exist, and the table tells whether the reader is shown it.
 """
 
 from __future__ import annotations
@@ -54,10 +55,17 @@ class System:
 
 ALL = tuple(QUESTIONS)
 SYSTEMS = (
-    System("candor", {"candor-fast": ("one fact",), "candor-high": ALL[1:], "candor-panel": ("comparison",)}),
+    System(
+        "candor",
+        {
+            "candor-fast": ("one fact", "invented citation"),
+            "candor-high": ("comparison", "two hops"),
+            "candor-panel": ("comparison",),
+        },
+    ),
     System("llamaindex", {"llamaindex-citations": ALL, "llamaindex-sub-questions": ALL}),
     System("paperqa", {"paperqa-query": ALL, "paperqa-agent": ALL}),
-    System("deepsearcher", {"deepsearcher-chain": ALL, "deepsearcher-deep": ALL}),
+    System("deepsearcher", {"deepsearcher-chain": ALL[:3], "deepsearcher-deep": ALL[:3]}),
 )
 
 
@@ -167,7 +175,7 @@ def _show_ingest(ingested: Sequence[tuple[str, dict[str, Any], Spent, list[Call]
 
 def _show_asked(asked: Sequence[Asked]) -> None:
     table = Table(
-        "question", "way", "calls", "chain", "prompt tokens", "response", "seconds", "CPU s", "citations", "with quote",
+        "question", "way", "calls", "chain", "prompt tokens", "response", "seconds", "CPU s", "cited, quoted, invented",
         "peak memory",
     )  # fmt: skip
     for each in sorted(asked, key=lambda each: ALL.index(each.question)):
@@ -177,7 +185,7 @@ def _show_asked(asked: Sequence[Asked]) -> None:
             f"{sum(call.prompt_tokens for call in calls):,}", f"{sum(call.response_tokens for call in calls):,}",
             f"{median(run['ended'] - run['began'] for run in each.runs):.2f}",
             f"{median(run['cpu_seconds'] for run in each.runs):.2f}",
-            str(first["citations"]), str(first["quotes"]), f"{each.peak_mb:,.0f} MB",
+            f"{first['citations']}, {first['quotes']}, {first['invented']}", f"{each.peak_mb:,.0f} MB",
         )  # fmt: skip
     Console(width=150, highlight=False).print(table)
 

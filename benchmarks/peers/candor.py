@@ -34,6 +34,8 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
     endpoint = EndpointSettings(
         provider="openai", base_url=url, model=way, parallel=1000, context_window=64_000, timeout_s=600
     )
+    with candor.open_collection(COLLECTION) as collection:
+        texts = {chunk.id: _plain(chunk.text) for chunk in collection.scan()}
     with candor.open_library(COLLECTION) as library:
         panel = candor.orchestrator(library, Models(build_llm(endpoint)))
 
@@ -41,9 +43,20 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
             answer = await panel.research(Request(question=question, mode="fast" if way == "candor-fast" else "high"))
             if not answer.cited:
                 raise SystemExit(f"{question}: {answer.status}, {answer.reasoning}")
-            return {"answer": answer.answer, "citations": len(answer.cited), "quotes": len(answer.cited)}
+            found = [quote for quote in answer.cited if _plain(quote.quote) in texts[quote.chunk_id]]
+            cited = len(answer.cited)
+            return {
+                "answer": answer.answer,
+                "citations": cited,
+                "quotes": len(found),
+                "invented": cited - len(found),
+            }
 
         await ask_all(ask)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 if __name__ == "__main__":

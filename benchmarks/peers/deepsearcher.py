@@ -51,7 +51,7 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
 
     async def ask(question: str) -> Said:
         answer, _, _ = await asyncio.to_thread(query, question)
-        return {"answer": answer, "citations": marks(answer), "quotes": 0}
+        return {"answer": answer, "citations": len(marks(answer)), "quotes": 0, "invented": 0}
 
     await ask_all(ask)
 

@@ -33,6 +33,7 @@ class Question:
     text: str
     parts: tuple[str, ...]
     in_turn: bool = False  # the second needs the answer to the first
+    invented: bool = False  # the second citation of the answer is of nothing that there is
 
 
 QUESTIONS = {
@@ -48,7 +49,11 @@ QUESTIONS = {
         ("Who supplies the compressor of the Borea 12?", "In which town is that supplier?"),
         in_turn=True,
     ),
+    "invented citation": Question(
+        "How loud is the Borea 12?", ("How loud is the Borea 12?",), invented=True
+    ),
 }  # fmt: skip
+INVENTED = "Nobody has ever written this sentence into a document."
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,11 @@ def question_in(request: Request) -> Question:
     return next(question for question in QUESTIONS.values() if question.text in text)
 
 
+def invents(request: Request) -> bool:
+    """Whether an answer to this prompt cites something that there is not."""
+    return any(question.invented and question.text in said(request) for question in QUESTIONS.values())
+
+
 # What each is answered
 
 
@@ -146,8 +156,10 @@ def candor(request: Request) -> str:
     if role == EXTRACTION:
         reply["items"] = [item for item in reply["items"] if _is_sentence(item["quote"])][:2]
     if role == READING:
-        told = [claim for claim in reply["claims"] if _is_sentence(claim["quotes"][0]["quote"])]
-        reply["claims"], reply["short"] = told[:2], "the fact"
+        told = [claim for claim in reply["claims"] if _is_sentence(claim["quotes"][0]["quote"])][:2]
+        if invents(request):
+            told[1]["quotes"][0]["quote"] = INVENTED
+        reply["claims"], reply["short"] = told, "the fact"
     if role == SYNTHESIS:
         reply["claims"] = reply["claims"][:2]
     return json.dumps(reply)
@@ -185,7 +197,7 @@ def llamaindex(request: Request) -> str:
     if "<User Question>" in said(request):
         items = [{"sub_question": part, "tool_name": "documents"} for part in question_in(request).parts]
         return f"```json\n{json.dumps({'items': items}, indent=4)}\n```"
-    return answer("[1]", "[2]")
+    return answer("[1]", "[99]" if invents(request) else "[2]")
 
 
 def paperqa(request: Request) -> Reply | str:
@@ -210,11 +222,12 @@ def paperqa(request: Request) -> Reply | str:
     if "Provide the citation for the following text" in text:
         return "Anonymous. Document. 2024."
     if "relevance_score" in text:
-        return json.dumps({"summary": answer(), "relevance_score": 8})
+        excerpt = " ".join(text.split("---")[1].split())[:80]  # alike summaries would count as one
+        return json.dumps({"summary": f"It says: {excerpt}", "relevance_score": 8})
     if "RELEVANT:" in text:
         return "IRRELEVANT: a decorative element."
-    first, second = list(dict.fromkeys(re.findall(r"pqac-[0-9a-f]+", text.split("Valid Keys:")[1])))[:2]
-    return answer(f"({first})", f"({second})")
+    first, second = list(dict.fromkeys(re.findall(r"pqac-[0-9a-f]+", text.split("Valid Keys:")[1].split("---")[0])))[:2]
+    return answer(f"({first})", "(pqac-00000000)" if invents(request) else f"({second})")
 
 
 def deepsearcher(request: Request) -> str:

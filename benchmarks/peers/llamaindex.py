@@ -42,8 +42,10 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
     engine = {"llamaindex-citations": _citations, "llamaindex-sub-questions": _sub_questions}[way](index)
 
     async def ask(question: str) -> Said:
-        answer = str(await engine.aquery(question))
-        return {"answer": answer, "citations": marks(answer), "quotes": 0}  # a mark names a chunk, and quotes nothing
+        response = await engine.aquery(question)
+        cited = marks(str(response))
+        invented = [number for number in cited if number > len(response.source_nodes)]
+        return {"answer": str(response), "citations": len(cited), "quotes": 0, "invented": len(invented)}
 
     await ask_all(ask)
 

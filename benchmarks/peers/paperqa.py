@@ -45,8 +45,9 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
             session = (await agent_query(question, settings)).session
         else:
             session = await docs.aquery(question, settings, embedding_model=embedding)
-        cited = set(_KEY.findall(session.raw_answer))
-        return {"answer": session.answer, "citations": len(cited), "quotes": 0}  # it cites the model's own summaries
+        shown = set(_KEY.findall(session.answer))  # keys of passages were replaced by their names
+        cited = len(session.used_contexts) + len(shown)
+        return {"answer": session.answer, "citations": cited, "quotes": 0, "invented": len(shown)}
 
     await ask_all(ask)
 

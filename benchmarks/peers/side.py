@@ -27,11 +27,12 @@ class Ingested(TypedDict):
 
 
 class Said(TypedDict):
-    """An answer; of its citations, those that carry words of the source that were found there."""
+    """An answer; of its citations, those with words of a source that are found there, and those of no source."""
 
     answer: str
     citations: int
     quotes: int
+    invented: int
 
 
 Ask = Callable[[str], Awaitable[Said]]
@@ -71,6 +72,6 @@ def embedding_model() -> str:
     return str(Path(package).parent / "model")
 
 
-def marks(answer: str) -> int:
-    """How many sources an answer names by [1], [2], …"""
-    return len(set(re.findall(r"\[(\d+)\]", answer)))
+def marks(answer: str) -> set[int]:
+    """The sources that an answer names by [1], [2], …"""
+    return {int(number) for number in re.findall(r"\[(\d+)\]", answer)}
