@@ -138,47 +138,54 @@ class Reading(Value):
     next_start: int | None = Field(description="where to read on; null at the end")
 
 
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_ADDS = ToolAnnotations(destructive_hint=False, open_world_hint=False)
+
+
 def make_server(desk: Desk, who: Who) -> MCPServer[Any]:
     """The tools, for those that ``who`` knows."""
     server: MCPServer[Any] = MCPServer(
         "candor", title="Candor", instructions=_INSTRUCTIONS, version=version("candor"), log_level="WARNING"
     )
-    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    candor = desk.candor
+    tools = Tools(desk, who)
+    server.tool(annotations=_READS)(_telling(tools.collections))
+    server.tool(annotations=_READS)(_telling(tools.search))
+    server.tool(annotations=_ADDS)(_telling(tools.research))
+    server.tool(annotations=_READS)(_telling(tools.read_document))
+    server.tool(annotations=_READS)(_telling(tools.runs))
+    server.tool(annotations=_READS)(_telling(tools.run))
+    return server
 
-    async def may_read(ctx: Context[Any, Any], collection: str | None) -> str:
-        caller = await who(ctx)
-        name = await asyncio.to_thread(candor.collection_name, collection, among=caller.readable)
-        caller.require(Right.READ, name)
-        return name
 
-    @server.tool(annotations=reads)
-    @_telling
-    async def collections(ctx: Context[Any, Any]) -> list[CollectionFound]:
+class Tools:
+    """What each tool does. Its name, its docstring and the descriptions of its arguments are what agents are told."""
+
+    def __init__(self, desk: Desk, who: Who) -> None:
+        self._desk, self._candor, self._who = desk, desk.candor, who
+
+    async def collections(self, ctx: Context[Any, Any]) -> list[CollectionFound]:
         """The collections of documents there are."""
-        return await asyncio.to_thread(_collections, candor, await who(ctx))
+        return await asyncio.to_thread(_collections, self._candor, await self._who(ctx))
 
-    @server.tool(annotations=reads)
-    @_telling
     async def search(
+        self,
         ctx: Context[Any, Any],
         query: Annotated[str, Field(min_length=1, description="words, or a question")],
         collection: _Collection = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
     ) -> list[Passage]:
         """Find passages by words and by meaning, best first."""
-        return [_passage(hit) for hit in await desk.search(query, await may_read(ctx, collection), limit)]
+        return [_passage(hit) for hit in await self._desk.search(query, await self._may_read(ctx, collection), limit)]
 
-    @server.tool(annotations=ToolAnnotations(destructive_hint=False, open_world_hint=False))
-    @_telling
     async def research(
+        self,
         ctx: Context[Any, Any],
         question: Annotated[str, Field(min_length=1, description="a whole question, as a person would ask it")],
         collection: _Collection = None,
         mode: Annotated[Literal["auto", "fast", "high"], Field(description="fast: one search; high: planned")] = "auto",
     ) -> Researched:
         """Research a question over the documents: an answer whose claims cite the words that support them."""
-        name, heard = await may_read(ctx, collection), 0
+        name, heard = await self._may_read(ctx, collection), 0
 
         async def tell(event: Event) -> None:
             nonlocal heard
@@ -187,13 +194,12 @@ def make_server(desk: Desk, who: Who) -> MCPServer[Any]:
                 await ctx.report_progress(heard, message=told)
 
         request = Request(question=question, mode=mode).checked()
-        answer = await desk.research(request, name, await who(ctx), tell)
-        run = await asyncio.to_thread(candor.trace.run, answer.run_id)
+        answer = await self._desk.research(request, name, await self._who(ctx), tell)
+        run = await asyncio.to_thread(self._candor.trace.run, answer.run_id)
         return Researched.of(run, answer)
 
-    @server.tool(annotations=reads)
-    @_telling
     async def read_document(
+        self,
         ctx: Context[Any, Any],
         document: Annotated[str, Field(description="its id, as search and research give it")],
         collection: _Collection = None,
@@ -201,12 +207,11 @@ def make_server(desk: Desk, who: Who) -> MCPServer[Any]:
         length: Annotated[int, Field(ge=1, le=100_000)] = 10_000,
     ) -> Reading:
         """Read the text of a document, from any place in it."""
-        name = await may_read(ctx, collection)
-        return await asyncio.to_thread(_reading, candor, name, document, start, length)
+        name = await self._may_read(ctx, collection)
+        return await asyncio.to_thread(_reading, self._candor, name, document, start, length)
 
-    @server.tool(annotations=reads)
-    @_telling
     async def runs(
+        self,
         ctx: Context[Any, Any],
         collection: _Collection = None,
         status: RunState | None = None,
@@ -215,17 +220,19 @@ def make_server(desk: Desk, who: Who) -> MCPServer[Any]:
     ) -> list[RunSummary]:
         """The questions that were researched before, newest first."""
         wanted = RunFilter(collection=collection, status=(status,) if status else None, text=text)
-        return await asyncio.to_thread(list_runs, candor, wanted, limit, await who(ctx))
+        return await asyncio.to_thread(list_runs, self._candor, wanted, limit, await self._who(ctx))
 
-    @server.tool(annotations=reads)
-    @_telling
-    async def run(ctx: Context[Any, Any], run_id: str) -> Researched:
+    async def run(self, ctx: Context[Any, Any], run_id: str) -> Researched:
         """The answer of a run that has ended."""
-        caller = await who(ctx)
-        found = await asyncio.to_thread(find_run, candor, run_id, caller)
-        return Researched.of(found, await asyncio.to_thread(candor.trace.answer, found.run_id))
+        found = await asyncio.to_thread(find_run, self._candor, run_id, await self._who(ctx))
+        return Researched.of(found, await asyncio.to_thread(self._candor.trace.answer, found.run_id))
 
-    return server
+    async def _may_read(self, ctx: Context[Any, Any], collection: str | None) -> str:
+        """The collection that is meant, if the caller may read it. Raises UsageError, StoreError, Forbidden."""
+        caller = await self._who(ctx)
+        name = await asyncio.to_thread(self._candor.collection_name, collection, among=caller.readable)
+        caller.require(Right.READ, name)
+        return name
 
 
 def _telling(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
