@@ -1,0 +1,86 @@
+"""What stands above a passage: the title of its document and the headings over it, which its context line names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from ingest.parser import Block, BlockKind, ParsedDocument
+
+TokenCounter = Callable[[Sequence[str]], list[int]]
+
+_CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget
+_TITLE_LENGTH = 120
+_TITLE_BEGINS = 500  # characters: a heading further down names its section, not the document
+_PDF = "application/pdf"
+_WORD = re.compile(r"[^\W\d_]{2}")
+
+
+class Outline:
+    """Title and sections of a document, which was read from a file of this ``name``."""
+
+    def __init__(self, count_tokens: TokenCounter, budget: int, parsed: ParsedDocument, name: str) -> None:
+        self._count = count_tokens
+        self._budget = budget
+        self._parsed = parsed
+        self._name = name
+        self._contexts: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {}
+
+    @cached_property
+    def title(self) -> str:
+        """The document's own title, the heading that it begins with, or its file's name: the first that has a word.
+
+        Headings of a PDF are guessed from the size of their letters, and are the same on every form of a kind ("UNITED
+        STATES SECURITIES AND EXCHANGE COMMISSION"): there, the name that a person gave the file comes first.
+        """
+        stem = PurePosixPath(self._name).stem.replace("_", " ")
+        heading = self._first_heading()
+        guessed = [stem, heading] if self._parsed.mime_type == _PDF else [heading, stem]
+        named = next((title for title in (self._parsed.title, *guessed) if _WORD.search(title)), stem)
+        length = _TITLE_LENGTH
+        while self._count([_shortened(named, length)])[0] > self._budget // _CONTEXT_SHARE and length > 1:
+            length //= 2
+        return _shortened(named, length)
+
+    def _first_heading(self) -> str:
+        """The first heading, if it stands where a title would, and is not a paragraph that was taken for a heading."""
+        first = next((block for block in self._parsed.blocks if block.kind is BlockKind.HEADING), None)
+        if first is None or first.start > _TITLE_BEGINS or first.end - first.start > 2 * _TITLE_LENGTH:
+            return ""
+        return self._of(first)
+
+    def sections(self) -> Iterator[tuple[Block, tuple[str, ...]]]:
+        """Every block with the headings above it, its own included; the document's title is not repeated."""
+        path: list[tuple[int, str]] = []
+        for block in self._parsed.blocks:
+            if block.kind is BlockKind.HEADING:
+                path = [(level, text) for level, text in path if level < block.level]
+                path.append((block.level, self._of(block)))
+            names = [_shortened(text, _TITLE_LENGTH) for _, text in path]
+            yield block, tuple(names[1:] if names and names[0] == self.title else names)
+
+    def context(self, section: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+        """The section without its outermost headings where they would crowd out the passage; the line's tokens."""
+        if section not in self._contexts:
+            path = " › ".join(part for part in (self.title, *section) if part)
+            tokens = self._count([path])[0] if path else 0
+            fits = not section or tokens <= self._budget // _CONTEXT_SHARE
+            self._contexts[section] = (section, tokens) if fits else self.context(section[1:])
+        return self._contexts[section]
+
+    def room(self, section: tuple[str, ...]) -> int:
+        """Tokens left for a passage under its context line."""
+        return self._budget - self.context(section)[1]
+
+    def _of(self, block: Block) -> str:
+        return self._parsed.text[block.start : block.end]
+
+
+def _shortened(text: str, length: int) -> str:
+    """At most ``length`` characters, cut between words."""
+    text = " ".join(text.split())
+    if len(text) <= length:
+        return text
+    return text[: max(length - 1, 1)].rsplit(" ", 1)[0] + "…"
