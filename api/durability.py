@@ -66,7 +66,8 @@ class Durability:
 
         for kind in self.limits:
             _register(kind.value, perform)
-        DBOS.listen_queues([self._queue(kind) for kind in self.limits])
+        if self._settings.database_url is not None:  # where the queues of other services stand, too
+            DBOS.listen_queues([self._queue(kind) for kind in self.limits])
         DBOS.launch()  # in the event loop's own thread: so DBOS runs the workflows in it
         for kind, at_once in self.limits.items():
             await DBOS.register_queue_async(
