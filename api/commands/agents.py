@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.commands.common import Home, Json, edited, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, edited, listing, make_candor, plain, print_json, say, show_list
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -26,16 +26,11 @@ def list_them(as_json: Json = False, home: Home = None) -> None:
     from api.agents import list_agents
 
     found = list_agents(make_candor(home))
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [
         (each.name, "yes" if each.enabled else "no", each.origin, each.model or "default", each.description)
         for each in found
     ]
-    show_table(make_console(), ("agent", "enabled", "kept as", "model", "what it does"), rows)
+    show_list(found, ("agent", "enabled", "kept as", "model", "what it does"), rows, as_json)
 
 
 @app.command()

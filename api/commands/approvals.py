@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
 from api.errors import UsageError
 
 app = listing("List the calls of tools that wait for a person, and decide about them.")
@@ -26,16 +26,11 @@ def list_approvals(as_json: Json = False, home: Home = None) -> None:
     from api.approvals import open_approvals
 
     found = open_approvals(make_candor(home), AT_THIS_MACHINE)
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [
         (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
         for each in found
     ]
-    show_table(make_console(), ("approval", "agent", "tool", "arguments", "why"), rows)
+    show_list(found, ("approval", "agent", "tool", "arguments", "why"), rows, as_json)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, print_json, say, show_list
 
 app = listing("Who read or changed what over the service.")
 
@@ -27,16 +27,11 @@ def list_entries(
     from api.audit import AuditQuery
 
     found = make_candor(home).audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [
         (f"{each.at:%Y-%m-%d %H:%M:%S}", each.name, each.address, each.action, each.target, str(each.status))
         for each in found
     ]
-    show_table(make_console(), ("at (UTC)", "who", "from", "what", "of", "status"), rows)
+    show_list(found, ("at (UTC)", "who", "from", "what", "of", "status"), rows, as_json)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,6 +84,16 @@ def edited(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
 def plain(value: Any) -> Any:
     """A value as JSON takes it."""
     return value.model_dump(mode="json")
+
+
+def show_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
+    """What there is: in a table with these columns, or as JSON with all that is known of each."""
+    if as_json:
+        print_json([plain(each) for each in found])
+        return
+    from api.rendering import show_table
+
+    show_table(make_console(), columns, rows)
 
 
 def print_json(value: Any) -> None:

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.commands.common import CollectionOption, Home, Json, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import (
+    CollectionOption,
+    Home,
+    Json,
+    listing,
+    make_candor,
+    make_console,
+    plain,
+    print_json,
+    say,
+    show_list,
+)
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -194,18 +205,13 @@ def list_evaluations(as_json: Json = False, home: Home = None) -> None:
     from api.evaluating import store_of
 
     found = store_of(make_candor(home)).list()
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     columns = ("evaluation", "started (UTC)", "state", "set", "collection", "configuration")
     rows = [
         (each.id, f"{each.started_at:%Y-%m-%d %H:%M}", each.state, each.set_name, each.collection,
          each.configuration.label)
         for each in found
     ]  # fmt: skip
-    show_table(make_console(), columns, rows)
+    show_list(found, columns, rows, as_json)
 
 
 @app.command()

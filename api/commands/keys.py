@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ def list_keys(as_json: Json = False, home: Home = None) -> None:
     Example: candor keys
     """
     found = make_candor(home).keys.list()
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [
         (
             key.id,
@@ -69,7 +64,7 @@ def list_keys(as_json: Json = False, home: Home = None) -> None:
         )
         for key in found
     ]
-    show_table(make_console(), ("key", "name", "rights", "state", "last used (UTC)"), rows)
+    show_list(found, ("key", "name", "rights", "state", "last used (UTC)"), rows, as_json)
 
 
 @app.command("revoke")

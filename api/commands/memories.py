@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
 
 app = listing("List and change what the planner is told beside the question.")
 
@@ -21,13 +21,8 @@ def list_them(as_json: Json = False, home: Home = None) -> None:
     Example: candor memories
     """
     found = make_candor(home).memories.entries(_NOBODY)
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
-    show_table(make_console(), ("memory", "kind", "session", "text", "answer"), rows)
+    show_list(found, ("memory", "kind", "session", "text", "answer"), rows, as_json)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
 
 app = listing("List, save and forget plans.")
 
@@ -20,15 +20,10 @@ def list_plans(as_json: Json = False, home: Home = None) -> None:
     Example: candor plans
     """
     found = make_candor(home).plans.list()
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [
         (each.name, " → ".join(", ".join(step.agents) for step in each.plan.steps), each.question) for each in found
     ]
-    show_table(make_console(), ("plan", "steps", "made for the question"), rows)
+    show_list(found, ("plan", "steps", "made for the question"), rows, as_json)
 
 
 @app.command("save")

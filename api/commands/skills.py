@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, edited, listing, make_candor, make_console, plain, print_json, say
+from api.commands.common import Home, Json, edited, listing, make_candor, plain, print_json, say, show_list
 
 app = listing("List and change skills, which agents are given.")
 
@@ -23,13 +23,8 @@ def list_them(as_json: Json = False, home: Home = None) -> None:
     from api.skills import list_skills
 
     found = list_skills(make_candor(home))
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [(each.name, ", ".join(each.given_to), each.description) for each in found]
-    show_table(make_console(), ("skill", "given to", "what it is for"), rows)
+    show_list(found, ("skill", "given to", "what it is for"), rows, as_json)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, Json, listing, make_candor, make_console, plain, print_json
+from api.commands.common import Home, Json, listing, make_candor, show_list
 
 app = listing("The tools that agents can be granted.")
 
@@ -25,12 +25,7 @@ def list_tools(
     from api.tools import describe_tools
 
     found = asyncio.run(describe_tools(make_candor(home), ask_servers=servers))
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    from api.rendering import show_table
-
     rows = [
         (each.name, "with approval" if each.dangerous else "", each.unavailable or each.description) for each in found
     ]
-    show_table(make_console(), ("tool", "", "what it does"), rows)
+    show_list(found, ("tool", "", "what it does"), rows, as_json)

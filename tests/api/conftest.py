@@ -18,6 +18,7 @@ from api.cli import main
 from api.ingesting import run_ingest
 from api.settings import ServiceSettings, Settings
 from multi_agent.llm.settings import EndpointSettings
+from support.postgres import find_binaries, running_server
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
 from vectorstore.embedding import Embedder
@@ -74,6 +75,16 @@ def folder(tmp_path: Path) -> Path:
     (documents / "pumps.md").write_text("# Pumps\n\n## Limits\n\nThe Borea 12 works down to -25 °C.\n")
     (documents / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
     return documents
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """URL of a real Postgres server, empty at first, one for all tests of a module."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
+    with running_server(binaries) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

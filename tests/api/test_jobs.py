@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,16 +15,6 @@ from api.errors import JobNotFound, KeyReused, ServiceEnding, UsageError
 from api.jobs import Jobs, JobStatus, Priority, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import Errand, ended, errand, eventually, jobs_of, working
-from support.postgres import find_binaries, running_server
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
-    with running_server(binaries) as url:
-        yield url
 
 
 @pytest.fixture

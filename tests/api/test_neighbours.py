@@ -16,19 +16,9 @@ from api.jobs import JobStatus
 from api.neighbours import serving
 from api.settings import ServiceSettings, Settings
 from support.jobs import Errand, ended, errand, jobs_of, working
-from support.postgres import find_binaries, running_server
 
 EMBEDDED, ON_A_SERVER = None, "http://127.0.0.1:6333"
 REFUSED = "Another `candor serve`, with another home folder, works on this database"
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
-    with running_server(binaries) as url:
-        yield url
 
 
 @pytest.fixture

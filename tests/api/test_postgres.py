@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +17,13 @@ from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import Terminal, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.panel import Panel
-from support.postgres import find_binaries, running_server
 from support.service import NEVER, QUESTION, RunningService, follow, model, until
 
 Run = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def database_url() -> Iterator[str]:
-    """A real server."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (Debian: apt-get install postgresql)")
-    with running_server(binaries) as url:
-        yield url
-
-
 def test_documents_runs_and_journal_live_in_postgres(
-    database_url: str,
+    postgres: str,
     run: Run,
     folder: Path,
     tmp_path: Path,
@@ -42,7 +31,7 @@ def test_documents_runs_and_journal_live_in_postgres(
     use_model: Callable[[EndpointSettings], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CANDOR_DATABASE_URL", database_url)
+    monkeypatch.setenv("CANDOR_DATABASE_URL", postgres)
     use_model(serve(Panel("-25 °C")))
     assert run("ingest", folder).code == 0
     assert run("ingest", folder, "--json").json["unchanged"] == 2
@@ -58,7 +47,7 @@ def test_documents_runs_and_journal_live_in_postgres(
 
 
 def test_approvals_and_calls_of_tools_live_in_postgres(
-    database_url: str,
+    postgres: str,
     run: Run,
     folder: Path,
     tmp_path: Path,
@@ -66,7 +55,7 @@ def test_approvals_and_calls_of_tools_live_in_postgres(
     use_model: Callable[[EndpointSettings], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("CANDOR_DATABASE_URL", database_url)
+    monkeypatch.setenv("CANDOR_DATABASE_URL", postgres)
     monkeypatch.setenv("CANDOR_TOOLS__PACKAGES", json.dumps([TOOLS]))
     monkeypatch.setenv("CANDOR_RESEARCH__AGENT_PACKAGES", json.dumps([AGENTS]))
     use_model(serve(rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))))
@@ -83,19 +72,19 @@ def test_approvals_and_calls_of_tools_live_in_postgres(
 
 
 def test_the_service_keeps_its_jobs_in_postgres(
-    database_url: str,
+    postgres: str,
     folder: Path,
     make_candor: Callable[..., Candor],
     serve: Callable[..., EndpointSettings],
 ) -> None:
-    candor = make_candor(database_url=database_url, llm=serve(model))
+    candor = make_candor(database_url=postgres, llm=serve(model))
     run_ingest(candor, [folder], "served", progress=False)
     asked = {"question": NEVER, "collection": "served", "wait": False}
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
         left = http.post("/v1/research", json=asked).json()["run_id"]
         follow(http, left, most=1)
 
-    candor = make_candor(database_url=database_url, llm=candor.settings.llm)
+    candor = make_candor(database_url=postgres, llm=candor.settings.llm)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
         answer = http.post("/v1/research", json={"question": QUESTION, "collection": "served"}).json()
         assert answer["status"] == "answered"
