@@ -46,7 +46,7 @@ class Collection(Protocol):
         """The best ``limit`` chunks, best first; equal scores in order of chunk id.
 
         ``vector`` (shape (dimension,)) may be None only for SPARSE; ``text`` feeds BM25. HYBRID fuses both rankings
-        by reciprocal rank inside Qdrant.
+        inside Qdrant (``layout.py``).
         """
         ...
 
