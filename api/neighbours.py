@@ -8,6 +8,7 @@ folder, too.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,8 @@ import sqlalchemy as sql
 from api.errors import UsageError
 
 _SERVING = 0x63616E646F72  # the number of Candor's advisory lock in Postgres: its name in ASCII
+_TRIES = 10
+_BETWEEN_S = 0.1
 
 
 @contextmanager
@@ -30,7 +33,7 @@ def serving(engine: sql.Engine, store_url: str | None) -> Iterator[None]:
     take = "pg_try_advisory_lock_shared" if store_url else "pg_try_advisory_lock"
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.detach()  # in the pool it would outlive this, with the lock
-        if not connection.scalar(sql.text(f"SELECT {take}(:number)"), {"number": _SERVING}):
+        if not _taken(connection, f"SELECT {take}(:number)"):
             raise UsageError(
                 "Another `candor serve`, with another home folder, works on this database, and one of the two keeps "
                 "its collections embedded in its home folder, where the other does not find them. Keep them in a "
@@ -38,3 +41,12 @@ def serving(engine: sql.Engine, store_url: str | None) -> Iterator[None]:
                 "(CANDOR_DATABASE_URL), or end the other."
             )
         yield
+
+
+def _taken(connection: sql.Connection, take: str) -> bool:
+    """Whether the lock is ours now; of one that was killed a moment ago, Postgres may not know yet."""
+    for _ in range(_TRIES):
+        if connection.scalar(sql.text(take), {"number": _SERVING}):
+            return True
+        time.sleep(_BETWEEN_S)
+    return False
