@@ -105,5 +105,14 @@ def caller_if_known(connection: HTTPConnection) -> Caller | None:
     return caller
 
 
-Called = Annotated[Caller, Depends(caller_of)]
-CalledIfKnown = Annotated[Caller | None, Depends(caller_if_known)]
+# Coroutines, since FastAPI calls everything else in a thread, which costs more than all that is done here.
+async def _called(connection: HTTPConnection) -> Caller:
+    return caller_of(connection)
+
+
+async def _called_if_known(connection: HTTPConnection) -> Caller | None:
+    return caller_if_known(connection)
+
+
+Called = Annotated[Caller, Depends(_called)]
+CalledIfKnown = Annotated[Caller | None, Depends(_called_if_known)]

@@ -12,7 +12,6 @@ from api.errors import SettingsError, UsageError
 from api.panel_parts import PanelParts
 from api.settings import Settings
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound
-from vectorstore.layout import find_spec
 from vectorstore.models import NAME
 
 if TYPE_CHECKING:
@@ -145,7 +144,8 @@ class Candor(PanelParts):
 
     def collections(self) -> list[CollectionSpec]:
         """The collections there are, each as searches see it."""
-        return [spec for spec in self.store.list() if spec.name == self.places.of(spec.collection)]
+        live = self.places.live()
+        return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]
 
     def collection_name(self, name: str | None, among: Set[str] | None = None) -> str:
         """The collection that is meant: the one named, or the only one (``among`` those). Raises UsageError."""
@@ -172,14 +172,15 @@ class Candor(PanelParts):
 
     def place_of(self, name: str) -> str:
         """Where in the store that lies which is searched. Raises CollectionNotFound, CollectionMismatch."""
-        made_with, in_force = self._existing(name).embedding_model, self.settings.store.embedding.model
+        existing = self._existing(name)
+        made_with, in_force = existing.embedding_model, self.settings.store.embedding.model
         if made_with != in_force:
             raise CollectionMismatch(
                 f"Collection {name!r} was embedded with {made_with!r}, and the model in force is {in_force!r}. Set "
                 f"CANDOR_STORE__EMBEDDING__MODEL={made_with} to search it as it is, or embed it anew with the model in "
                 f"force: `candor ingest FOLDER --collection {name}`."
             )
-        return self.places.of(name)
+        return existing.name
 
     @contextmanager
     def change_collection(self, name: str) -> Iterator[Collection]:
@@ -192,8 +193,10 @@ class Candor(PanelParts):
 
     def _existing(self, name: str) -> CollectionSpec:
         """The collection as it lies in the store. Raises CollectionNotFound."""
-        known = [spec.model_copy(update={"name": spec.collection}) for spec in self.collections()]
-        return find_spec(name, known)
+        known = {spec.collection: spec for spec in self.collections()}
+        if name not in known:
+            raise CollectionNotFound(name, list(known))
+        return known[name]
 
     @contextmanager
     def open_library(self, name: str) -> Iterator[CollectionLibrary]:

@@ -35,7 +35,7 @@ class Service:
         return meant
 
 
-def _of(connection: HTTPConnection) -> Service:
+async def _of(connection: HTTPConnection) -> Service:  # no thread is needed for it: see access.py
     service: Service = connection.app.state.service
     return service
 

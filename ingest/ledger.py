@@ -42,6 +42,10 @@ _BLOCKS = TypeAdapter(tuple[Block, ...])
 _PAGES = TypeAdapter(tuple[PageSpan, ...])
 _SHOWN = 5
 
+# Put together once: every search asks.
+_HIDDEN = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == bindparam("collection"))
+_CHANGES = select(CHANGES.c.number).where(CHANGES.c.collection == bindparam("collection"))
+
 
 class Ledger:
     """Reads and writes its tables through the engine that it is handed."""
@@ -124,15 +128,13 @@ class Ledger:
 
     def hidden(self, collection: str) -> dict[str, str]:
         """The editions that searches pass over, each with its document. Few: those being written or deleted."""
-        query = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == collection)
         with database(), self._engine.connect() as connection:
-            return {row.edition: row.document for row in connection.execute(query)}
+            return {row.edition: row.document for row in connection.execute(_HIDDEN, {"collection": collection})}
 
     def changes(self, collection: str) -> int:
         """A number that is another whenever a search could see some of an edition, or of two, that was under way."""
-        query = select(CHANGES.c.number).where(CHANGES.c.collection == collection)
         with database(), self._engine.connect() as connection:
-            return connection.execute(query).scalar() or 0
+            return connection.execute(_CHANGES, {"collection": collection}).scalar() or 0
 
     def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
         """Which chunk was last embedded from the text of each digest; it may be gone from the store since."""

@@ -18,6 +18,10 @@ from ingest.ledger_schema import DOCUMENTS, HIDDEN, PASSAGES, PLACES, database, 
 
 _STAGED = UUID("5d0c1c7e-3a94-5f0b-8c1d-6c4f5b7a2e91")
 
+# Put together once: every search asks.
+_ALL = select(PLACES.c.collection, PLACES.c.place).where(PLACES.c.role == bindparam("role")).order_by(PLACES.c.place)
+_ONE = _ALL.where(PLACES.c.collection == bindparam("collection"))
+
 
 class Role(StrEnum):
     """What a place is to its collection."""
@@ -37,6 +41,11 @@ class Places:
     def of(self, collection: str) -> str:
         """Where its chunks lie that searches see."""
         return next(iter(self._with(collection, Role.LIVE)), collection)
+
+    def live(self) -> dict[str, str]:
+        """The same of each collection that does not lie under its own name."""
+        with database(), self._engine.connect() as connection:
+            return {row.collection: row.place for row in connection.execute(_ALL, {"role": Role.LIVE})}
 
     def building(self, collection: str) -> str:
         """Where it is being built anew; empty if it is not."""
@@ -91,9 +100,8 @@ class Places:
             connection.execute(delete(PLACES).where(PLACES.c.place == place))
 
     def _with(self, collection: str, role: Role) -> list[str]:
-        query = select(PLACES.c.place).where(PLACES.c.collection == collection, PLACES.c.role == role)
         with database(), self._engine.connect() as connection:
-            return list(connection.execute(query.order_by(PLACES.c.place)).scalars())
+            return [row.place for row in connection.execute(_ONE, {"role": role, "collection": collection})]
 
 
 def staging(place: str) -> str:
