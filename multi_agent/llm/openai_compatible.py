@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from multi_agent.errors import LLMRefused
 from multi_agent.llm.endpoint import JsonSchema, Reply
 from multi_agent.llm.llm import Hear, Message
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
@@ -77,9 +78,9 @@ class OpenAICompatible:
                 usage = chunk.usage or usage
                 for choice in chunk.choices:
                     finish = choice.finish_reason or finish
-                    delta = choice.delta
+                    delta = getattr(choice, "delta", None)  # some servers' last choice has none
                     thinking += _thinking(delta)
-                    if said := delta and (delta.content or delta.refusal):  # some servers' last one is null
+                    if said := delta and (delta.content or delta.refusal):
                         text += said
                         await hear(text)
         if not finish:
@@ -101,9 +102,14 @@ class OpenAICompatible:
                         raise foreign(self._settings, str(chunk))
                     came = True
                     yield chunk
-                if not came:
-                    kind = stream.response.headers.get("content-type", "nothing")
-                    raise no_stream(self._settings, f"what it sent is no stream, but {kind}")
+                kind = stream.response.headers.get("content-type", "")
+                if not came and "event-stream" not in kind:
+                    raise self._not_a_stream(kind)
+
+    def _not_a_stream(self, kind: str) -> LLMRefused:
+        if "json" in kind:
+            return no_stream(self._settings, "it sent a whole response")
+        return foreign(self._settings, f"something of the type {kind or 'unknown'}")
 
     async def _call(self, request: Awaitable[Any]) -> Any:
         async with speaking_to(self._settings):

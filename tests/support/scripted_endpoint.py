@@ -71,6 +71,7 @@ class Reply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: str | None = None
+    kind: str = ""
     refusal: str = ""
     tools: tuple[tuple[str, dict[str, Any]], ...] = ()
     drop: bool = False
@@ -186,9 +187,9 @@ def model_missing() -> Reply:
     return fail(404, "model not found")
 
 
-def raw(body: str) -> Reply:
+def raw(body: str, kind: str = "text/html") -> Reply:
     """A body that is not of the protocol."""
-    return Reply(raw=body)
+    return Reply(raw=body, kind=kind)
 
 
 def always(reply: Reply | str) -> Responder:
@@ -348,7 +349,7 @@ class ScriptedEndpoint:
             http.transport.abort()
         if reply.status != 200:
             return _error(request.protocol, reply)
-        text, content_type = form(request, reply) if reply.raw is None else (reply.raw, "text/html")
+        text, content_type = form(request, reply) if reply.raw is None else (reply.raw, reply.kind)
         return web.Response(text=text, content_type=content_type)
 
     @contextmanager

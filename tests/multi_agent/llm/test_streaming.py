@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from multi_agent.errors import InvalidResponse, LLMError, LLMRefused, LLMTimeout, LLMUnavailable
+from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal
 from multi_agent.llm.llm import Completion, Message
@@ -138,6 +138,12 @@ async def test_a_response_that_is_not_accepted_is_followed_by_one_from_the_begin
     assert completion.usage.model_calls == 2
 
 
+async def test_a_stream_of_nothing_broke_off(protocol: Protocol) -> None:
+    kind = "text/event-stream" if protocol == "openai" else "application/x-ndjson"
+    error, _ = await fault(scripted.raw("", kind), protocol)
+    assert type(error) is LLMUnavailable
+
+
 @pytest.mark.parametrize("ending", ["early", "dropped", "failed"])
 async def test_a_stream_that_breaks_off_is_asked_for_again(protocol: Protocol, ending: Ending) -> None:
     broken = in_pieces(PUMP, 10, keep=0.5, ending=ending)
@@ -170,10 +176,36 @@ async def test_a_response_cut_at_the_output_limit_is_an_error_as_ever(protocol: 
     assert error.exchanges[0].response == listener.last == PUMP[: len(PUMP) // 2]
 
 
+@pytest.mark.parametrize(
+    ("reply", "kind", "named"),
+    [
+        (scripted.unauthorised(), LLMRefused, "CANDOR_LLM__API_KEY"),
+        (scripted.rate_limited(120), LLMRateLimited, "120 s"),
+        (scripted.server_error(), LLMUnavailable, "the runner has terminated"),
+        (scripted.drop(), LLMUnavailable, "broke before the answer was there"),
+    ],
+    ids=["wrong key", "too many requests", "server error", "no word at all"],
+)
+async def test_a_fault_before_the_stream_is_what_it_is_without_one(
+    protocol: Protocol, reply: Reply, kind: type[LLMError], named: str
+) -> None:
+    error, listener = await fault(reply, protocol)
+    assert type(error) is kind
+    assert named in str(error)
+    assert listener.tries == [[""]]
+
+
+async def test_a_model_that_declines_is_heard() -> None:
+    error, listener = await fault(scripted.refuse("I would rather not."), "openai", reasks=0)
+    assert type(error) is InvalidResponse
+    assert listener.last == error.exchanges[0].response == "I would rather not."
+
+
 async def test_a_page_in_place_of_a_stream_is_named(protocol: Protocol) -> None:
     error, _ = await fault(scripted.raw("<html>Welcome!</html>"), protocol)
     assert type(error) is LLMRefused
-    assert "text/html" in str(error) or "does not speak" in str(error)
+    assert "does not speak the protocol" in str(error)
+    assert "CANDOR_LLM__BASE_URL" in str(error)
 
 
 class TestAnEndpointThatCannotStreamAsIsNeeded:
@@ -184,7 +216,9 @@ class TestAnEndpointThatCannotStreamAsIsNeeded:
 
     @pytest.mark.parametrize("reply", ["refused", "uncounted", "whole"])
     async def test_is_told_of_with_the_setting(self, reply: str) -> None:
-        whole = scripted.raw('{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]}')
+        whole = scripted.raw(
+            '{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]}', "application/json"
+        )
         replies = {"uncounted": in_pieces(PUMP, ending="uncounted"), "whole": whole}
         responder = always(replies[reply]) if reply in replies else self.refuses_streams
         with ScriptedEndpoint(responder) as endpoint, pytest.raises(LLMRefused, match=r"CANDOR_LLM__STREAM .* false"):
