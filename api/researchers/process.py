@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -25,9 +26,9 @@ from vectorstore.store import Vectors
 
 log = logging.getLogger(__name__)
 
-_ASKED_AT_ONCE = 4
-"""Searches of runs that are done at once. Each thread more would make whoever searches over HTTP wait longer for the
-interpreter's lock; a run, whose model calls take seconds, can wait."""
+_ASKED_AT_ONCE = min(4, max(1, (os.cpu_count() or 1) // 2))
+"""Searches of runs that are done at once. Each more takes processors, and the interpreter's lock, from whoever searches
+over HTTP; a run, whose model calls take seconds, can wait."""
 _END_S = 5.0
 _NICE = 5
 """Its priority is lower than the service's: whoever searches or reads a page waits for it, and a run takes seconds

@@ -165,6 +165,22 @@ def test_a_run_in_which_the_process_ends_twice_fails_and_others_are_researched(
     assert follow(http, ask(http))[-1]["body"]["status"] == "answered"
 
 
+def test_an_evaluation_goes_on_in_the_next_process(http: httpx.Client, candor: Candor, paused: Model) -> None:
+    question = {"id": "cold", "question": QUESTION, "accepted": ["-25 °C"]}
+    asked = {"collection": "papers", "questions": [question], "configuration": {"label": "high", "mode": "high"}}
+    job = http.post("/v1/evaluations", json=asked).json()
+    until(lambda: paused.hanging == 1)
+    paused.last_answered = True
+    [process] = researching()
+    process.kill()
+    until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] != "running")
+    assert http.get(f"/v1/jobs/{job['id']}").json()["result"]["state"] == "finished"
+    [row] = http.get(f"/v1/evaluations/{job['id']}").json()["result"]["rows"]
+    assert row["status"] == "answered"
+    assert count(candor.trace.events(row["run_id"]), "run_resumed") == 1
+    assert set(paused.answered.values()) == {1}
+
+
 def test_a_cancelled_run_is_ended_there(
     http: httpx.Client, candor: Candor, endpoint: ScriptedEndpoint, paused: Model
 ) -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Route, expect
 from multi_agent.events import Event, EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import Request, hang
-from support.service import ServiceProcess
+from support.service import ServiceProcess, until
 from support.viewer import COLD, OpenPage, Site, answered, ask, slow
 
 
@@ -39,7 +39,9 @@ def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, s
             event = Event(run_id="run", number=900, at=datetime.now(UTC), body=far)
             route.fulfill(body=f"id: 900\ndata: {event.model_dump_json()}\n\n", **stream)
         elif len(broken) == 2:
-            first = site.candor.trace.events(route.request.url.split("/")[-2])[0]
+            run_id = route.request.url.split("/")[-2]
+            until(lambda: bool(site.candor.trace.events(run_id)))
+            first = site.candor.trace.events(run_id)[0]
             route.fulfill(body=f"retry: 50\nid: 1\ndata: {first.model_dump_json()}\n\n", **stream)
         elif len(broken) == 3:
             route.abort()
