@@ -32,7 +32,7 @@ from benchmarks.retrieval import ingest
 from ingest.chunking import Chunker
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import SentenceTransformerEmbedder
+from vectorstore.embedding import make_embedder
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
@@ -68,7 +68,7 @@ def main() -> None:
     options.add_argument("--reports", default="*", help="pattern of their file names, for a quick look; default: all")
     options.add_argument("--misses", action="store_true", help="list the questions that the hybrid search misses")
     chosen = options.parse_args()
-    embedder = SentenceTransformerEmbedder(EmbeddingSettings())
+    embedder = make_embedder(EmbeddingSettings())
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
     spec = CollectionSpec(
         name="filings", embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,17 +30,19 @@ from ingest.parser import load_parser
 from ingest.pipeline import IngestPipeline, IngestReport
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import SentenceTransformerEmbedder
+from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.layout import CANDIDATES
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Collection
 
 MEASURES = [nDCG @ 10, Success @ 10, R @ 10]
-DEPTH = 100  # chunks asked for per query: several may belong to one document
+DEPTH = CANDIDATES  # chunks asked for per query: several may belong to one document; asking for more reads deeper
 WHERE = """A set is a folder with corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels/test.tsv, as BEIR
 publishes them: SciFact is https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip; every
 other set of BEIR lies beside it."""
+_BAR = " | "  # between cells
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!+\-.=])")
 
 
@@ -62,7 +65,7 @@ class Found(NamedTuple):
 def main() -> None:
     """Ingest each set, search it in each mode, print a line of measures."""
     arguments = _arguments()
-    embedder = SentenceTransformerEmbedder(EmbeddingSettings(model=arguments.model))
+    embedder = make_embedder(EmbeddingSettings(model=arguments.model))
     for name in arguments.sets or sorted(folder.parent.name for folder in arguments.data.glob("*/corpus.jsonl")):
         with _home(arguments.home) as home:
             _measure(arguments.data / name, home / name, embedder, [SearchMode(mode) for mode in arguments.modes])
@@ -87,7 +90,7 @@ def _home(kept: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, modes: list[SearchMode]) -> None:
+def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]) -> None:
     documents = home / "documents"
     ids = write_documents(data / "corpus.jsonl", documents)
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
@@ -98,7 +101,8 @@ def _measure(data: Path, home: Path, embedder: SentenceTransformerEmbedder, mode
         report = ingest([documents], home, collection, chunker, embedder)
         print(
             f"{data.name}: {report.indexed} documents, {report.chunks} chunks, {report.tokens} tokens "
-            f"ingested in {report.seconds:.0f} s ({report.unchanged} were there)"
+            f"ingested in {report.seconds:.0f} s ({report.unchanged} were there)",
+            flush=True,
         )
         queries = _queries(data / "queries.jsonl")
         qrels = _qrels(data / "qrels" / "test.tsv")
@@ -123,8 +127,21 @@ def write_documents(corpus: Path, folder: Path) -> dict[str, str]:
             name = f"{number:06}.md"
             ids[name] = passage["_id"]
             heading = f"# {_escaped(passage['title'])}\n\n" if passage.get("title") else ""
-            (folder / name).write_text(heading + _escaped(passage["text"]) + "\n", encoding="utf-8")
+            (folder / name).write_text(f"{heading}{_markdown(passage['text'])}\n", encoding="utf-8")
     return ids
+
+
+def _markdown(text: str) -> str:
+    """The text as one paragraph, but lines of equally many cells, which OTT-QA's tables are written in, as a table."""
+    blocks: list[str] = []
+    for bars, group in groupby(text.splitlines(), key=lambda line: line.count(_BAR)):
+        lines = list(group)
+        if bars and len(lines) > 1:
+            header, *rows = (f"| {' | '.join(map(_escaped, line.split(_BAR)))} |" for line in lines)
+            blocks.append("\n".join([header, "|---" * (bars + 1) + "|", *rows]))
+        else:
+            blocks.append(_escaped(" ".join(lines)))
+    return "\n\n".join(block for block in blocks if block)
 
 
 def _escaped(text: str) -> str:
@@ -137,7 +154,7 @@ def ingest(
     home: Path,
     collection: Collection,
     chunker: Chunker,
-    embedder: SentenceTransformerEmbedder,
+    embedder: Embedder,
 ) -> IngestReport:
     """Files and folders as a user's, into the collection; the ledger is kept in ``home``."""
     pipeline = IngestPipeline(
