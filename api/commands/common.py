@@ -101,6 +101,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def tell_written(path: Path, told: str, as_json: bool) -> None:
+    """That a file was written: as JSON with its path, or in the words of the command."""
+    if as_json:
+        print_json({"written": str(path)})
+    else:
+        say(told)
+
+
 def say(text: str) -> None:
     """A message for a person, to standard error."""
     print(text, file=sys.stderr)

@@ -19,6 +19,7 @@ from api.commands.common import (
     print_json,
     say,
     show_list,
+    tell_written,
 )
 from api.errors import UsageError
 
@@ -46,7 +47,9 @@ ByTag = Annotated[bool, typer.Option("--by-tag", help="Take questions with the s
 
 
 @app.command()
-def init(path: Annotated[Path, typer.Argument(help="The file to write: .jsonl or .csv.")]) -> None:
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write: .jsonl or .csv.")], as_json: Json = False
+) -> None:
     """Write a question set to start from.
 
     Example: candor eval init questions.csv
@@ -59,7 +62,8 @@ def init(path: Annotated[Path, typer.Argument(help="The file to write: .jsonl or
             file.write(text)
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
-    say(f"Wrote {path}. Put your own questions there, then: candor eval run {path} --collection NAME")
+    told = f"Wrote {path}. Put your own questions there, then: candor eval run {path} --collection NAME"
+    tell_written(path, told, as_json)
 
 
 @app.command()
@@ -68,6 +72,7 @@ def draft(
     collection: CollectionOption = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="Passages to ask about.")] = 20,
     seed: Annotated[int, typer.Option("--seed", help="Another one chooses other passages.")] = 1,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Let the model propose questions about a collection, each with its answer and the words it stands in.
@@ -84,7 +89,8 @@ def draft(
     candor = make_candor(home)
     questions = draft_questions(candor, candor.collection_name(collection), count, seed, say)
     output.write_text(dump_questions(questions), encoding="utf-8")
-    say(f"Wrote {len(questions)} drafts to {output}. Check each: the model wrote both question and answer.")
+    told = f"Wrote {len(questions)} drafts to {output}. Check each: the model wrote both question and answer."
+    tell_written(output, told, as_json)
 
 
 @app.command()
@@ -272,6 +278,7 @@ def report(
         str, typer.Option("--viewer", help="Address of `candor serve`, to which each question's run is linked.")
     ] = "",
     by_tag: ByTag = False,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Write a report: figures with intervals, by tag, where answers went wrong, every question with its run.
@@ -290,7 +297,7 @@ def report(
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{str(output)!r} cannot be written: {error.strerror}.") from error
-    say(f"Wrote {output}.")
+    tell_written(output, f"Wrote {output}.", as_json)
 
 
 @app.command("rm")

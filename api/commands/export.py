@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.common import Home, make_candor, say
+from api.commands.common import Home, Json, make_candor, tell_written
 from api.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None)
@@ -21,6 +21,7 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write; else to standard output.")
     ] = None,
+    as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Write the answer of a run with its citations, to keep it, to send it on or to print it.
@@ -32,6 +33,9 @@ def export(
 
     if format_name not in list(Format):
         raise UsageError(f"There is no format {format_name!r}; there are {', '.join(Format)}.")
+    if as_json and output is None:
+        raise UsageError("--json tells of the file that is written: name it with --output. For the answer itself as "
+                         "JSON, use --format json.")  # fmt: skip
     trace = make_candor(home).trace
     run = trace.run(run_id)
     made = make_export(run, trace.answer(run.run_id), Format(format_name))
@@ -42,4 +46,4 @@ def export(
         output.write_bytes(made.content)
     except OSError as error:
         raise UsageError(f"{str(output)!r} cannot be written: {error.strerror}. Name another file.") from error
-    say(f"Written to {output}.")
+    tell_written(output, f"Written to {output}.", as_json)

@@ -1,4 +1,4 @@
-"""Groups of commands that list: named alone, they do what their `list` does."""
+"""What commands have in common: groups named alone list, and all but the one that serves a protocol take --json."""
 
 from __future__ import annotations
 
@@ -47,3 +47,23 @@ def test_its_help_tells_of_all_its_commands_and_that_of_list_has_an_example(run:
 def test_a_command_that_is_not_there_is_no_option_of_list(run: Callable) -> None:
     refused = run("keys", "lst")
     assert (refused.code, "No such command 'lst'" in refused.err) == (2, True)
+
+
+def test_every_command_but_those_that_serve_takes_json() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    spread = {
+        f"{name} {inner}": command
+        for name, each in commands.items()
+        for inner, command in getattr(each, "commands", {"": each}).items()
+    }
+    without = {
+        name.strip() for name, each in spread.items() if not any("--json" in option.opts for option in each.params)
+    }
+    assert without == {"mcp"}, "what it writes to standard output is the protocol's"
+
+
+def test_a_command_that_writes_a_file_tells_its_path_as_json(run: Callable, tmp_path: Path) -> None:
+    written = tmp_path / "mine.csv"
+    assert run("eval", "init", written, "--json").json == {"written": str(written)}
+    refused = run("export", "run_3f2a", "--json")
+    assert (refused.code, refused.json["error"]["type"]) == (2, "UsageError")
