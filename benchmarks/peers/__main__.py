@@ -1,8 +1,8 @@
 """Candor beside other systems: the same files, the same questions, the same scripted endpoint with 1.0 s a call.
 
-    python -m benchmarks.peers [--data DATA] [--llamaindex PEER/bin/python] [--runs 3] [--only ingest]
+    python -m benchmarks.peers [--data DATA] [--llamaindex PEER/bin/python] [--runs 3]
 
-Each system ingests the sample documents (with --data instead five quarterly reports, 260 pages of PDF) and is asked
+Each system ingests the sample documents (with --data instead five quarterly reports, 253 pages of PDF) and is asked
 its questions, in processes of its own and by its own asynchronous interface, with its default settings except for the
 model (the endpoint) and the embedding model (all-MiniLM-L6-v2 in the system's own process). What it is answered stands
 in benchmarks/peers/endpoint.py, how it is called in benchmarks/peers/NAME.py. Each has an environment of its own:
@@ -84,33 +84,42 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, help="folder with sec-10-q: ingest five of its reports instead")
     options.add_argument("--runs", type=int, default=3, help="how often each question is asked")
-    options.add_argument("--only", choices=["ingest"], help="ask nothing")
+    options.add_argument("--only", choices=["ingest", "ask"], help="do the one, or the other with what is in --folder")
+    options.add_argument("--folder", type=Path, help="keep there what is ingested, for --only ask")
     for system in SYSTEMS[1:]:
         options.add_argument(f"--{system.script}", type=Path, metavar="PYTHON", help="Python of its environment")
     chosen = options.parse_args()
     pythons = {"candor": Path(sys.executable)} | {system.script: vars(chosen)[system.script] for system in SYSTEMS[1:]}
-    with tempfile.TemporaryDirectory(prefix="candor-peers-") as scratch:
-        folder, log = Path(scratch, "files"), Path(scratch, "calls.jsonl")
-        _copy_files(folder, chosen.data)
+    if chosen.only == "ask" and not chosen.folder:
+        raise SystemExit("--only ask needs the --folder that something was ingested into")
+    with tempfile.TemporaryDirectory(prefix="candor-peers-") as temporary:
+        scratch = (chosen.folder or Path(temporary)).resolve()
+        scratch.mkdir(exist_ok=True)
+        folder, log = scratch / "files", Path(temporary, "calls.jsonl")
         with endpoint(SECONDS_A_CALL, log) as url:
             here = [system for system in SYSTEMS if pythons[system.script]]
-            benches = [Bench(system, pythons[system.script], Path(scratch), url, log) for system in here]
-            total = sum(path.is_file() for path in folder.iterdir())
-            _show_ingest([(bench.system.script, *bench.ingest(folder)) for bench in benches], total)
-            if not chosen.only:
+            benches = [Bench(system, pythons[system.script], scratch, url, log) for system in here]
+            if chosen.only != "ask":
+                total = _copy_files(folder, chosen.data)
+                _show_ingest([(bench.system.script, *bench.ingest(folder)) for bench in benches], total)
+            if chosen.only != "ingest":
                 _show_asked([asked for bench in benches for asked in bench.ask(chosen.runs)])
 
 
-def _copy_files(folder: Path, data: Path | None) -> None:
+def _copy_files(folder: Path, data: Path | None) -> int:
+    """How many they are."""
+    if folder.exists():
+        raise SystemExit(f"{folder} holds files already: ask them with --only ask, or take another --folder")
     if data is None:
         with as_file(files("sample_docs") / "documents") as documents:
             shutil.copytree(documents, folder)
-        return
-    folder.mkdir()
-    if not (reports := sorted((data / "sec-10-q" / "docs").glob(REPORTS))):
+    else:
+        folder.mkdir()
+        for report in (data / "sec-10-q" / "docs").glob(REPORTS):
+            shutil.copy(report, folder)
+    if not (count := len(list(folder.iterdir()))):
         raise SystemExit(f"{data} holds no sec-10-q/docs/{REPORTS}")
-    for report in reports:
-        shutil.copy(report, folder)
+    return count
 
 
 class Bench:
@@ -123,7 +132,7 @@ class Bench:
         self._store = scratch / system.script
         self._url = url
         self._log = log
-        self._store.mkdir()
+        self._store.mkdir(exist_ok=True)
 
     def ingest(self, folder: Path) -> tuple[dict[str, Any], Spent, list[Call]]:
         """What it made of the files, what that took, and the calls to the model that it made for it."""
