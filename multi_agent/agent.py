@@ -57,6 +57,11 @@ class StepOutput(Value):
         """Read from what the agent wrote."""
         return cls()
 
+    @property
+    def why_empty(self) -> str:
+        """What the step did, for a plan that refers to a field without a value: it is planned anew by this."""
+        return "found nothing."
+
 
 class AgentCard(Value):
     """What an agent is, for the planner and for the engine."""

@@ -101,7 +101,7 @@ class Answer(Value):
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()
-    short: str = Field(default="", description="the bare answer where it is a figure, date, name or yes or no")
+    short: str = Field(default="", description="the bare answer, where it takes no sentence; several divided by '; '")
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to questions on the way")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
-from multi_agent.reading import show_pages
+from multi_agent.reading import whereabouts
 from multi_agent.records import located
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
@@ -81,9 +81,8 @@ def show_records(context: ResearchContext) -> str:
 
 
 def _show_quote(item: Evidence, chunk: Chunk) -> str:
-    where = ", ".join(part for part in (item.name, " › ".join(chunk.section), show_pages(item.pages)) if part)
     why = f"\n    It shows: {item.why}" if item.why else ""
-    return f"[{item.number}] {where}: {item.quote}{why}"
+    return f"[{item.number}] {whereabouts(chunk, item.pages)}: {item.quote}{why}"
 
 
 def _columns(chunk: Chunk) -> str:

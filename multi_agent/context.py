@@ -107,7 +107,7 @@ class Synthesis(Value):
     """The answer, or why there is none."""
 
     claims: tuple[Claim, ...]
-    short: str = Field(default="", description="the bare answer where it is a figure, date, name or yes or no")
+    short: str = Field(default="", description="the bare answer, where it takes no sentence; several divided by '; '")
     evidence: tuple[Evidence, ...] = Field(description="the evidence as it was numbered when the claims were written")
     computations: tuple[Computation, ...] = Field(default=(), description="as numbered when the claims were written")
     layout: Literal["prose", "list", "numbered_list"]

@@ -14,7 +14,7 @@ AgentError                      base
 ├── StepError                   the message says: the agent's author, or whoever the cause names
 ├── RunEnded                    the message says: what no other plan could avoid
 ├── ReferenceFailed             the plan's author: a step refers to what an earlier one did not give
-│   └── NothingFound            the question's asker: the earlier step found nothing to refer to
+│   └── NothingFound            the planner, or who asked: there is no one thing that the earlier step found
 ├── BudgetReached               the user allows more, or takes what is known so far
 ├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
 ├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
@@ -154,7 +154,7 @@ class ReferenceFailed(AgentError):
 
 
 class NothingFound(ReferenceFailed):
-    """A step refers to an output that is empty: what it builds on is not in the documents."""
+    """A step refers to an output that is empty: what it builds on is not in the documents, or not one thing."""
 
 
 class BudgetReached(AgentError):

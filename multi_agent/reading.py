@@ -23,10 +23,20 @@ def show_passages(chunks: Sequence[Chunk], first: int = 1) -> str:
     )
 
 
-def whereabouts(chunk: Chunk) -> str:
-    """Document, section and pages of a passage, in a line."""
-    parts = [chunk.name, " › ".join(chunk.section), show_pages(chunk.pages)]
+def whereabouts(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
+    """Document, section and pages of a passage, or ``pages`` of a part of it, in a line."""
+    parts = [_titled(chunk), " › ".join(chunk.section), show_pages(chunk.pages if pages is None else pages)]
     return ", ".join(part for part in parts if part)
+
+
+def _titled(chunk: Chunk) -> str:
+    """The document's name, and its title if that says anything else: a passage may not name what it is about."""
+    title = chunk.title if _letters(chunk.title) not in _letters(chunk.name) else ""
+    return f"{chunk.name} ({title})" if title else chunk.name
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def show_pages(pages: Sequence[int]) -> str:

@@ -34,7 +34,8 @@ class ResearchSettings(BaseModel):
     call_tokens: int = Field(default=4000, ge=200, description="tokens of passages that one call reads at most")
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="chunks that a scan reads at most; more is an error")
-    catalogue_limit: int = Field(default=60, ge=0, description="documents that the planner is shown by name at most")
+    catalogue_limit: int = Field(default=60, ge=0, description="documents that the planner is shown by name at "
+        "most; of more, those of as many passages that a search for the question finds")  # fmt: skip
     plan_reasks: int = Field(default=2, ge=0, description="how often a plan with faults is given back to the model")
     step_timeout_s: float = Field(default=900, gt=0, description="seconds that one agent's turn may take")
     step_retries: int = Field(default=1, ge=0, description="how often a step is repeated after a transient error")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
+from textwrap import shorten
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.agents.synthesizer import SynthesisResponse
@@ -20,6 +21,8 @@ from multi_agent.reading import bullets, in_order, packs, show_passages
 from multi_agent.tasks import TaskData
 from multi_agent.tool_use import ToolLoop
 from vectorstore.models import Chunk, Value
+
+_TOLD = 600  # characters of an answer: enough to name what fits
 
 
 class ReaderInputs(Value):
@@ -40,16 +43,33 @@ class ReaderInputs(Value):
 class ReaderOutput(StepOutput):
     """What later steps can use of an answer."""
 
-    answer: str = Field(description="the bare answer, such as a name or a figure with its unit; none if not found")
+    answer: str = Field(
+        description="the bare answer, such as a name or a figure with its unit; none if it was not found, takes a "
+        "sentence, or if several things fit where one was asked for"
+    )
     sufficient: bool = Field(description="whether the passages answered the question")
+    _in_full: str = PrivateAttr(default="")
 
     @classmethod
     def of(cls, update: ContextUpdate) -> Self:
         [finding] = update.findings
         synthesis = finding.synthesis
-        # What was found instead of an answer is none: a later step that relies on it must fail.
-        answer = (synthesis.short or _plain_text(synthesis.claims)) if synthesis.sufficient else ""
-        return cls(answer=answer, sufficient=synthesis.sufficient)
+        if not synthesis.sufficient:  # what was found instead is no answer: a later step that relies on it must fail
+            return cls(answer="", sufficient=False)
+        output = cls(answer=synthesis.short, sufficient=True)
+        output._in_full = "" if output.answer else _plain_text(synthesis.claims)
+        return output
+
+    @property
+    def why_empty(self) -> str:
+        """Sentences do not stand in for a name that is searched for; they are told, so that each can be asked about."""
+        if not self._in_full:
+            return super().why_empty
+        return (
+            "has no bare answer, as it takes a sentence or several things fit: "
+            f"“{shorten(self._in_full, _TOLD, placeholder=' …')}” Ask about each of them in a step of its own, or "
+            "more narrowly."
+        )
 
 
 class Reader:

@@ -28,8 +28,9 @@ class SynthesisResponse(BaseModel):
     reasoning: str = Field(description="how the answer follows from the evidence, or why it does not suffice")
     sufficient: bool = Field(description="whether the evidence answers the question as it was asked")
     short: str = Field(
-        description="the bare answer in the fewest words, if it is one figure with its unit, one date, one name, or "
-        "yes or no, as in '84 kWh', '3 May 1998', 'Lisbon', 'yes'. Empty if it is anything else, or was not found"
+        description="the bare answer in the fewest words, such as '84 kWh', '3 May 1998', 'Lisbon', 'a loose cable', "
+        "'yes'; of several that were asked for all, divided by '; '. Empty if it takes a sentence, if several fit "
+        "where one was asked for, or if there is none"
     )
     layout: Literal["prose", "list", "numbered_list"] = Field(description="how the claims are set")
     confidence: float = Field(ge=0, le=1)
@@ -135,10 +136,12 @@ def _checked(evidence: Sequence[Evidence], written: Any) -> Checked:
 def _show_search(context: ResearchContext) -> str:
     """What was searched for and what was read, whole or in parts."""
     passages = Counter(chunk.name for chunk in context.chunks)
-    found = [f"{name} ({number})" for name, number in sorted(passages.items()) if name not in context.scanned]
+    parts = [
+        f"{name} ({number} of its passages)" for name, number in sorted(passages.items()) if name not in context.scanned
+    ]
     lines = [f"Searched for: {'; '.join(context.looked_for)}"] if context.looked_for else []
     lines += [f"Read whole: {', '.join(context.scanned)}"] if context.scanned else []
-    lines += [f"Read of others the passages found: {', '.join(found)}"] if found else []
+    lines += [f"Read in part: {', '.join(parts)}"] if parts else []
     return "\n".join(lines) or "Nothing was read."
 
 

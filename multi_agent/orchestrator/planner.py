@@ -5,6 +5,7 @@ One model call each, and more only to mend a plan with faults.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, Union
@@ -16,9 +17,10 @@ from multi_agent.bus import Publish
 from multi_agent.context import ResearchContext, Understanding
 from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected
-from multi_agent.library import CatalogueEntry
+from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.memory.remembered import Remembered
+from multi_agent.orchestrator.listing import list_documents
 from multi_agent.orchestrator.validation import faults
 from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt
@@ -54,13 +56,14 @@ class Planner:
         llm: LLM,
         registry: AgentRegistry,
         settings: ResearchSettings,
+        library: Library,
         catalogue: Sequence[CatalogueEntry],
         publish: Publish,
         remembered: Remembered,
     ) -> None:
         self._remembered = remembered.in_words()
         self._llm, self._registry, self._settings, self._publish = llm, registry, settings, publish
-        self._library = _describe_library(catalogue, settings.catalogue_limit)
+        self._library, self._catalogue, self._listing = library, catalogue, ""
         self._documents = {entry.name for entry in catalogue}
         self._agents = "\n".join(_describe(agent.card) for agent in registry)
         self._cards = tuple(agent.card for agent in registry)
@@ -74,14 +77,15 @@ class Planner:
             question=question,
             agents=self._agents,
             rules=Prompt.part("planning_rules"),
-            library=self._library,
+            library=await self._documents_for(question),
             examples=_show_examples(examples),
             remembered=self._remembered,
             mode="" if mode == "auto" else Prompt.part("chosen_mode", mode=mode),
         )
         modes: tuple[Mode, ...] = ("fast", "high") if mode == "auto" else (mode,)
         response, plan = await self._valid(prompt, messages, planner_response(self._cards, modes), ())
-        await self._publish(PlanMade(understanding=response.understanding, plan=plan, mode_reason=response.mode_reason))
+        reason = response.mode_reason if mode == "auto" else "The person chose it."
+        await self._publish(PlanMade(understanding=response.understanding, plan=plan, mode_reason=reason))
         return response.understanding, plan
 
     async def follow(self, question: str, plan: Plan) -> Understanding:
@@ -90,7 +94,7 @@ class Planner:
             raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
         messages = Prompt.shipped("understanding").render(
             question=question,
-            library=self._library,
+            library=await self._documents_for(question),
             plan=plan.model_dump_json(indent=1, exclude_defaults=True),
             remembered=self._remembered,
         )
@@ -110,12 +114,20 @@ class Planner:
             requirements=bullets(context.understanding.requirements),
             agents=self._agents,
             rules=Prompt.part("planning_rules"),
-            library=self._library,
+            library=await self._documents_for(context.question),
             attempts=working.in_words(),
             known=", ".join(sorted(known - {"question", "understanding", "messages"})) or "nothing",
         )
         response, plan = await self._valid(prompt, messages, revision_response(self._cards), known)
         return response.diagnosis, plan
+
+    async def _documents_for(self, question: str) -> str:
+        """What there is, looked up once: a run has one question."""
+        limit = self._settings.catalogue_limit
+        self._listing = self._listing or await asyncio.to_thread(
+            list_documents, self._library, self._catalogue, question, limit
+        )
+        return self._listing
 
     async def _valid(
         self, prompt: Prompt, messages: list[Message], response_model: type[BaseModel], known: Collection[str]
@@ -140,11 +152,15 @@ class Planner:
 
 @lru_cache(maxsize=32)
 def planner_response(cards: tuple[AgentCard, ...], modes: tuple[Mode, ...]) -> type[BaseModel]:
-    """The planner's response, with agent names as enums and each agent's inputs typed by its card."""
+    """The planner's response, with agent names as enums and each agent's inputs typed by its card.
+
+    Where there is one mode only, nobody asks why it was taken.
+    """
     step: Any = _step_type(cards)
     mode: Any = Literal[modes]
+    reason = (str, Field(description="why this question takes that mode, in one sentence"))
     fields: dict[str, Any] = {
-        "mode_reason": (str, Field(description="why this question takes that mode, in one sentence")),
+        **({"mode_reason": reason} if len(modes) > 1 else {}),
         "mode": (mode, Field(description="how much work the question takes")),
         "goal": (str, Field(description="what this plan is to achieve, in one sentence")),
         "steps": (list[step], Field(min_length=1, description="the steps, each with an agent")),
@@ -218,20 +234,6 @@ def _plan_of(response: BaseModel) -> Plan | None:
         for step in raw["steps"]
     ]  # fmt: skip
     return Plan(goal=raw["goal"], mode=raw.get("mode", "high"), steps=tuple(steps)) if steps else None
-
-
-def _describe_library(catalogue: Sequence[CatalogueEntry], limit: int) -> str:
-    shown = catalogue[:limit]
-    lines = [_describe_document(entry) for entry in shown]
-    if rest := len(catalogue) - len(shown):
-        lines.append(f"- and {rest} more documents that are not listed here")
-    passages = sum(entry.chunks for entry in catalogue)
-    return f"{len(catalogue)} documents, {passages} passages:\n" + "\n".join(lines)
-
-
-def _describe_document(entry: CatalogueEntry) -> str:
-    title = f" ({entry.title})" if entry.title else ""
-    return f"- {entry.name}{title}: {entry.chunks} passages"
 
 
 def _describe(card: AgentCard) -> str:

@@ -57,7 +57,7 @@ def _look_up(reference: Reference, outputs: Mapping[str, StepOutput]) -> Any:
         raise ReferenceFailed(f"{reference}: that step has no output {reference.field!r}; it has {fields}.")
     value = getattr(given, reference.field)
     if value in ("", (), []):
-        raise NothingFound(f"{reference} is empty: step {reference.step!r} found nothing.")
+        raise NothingFound(f"{reference} is empty: step {reference.step!r} {given.why_empty}")
     return value
 
 

@@ -122,7 +122,13 @@ class Run:
         await self._bus.publish(self._beginning(examples, remembered))
         catalogue = self._account.catalogue = await asyncio.to_thread(panel.library.catalogue)
         planner = Planner(
-            self._observed("Planner"), panel.registry, panel.settings, catalogue, self._bus.publish, remembered
+            self._observed("Planner"),
+            panel.registry,
+            panel.settings,
+            panel.library,
+            catalogue,
+            self._bus.publish,
+            remembered,
         )
         understanding, plan = await self._planned(planner, chosen, examples)
         self._executor = Executor(

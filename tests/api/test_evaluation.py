@@ -50,7 +50,8 @@ def panel(request: Request) -> Reply | str:
     """Finds the one fact about pumps, and nothing else."""
     if role_of(request) == PLANNER and request.schema and request.schema["properties"]["mode"].get("const") == "fast":
         asked = next(each["question"] for each in QUESTIONS if str(each["question"]) in request.prompt)
-        return json.dumps(planned(reading("answer", str(asked), final=True), mode="fast"))
+        fast = json.dumps(planned(reading("answer", str(asked), final=True), mode="fast"))
+        return Panel(roles={PLANNER: lambda _: fast})(request)
     return Panel("-25 °C" if "temperature" in request.prompt else "@nothing")(request)
 
 

@@ -148,7 +148,16 @@ async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serv
     synthesis = update.findings[0].synthesis
     assert [(item.number, item.name) for item in synthesis.evidence] == [(1, "companies.md"), (2, "parts.pdf")]
     assert [each.evidence for each in synthesis.claims] == [(2,), (1, 2)]
-    assert ReaderOutput.of(update).answer == "Kestrel Kompressoren makes it. Marta Olin founded it."
+
+
+async def test_an_answer_in_sentences_stands_in_for_no_name_and_says_what_fits(
+    serve: Serve, books: CollectionLibrary
+) -> None:
+    """A later step would search for the sentences; told what there is, the planner can ask about each."""
+    bench = Bench(Reader, serve(always(response(MAKER, short=""))), books)
+    output = ReaderOutput.of(await bench.turn(make_context(), INPUTS))
+    assert (output.answer, output.sufficient) == ("", True)
+    assert "several things fit: “Kestrel Kompressoren makes it.” Ask about each" in output.why_empty
 
 
 @pytest.mark.parametrize(

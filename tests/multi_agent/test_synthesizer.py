@@ -173,5 +173,16 @@ async def test_it_is_told_what_was_searched(serve: Serve) -> None:
         "What is it?", chunks=(chunk,), ranking=(chunk.id,), searched=("What is it?", "its name"), queries=("planned",)
     )
     _, request = await write(serve, context)
-    assert "Searched for: What is it?; its name; planned\nRead of others the passages found: a.md (1)" in request.prompt
+    assert "Searched for: What is it?; its name; planned\nRead in part: a.md (1 of its passages)" in request.prompt
     assert "There is none: no quote" in request.prompt
+
+
+async def test_a_quote_stands_beside_the_title_of_its_document(serve: Serve) -> None:
+    """What "it" means, a quote does not say."""
+    chunk = make_chunk("It has three storeys.", document="/docs/0042.md", title="The Lee House", section=("Plan",))
+    quote = Evidence(
+        number=1, document=chunk.document, document_id=chunk.document_id, name=chunk.name, chunk_id=chunk.id, start=0,
+        end=21, quote=chunk.text,
+    )  # fmt: skip
+    _, request = await write(serve, make_context("How high is it?", chunks=(chunk,), evidence=(quote,)))
+    assert "[1] 0042.md (The Lee House), Plan: It has three storeys." in request.prompt

@@ -28,6 +28,7 @@ FULL_PLAN = (
     ("extract", "Extractor", ["patterns"]),
     ("answer", "Synthesizer", ["extract"]),
 )
+_MODE_REASON = '"mode_reason": "It fits.", '
 _PASSAGE = re.compile(r"^=== Passage (\d+): (.*?)\n(.*?)(?=\n\n=== Passage |\Z)", re.DOTALL | re.MULTILINE)
 _EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
@@ -47,7 +48,10 @@ class Panel:
 
     def __call__(self, request: Request) -> Reply | str:
         role = role_of(request)
-        return self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
+        reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
+        if role == PLANNER and isinstance(reply, str) and "mode_reason" not in request.schema["properties"]:
+            return reply.replace(_MODE_REASON, "")  # the person chose the mode, and no script need know
+        return reply
 
     def play(self, request: Request) -> dict[str, Any]:
         """The usual answer to this request."""

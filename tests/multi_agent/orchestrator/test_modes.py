@@ -17,7 +17,19 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.plan import Plan, Step
 from multi_agent.request import Request as Asked
 from multi_agent.tracing.trace import Trace
-from support.panel import PLANNER, READING, SYNTHESIS, Panel, planned, reading, role_of, step, synthesis
+from support.panel import (
+    PLANNER,
+    READING,
+    REVISION,
+    SYNTHESIS,
+    Panel,
+    planned,
+    reading,
+    revised,
+    role_of,
+    step,
+    synthesis,
+)
 from support.scripted_endpoint import Request, ScriptedEndpoint
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
@@ -40,13 +52,16 @@ async def test_a_simple_question_takes_two_calls(panel: MakePanel, serve: Serve,
     assert (made.plan.mode, made.mode_reason) == ("fast", "It fits.")
 
 
-async def test_the_person_may_choose_the_mode(panel: MakePanel) -> None:
+async def test_the_person_may_choose_the_mode_and_nobody_asks_why_it_was_taken(panel: MakePanel, trace: Trace) -> None:
     script = Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})
     with ScriptedEndpoint(script) as server:
-        await panel(server.settings("openai")).research(Asked(question=QUESTION, mode="fast"))
+        answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, mode="fast"))
         planning = server.requests[0]
-        assert "The person has chosen the mode fast." in planning.prompt
-        assert planning.schema["properties"]["mode"]["const"] == "fast"
+    assert "The person has chosen the mode fast: plan in it" in planning.prompt
+    assert planning.schema["properties"]["mode"]["const"] == "fast"
+    assert "mode_reason" not in planning.schema["properties"]
+    [made] = bodies(trace, answer.run_id, "plan_made")
+    assert made.mode_reason == "The person chose it."
 
 
 async def test_the_named_agent_alone_runs(panel: MakePanel) -> None:
@@ -123,6 +138,50 @@ async def test_a_hop_over_what_was_not_found_leads_to_no_answer(panel: MakePanel
     assert answer.looked_for[0] == "Which machine?"
     failures = {body.agent: body.error_type for body in bodies(trace, answer.run_id, "step_failed")}
     assert failures == {"Reader": "NothingFound", "Synthesizer": "ReferenceFailed"}
+
+
+async def test_where_several_things_fit_the_next_step_is_planned_anew_with_each_of_them(
+    panel: MakePanel, trace: Trace
+) -> None:
+    """Whole sentences in the place of a name would be searched for, and find anything."""
+    places = {"manual.pdf": "The Borea 12 works down to -25 °C.", "notes.md": "down to -22 °C"}
+
+    def read(request: Request) -> str:
+        asked = request.prompt.split("Your question: ")[1].splitlines()[0]
+        claims = []
+        for name, quote in places.items():
+            number = request.prompt.split(f": {name}")[0].rsplit("Passage ", 1)[1]
+            quotes = [{"passage": int(number), "quote": quote, "shows": "it"}]
+            claims.append({"text": f"A limit is in {name}.", "quotes": quotes})
+        return json.dumps(synthesis(claims, sufficient=True, short="" if asked == "Which document?" else "it holds"))
+
+    hops = planned(
+        reading("which", "Which document?"),
+        reading("hop", "What does @{outputs.which.answer} say?"),
+        step("end", "Synthesizer", ["hop"]),
+    )
+    one_each = revised(
+        *(step(f"hop_{at}", "Reader", inputs={"question": f"What does {name} say?", "queries": []})
+          for at, name in enumerate(places)),
+        step("end", "Synthesizer", ["hop_0", "hop_1"]),
+    )  # fmt: skip
+    roles = {PLANNER: lambda _: json.dumps(hops), READING: read, REVISION: lambda _: json.dumps(one_each)}
+    with ScriptedEndpoint(Panel(roles=roles)) as server:
+        answer = await panel(server.settings("openai")).research("What does the document with a limit say?")
+    assert answer.status is Status.ANSWERED
+    [revision] = [request.prompt for request in server.requests if role_of(request) == REVISION]
+    assert (
+        "@{outputs.which.answer} is empty: step 'which' has no bare answer, as it takes a sentence or several things "
+        "fit: “A limit is in manual.pdf. A limit is in notes.md.” Ask about each of them"
+    ) in revision
+    assert {body.error_type for body in bodies(trace, answer.run_id, "step_failed")} == {
+        "NothingFound",
+        "ReferenceFailed",
+    }
+    asked = [request.prompt for request in server.requests if role_of(request) == READING]
+    assert not any("Your question: What does A limit" in prompt for prompt in asked)
+    found = {each.question for each in answer.on_the_way}
+    assert found == {"Which document?", "What does manual.pdf say?", "What does notes.md say?"}
 
 
 async def test_several_samples_are_voted_on(panel: MakePanel, trace: Trace) -> None:
@@ -241,7 +300,7 @@ async def test_a_plan_that_worked_is_shown_for_a_question_like_it(panel: MakePan
 async def test_deep_research_plans_and_reports_what_it_did(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         report = await panel(server.settings("openai")).deep_research(QUESTION)
-        assert "The person has chosen the mode high." in server.requests[0].prompt
+        assert "The person has chosen the mode high: plan in it" in server.requests[0].prompt
     assert (report.status, report.mode) == (Status.ANSWERED, "high")
     assert report.summary.steps_completed == 6
     assert report.summary.steps["Extractor"] == {"completed": 1}

@@ -58,7 +58,7 @@ async def test_what_ran_side_by_side_is_not_asked_again_whichever_was_faster(
     usual = Panel("-25 °C", "40 minutes", "Monday")
     orchestrator = panel(serve(model))
     resting = asyncio.create_task(
-        orchestrator.research(Question(question=QUESTION, mode="high"), run_id="run_1", rests=lambda: True)
+        orchestrator.research(Question(question=QUESTION), run_id="run_1", rests=lambda: True)
     )
     while not any(event.body.type == "attempt_ended" for event in trace.events("run_1")):  # noqa: ASYNC110 - in a database
         await asyncio.sleep(0.02)
@@ -68,7 +68,7 @@ async def test_what_ran_side_by_side_is_not_asked_again_whichever_was_faster(
     assert trace.run("run_1").status == "running"
 
     goes_on.set()
-    answer = await orchestrator.research(Question(question=QUESTION, mode="high"), run_id="run_1")
+    answer = await orchestrator.research(Question(question=QUESTION), run_id="run_1")
     assert answer.status is Status.INSUFFICIENT
     assert set(answered.values()) == {1}
     assert sum(answered.values()) == 6, "planner, three readers, writer, and planner again"
