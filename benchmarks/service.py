@@ -2,6 +2,7 @@
 
     python -m benchmarks.service                                     # about four minutes
     python -m benchmarks.service --runs 20 --memory-runs 60          # a look in under one
+    python -m benchmarks.service --runs 0                            # searches alone, and what one costs
 
 `candor serve` is on loopback, over the sample documents, with the process that researches for it. Beside it are, each
 in a process of its own, the scripted endpoint, the clients that follow runs, and the one that searches: what clients do
@@ -14,7 +15,8 @@ for themselves is no delay of the service's. All share this machine's clock.
   the client had read it. What a client was told is compared with what is stored: nothing may be missing, double or
   different.
 - A search's time: from the moment it was due, at an even pace, so that one that had to wait for others counts in full.
-  Where 200 wait already, no more are sent, and the line says so.
+  Where 200 wait already, no more are sent, and the line says so. What one costs is the processor time of the service
+  while nothing but searches is asked of it, less what it takes when nothing is asked.
 - Memory (RSS) of the service, both processes together, after some, and after `--memory-runs` runs, with a faster model
   and the streams as before.
 """
@@ -54,6 +56,7 @@ SECONDS_A_CALL = 1.0
 SECONDS_A_CALL_FOR_MEMORY = 0.05
 SEARCHES_A_SECOND = 50
 ALONE_S = 10.0
+WARMING_S = 3.0
 DELAY_MS = 100
 SEARCH_MS = 100
 MEMORY_AFTER = (0.1, 0.25, 0.5, 1.0)
@@ -65,7 +68,7 @@ KEEP_ALIVE_S = 2.0  # shorter than the service's own: or a connection may be clo
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--runs", type=int, default=100, help="at once, and so many clients")
+    options.add_argument("--runs", type=int, default=100, help="at once, and so many clients; 0: searches alone")
     options.add_argument("--parallel", type=int, help="calls that the endpoint takes at once; one for each run")
     options.add_argument("--memory-runs", type=int, default=1000, help="0 leaves this part out")
     options.add_argument("--searches", type=float, default=SEARCHES_A_SECOND, help="a second")
@@ -81,12 +84,32 @@ def main() -> None:
         home = chosen.home or Path(folder)
         with as_file(files(COLLECTION) / "documents") as documents:
             run_ingest(Candor(load_settings(home)), [documents], COLLECTION, progress=False)
+        if not chosen.runs:
+            _measure_searches(home, chosen)
+            return
         _measure_delays(home, chosen)
         if chosen.memory_runs:
             _measure_memory(home, chosen)
 
 
 # Measuring
+
+
+def _measure_searches(home: Path, chosen: argparse.Namespace) -> None:
+    with endpoint(SECONDS_A_CALL) as model, _service(home, model, 1, 1) as (url, service):
+        with _searching(url, chosen.searches):
+            time.sleep(WARMING_S)  # opens the collection, loads the model
+        with _Accounted(service) as idle:
+            time.sleep(ALONE_S)
+        with _Accounted(service) as account, _searching(url, chosen.searches) as alone:
+            time.sleep(ALONE_S)
+    table = Table("", "number", "median", "95th percentile", "99th", "slowest", "target, 95th")
+    table.add_row("search alone", *_summary(alone["times"]), f"{SEARCH_MS} ms")
+    Console(width=110).print(table)
+    _tell_left_out(alone["left_out"])
+    beside_idling = account.own[0] - idle.own[0] / idle.seconds * account.seconds
+    cost = 1000 * beside_idling / len(alone["times"])
+    print(f"A search takes {cost:.1f} ms of the service's processor time. {account.told()}", flush=True)
 
 
 def _measure_delays(home: Path, chosen: argparse.Namespace) -> None:
@@ -336,9 +359,13 @@ def _show_delays(followed: Any, alone: Any, beside: Any, parallel: int) -> None:
     table.add_row("search beside the runs", *_summary(beside["times"]), f"{SEARCH_MS} ms")
     table.add_row("search alone", *_summary(alone["times"]), "")
     Console(width=110).print(table)
-    if left_out := alone["left_out"] + beside["left_out"]:
-        print(f"{left_out} searches were not sent, since {MOST_WAITING} waited for their answers: it cannot keep up.")
+    _tell_left_out(alone["left_out"] + beside["left_out"])
     _require_whole(followed)
+
+
+def _tell_left_out(searches: int) -> None:
+    if searches:
+        print(f"{searches} searches were not sent, since {MOST_WAITING} waited for their answers: it cannot keep up.")
 
 
 def _summary(times: Sequence[float]) -> list[str]:
