@@ -1,0 +1,40 @@
+"""A run with very many events, written into the trace as if it had happened."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sql
+
+from api.bootstrap import Candor
+from multi_agent.answer import Answer, Status
+from multi_agent.events import Event, EvidenceRejected, RunFinished, RunStarted
+from multi_agent.llm.llm import Usage
+from multi_agent.request import Request
+
+_QUESTION = "Down to which temperature does the pump work?"
+
+
+def long_run(candor: Candor, collection: str, count: int) -> str:
+    """The id of a run of so many events."""
+    run_id, began = "run_long", datetime.now(UTC)
+    candor.trace.begin(run_id, _QUESTION, collection, "scripted")
+    rejected = [
+        EvidenceRejected(quote=f"quote {number}", passage="pump.md, page 1", reason="It is not there.", final=True)
+        for number in range(2, count)
+    ]
+    bodies = [
+        RunStarted(request=Request(question=_QUESTION), collection=collection, model="scripted"),
+        *rejected,
+        RunFinished(status="failed", reason="It was too much.", usage=Usage()),
+    ]
+    events = [
+        Event(run_id=run_id, number=number, at=began + timedelta(milliseconds=number), body=body)
+        for number, body in enumerate(bodies, 1)
+    ]
+    table = sql.Table("events", sql.MetaData(), autoload_with=candor.engine)
+    rows = [{"run_id": run_id, "number": each.number, "event": each.model_dump(mode="json")} for each in events[:-1]]
+    with candor.engine.begin() as connection:
+        connection.execute(table.insert(), rows)
+    candor.trace.finish(Answer(run_id=run_id, status=Status.FAILED, mode="", question=_QUESTION), events[-1])
+    return run_id
