@@ -214,25 +214,25 @@ class _Accounted:
         self._service = service
 
     def __enter__(self) -> _Accounted:
-        self._processes = _processes(self._service)
         self._began, self._own, self._all = time.perf_counter(), self._seconds(), _busy()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._began
-        self.own = [now - before for now, before in zip(self._seconds(), self._own, strict=True)]
+        self.own = {pid: now - self._own.get(pid, 0.0) for pid, now in self._seconds().items()}
         self.all = _busy() - self._all
 
-    def _seconds(self) -> list[float]:
-        return [_seconds(each) for each in self._processes]
+    def _seconds(self) -> dict[int, float]:
+        return {each.pid: _seconds(each) for each in _processes(self._service)}
 
     def told(self) -> str:
         load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
-        itself, *research = self.own
+        own = sum(self.own.values())
+        itself = self.own[self._service.pid]
         return (
             f"In {self.seconds:.0f} s, of {os.cpu_count()} processors, the service used {itself:.1f} s, its research "
-            f"process {sum(research):.1f} s; endpoint, clients and whatever else ran, "
-            f"{self.all - sum(self.own):.1f} s. Load of the machine: {load}."
+            f"process {own - itself:.1f} s; endpoint, clients and whatever else ran, "
+            f"{self.all - own:.1f} s. Load of the machine: {load}."
         )
 
 
