@@ -16,7 +16,7 @@ from multi_agent.plan import Plan
 from multi_agent.reading import bullets
 from vectorstore.models import Value
 
-_QUOTE = 160  # characters of a quote: what it is about, not the whole of a table's row
+_QUOTE = 300  # characters of a quote: a sentence in full, not the whole of a wide table's row
 _SHOWN = 20  # findings: enough to see what is known, short enough for a small model
 
 
@@ -90,7 +90,7 @@ def _key_findings(context: ResearchContext) -> tuple[str, ...]:
 def _read(context: ResearchContext) -> tuple[str, ...]:
     passages = Counter(chunk.name for chunk in context.chunks)
     return tuple(
-        f"{name}: " + ("all passages" if name in context.scanned else f"{number} passages found by search")
+        f"{name}: " + ("all passages" if name in context.scanned else f"{number} of its passages, found by search")
         for name, number in sorted(passages.items())
     )
 

@@ -20,7 +20,7 @@ class InspectionResponse(BaseModel):
     format: str = Field(description="what forms the passages have: tables, prose, lists, …")
     structure: str = Field(description="how they are organised: columns of tables as headed, parts of prose")
     quality_problems: list[str] = Field(description="what makes them hard to read or doubtful; [] if nothing")
-    missing: list[str] = Field(description="what the question needs and the passages do not show; [] if nothing")
+    missing: list[str] = Field(description="what your task needs and the passages do not show; [] if nothing")
     reasoning: str = Field(description="what follows from this for answering the question, in one or two sentences")
 
 

@@ -25,8 +25,8 @@ class RetrieverInputs(Value):
         "make the answer wrong, as in a ranking, count, total or complete list"
     )
     documents: tuple[str, ...] = Field(
-        description="for 'scan': names of the documents to read, as listed; [] reads all of them, which takes a model "
-        "call for every few passages. For 'search': []"
+        description="for 'scan': names of the documents to read, as listed, without what stands in brackets; [] "
+        "reads all of them, which takes a model call for every few passages. For 'search': []"
     )
     queries: tuple[str, ...] = Field(
         description="for 'search': queries beside the question itself, which may hold references; [] if a QueryPlanner "

@@ -175,7 +175,7 @@ def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         "diagnosis": (str, Field(description="why the answer was not found, or the step failed, in one sentence")),
         "try_again": (bool, Field(description="whether another way is worth trying")),
-        "goal": (str, Field(description="what the new plan does differently, in one sentence")),
+        "goal": (str, Field(description="what the new plan does differently, in one sentence; empty without one")),
         "steps": (list[step], Field(description="the steps, each with an agent; [] if not worth trying")),
     }
     return create_model("RevisionResponse", __config__=ConfigDict(extra="forbid"), **fields)
