@@ -2,21 +2,22 @@
 
 Passages are stemmed, and stop words dropped, in their own language; of a language without stemmer, words are taken as
 they stand. A query is encoded in every language of the collection, since a few words do not tell theirs for certain:
-the stems of a language only meet passages in it. Scripts that put no spaces between words are indexed by pairs of
-characters, whatever the language. How often a term stands in a passage is weighed here; how rare it is in the
-collection (IDF) is left to the index, which knows it.
+the stems of a language only meet passages in it. The stop words of its own, as far as that can be told, are left out of
+all: in any other language they are words, and rare ones, which the few passages that hold them would win by. Scripts
+that put no spaces between words are indexed by pairs of characters, whatever the language. How often a term stands in a
+passage is weighed here; how rare it is in the collection (IDF) is left to the index, which knows it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 
 import qdrant_edge as qdrant
 
-from vectorstore.languages import STEMMERS
+from vectorstore.languages import STEMMERS, detect_query
 
 # Han with its extensions, kana, Thai, Lao, Myanmar, Khmer.
 _UNSPACED = re.compile(
@@ -38,11 +39,12 @@ class Bm25Encoder:
         """Terms of a passage, weighed by frequency and length."""
         return _model(STEMMERS.get(language)).embed_document(_with_pairs(text))
 
-    def query(self, text: str, languages: Iterable[str]) -> qdrant.SparseVector:
-        """Terms of a query as passages in any of the languages have them, each once."""
-        stemmers = {STEMMERS.get(language) for language in languages}
-        spaced = _with_pairs(text)
-        terms = sorted({index for stemmer in stemmers for index in _model(stemmer).embed_query(spaced).indices})
+    def query(self, text: str, passages: Mapping[str, int]) -> qdrant.SparseVector:
+        """Terms of a query to so many passages per language, as those in any of the languages have them, each once."""
+        own = _model(STEMMERS.get(detect_query(text, passages)))
+        said = " ".join(word for word in _with_pairs(text).split() if own.embed_query(word).indices)
+        stemmers = {STEMMERS.get(language) for language in passages}
+        terms = sorted({index for stemmer in stemmers for index in _model(stemmer).embed_query(said).indices})
         return qdrant.SparseVector(terms, [1.0] * len(terms))
 
 
