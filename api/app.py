@@ -32,6 +32,7 @@ from api.running import Runs
 from api.safety import SAFE_HEADERS, OwnPagesOnly
 from api.service import Service
 from api.shelf import Shelf
+from api.turns import InTurn
 
 SECURITY = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of `candor keys add`; not needed on loopback."},
@@ -83,6 +84,7 @@ def make_app(candor: Candor) -> FastAPI:
     app.add_middleware(Audited, write=lambda entries: candor.audit.write(entries))
     app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
     app.state.metrics = measured = Metrics(candor)
+    app.add_middleware(InTurn)
     app.add_middleware(Measured, metrics=measured)
     app.add_middleware(OwnPagesOnly, hosts=candor.settings.service.hosts)
     tell_problems(app, SAFE_HEADERS)

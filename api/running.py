@@ -63,6 +63,7 @@ class Runs:
         self.listeners: list[Subscriber] = []
         self._live: dict[str, LiveRun] = {}
         self._ending = False
+        self._turn = asyncio.Semaphore(1)  # a hundred runs at once read the database one after the other
         jobs.offer(JobKind.RESEARCH, self)
 
     async def recover(self) -> None:
@@ -102,7 +103,7 @@ class Runs:
             priority=priority,
         )
         if await self._jobs.submit(order):
-            self._expect(order)
+            await asyncio.to_thread(self._expect, order)
         return order.id
 
     async def wait(self, run_id: str) -> Answer:
@@ -135,8 +136,10 @@ class Runs:
         live.followers.add(mailbox)  # first; what is told while the trace is read is known by its number
         try:
             while True:
-                run = await asyncio.to_thread(trace.run, run_id)  # before its events: none comes after its end
-                for stored in await asyncio.to_thread(trace.events, run_id, after):
+                async with self._turn:
+                    run = await asyncio.to_thread(trace.run, run_id)  # before its events: none comes after its end
+                    known = await asyncio.to_thread(trace.events, run_id, after)
+                for stored in known:
                     after, heard = stored.number, time.monotonic()
                     yield stored
                 if run.ended or self._ending:
@@ -165,16 +168,20 @@ class Runs:
 
     async def work(self, taken: Taken) -> JsonValue:
         """Research the question, or go on with it."""
-        order, trace = taken.order, self._candor.trace
-        self._expect(order)
-        if not trace.run(order.id).ended:  # else it was killed between the end of the run and that of its job
-            await self._research(taken, Request.model_validate_json(order.content))
-        return {"run_id": order.id, "status": trace.run(order.id).status}
+        order, trace, request = taken.order, self._candor.trace, Request.model_validate_json(taken.order.content)
+        async with self._turn:
+            await asyncio.to_thread(self._expect, order)
+            run = await asyncio.to_thread(trace.run, order.id)
+            bounded = await asyncio.to_thread(within_limits, self._candor, order.key, request)
+        if not run.ended:  # else it was killed between the end of the run and that of its job
+            await self._research(taken, bounded)
+            run = await asyncio.to_thread(trace.run, order.id)
+        return {"run_id": order.id, "status": run.status}
 
     async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
         """Store its end, with the reason."""
-        self._expect(order)
-        if not self._candor.trace.run(order.id).ended:
+        await asyncio.to_thread(self._expect, order)
+        if not (await asyncio.to_thread(self._candor.trace.run, order.id)).ended:
             await self._break_off(order.id, status, reason)
 
     async def _research(self, taken: Taken, request: Request) -> None:
@@ -182,8 +189,7 @@ class Runs:
         live = self._live.setdefault(run_id, LiveRun())
         live.here = True
         try:
-            bounded = await asyncio.to_thread(within_limits, self._candor, order.key, request)
-            research = Research(run_id=run_id, request=bounded, key=order.key)
+            research = Research(run_id=run_id, request=request, key=order.key)
             await self._researcher.research(research, order.collection, partial(self._tell, live), taken.resting)
         except (AgentError, StoreError, ResearchLost) as error:  # such as that its saved plan has gone while it waited
             await self.abandon(order, JobStatus.FAILED, str(error))
@@ -206,7 +212,7 @@ class Runs:
 
     async def _break_off(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED
-        last = self._candor.trace.break_off(run_id, ended, reason)
+        last = await asyncio.to_thread(self._candor.trace.break_off, run_id, ended, reason)
         if live := self._live.get(run_id):
             await live.tell(last)
             live.leave()

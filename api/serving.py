@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,9 @@ from api.neighbours import serving
 from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that do not end by themselves when the runs have
+_SWITCH_S = 0.0005
+"""For how long a thread keeps the interpreter from another that wants it. A search gives it up and takes it again with
+every multiplication; Python's own 5 ms each time made it wait longer than it worked."""
 
 
 class Server(uvicorn.Server):
@@ -54,6 +58,7 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     service = candor.settings.service
     _check_keys(candor)
     _check_certificate(service)
+    sys.setswitchinterval(_SWITCH_S)
     alone, known = only_service(candor.settings.home), serving(candor.engine, candor.settings.store.url)
     with alone, known, listen(service.host, service.port) as listener:
         tell(url_of(listener, secure=service.certfile is not None))

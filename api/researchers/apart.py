@@ -84,7 +84,9 @@ class ResearchApart:
                 dead, candor = self._process, self._candor
                 if dead:
                     await dead.stop()
-                self._process = ResearchProcess(candor.settings, lambda text: candor.embedder.embed_query(text))
+                self._process = ResearchProcess(
+                    candor.settings, lambda text: candor.embedder.embed_query(text), self._shelf.precedence
+                )
             return self._process
 
     def _make_tables(self) -> None:

@@ -17,6 +17,7 @@ from multiprocessing import Pipe
 from typing import Any
 
 from api.errors import ResearchLost
+from api.precedence import Precedence
 from api.researcher import EvaluationOrder, Research
 from api.researchers.line import Line, Raised
 from api.researchers.messages import Ask, Begin, Cancel, Ended, Ready, Reply, Stop, Told
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 _ASKED_AT_ONCE = min(4, max(1, (os.cpu_count() or 1) // 2))
 """Searches of runs that are done at once. Each more takes processors, and the interpreter's lock, from whoever searches
 over HTTP; a run, whose model calls take seconds, can wait."""
+_GIVES_WAY_S = 0.5  # for a search of a run, while somebody searches by hand
 _END_S = 5.0
 _NICE = 5
 """Its priority is lower than the service's: whoever searches or reads a page waits for it, and a run takes seconds
@@ -47,8 +49,8 @@ Tell = Callable[[Any], Awaitable[None]]
 class ResearchProcess:
     """One process, from its start to its end. Belongs to the event loop that makes it."""
 
-    def __init__(self, settings: Settings, embed: Callable[[str], Vectors]) -> None:
-        self._embed = embed
+    def __init__(self, settings: Settings, embed: Callable[[str], Vectors], precedence: Precedence) -> None:
+        self._embed, self._precedence = embed, precedence
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._inboxes: dict[int, asyncio.Queue[Told | Ended]] = {}
@@ -143,6 +145,7 @@ class ResearchProcess:
         self._threads.submit(self._answer, ask).add_done_callback(partial(self._reply, ask.number))
 
     def _answer(self, ask: Ask) -> Any:
+        self._precedence.give_way(_GIVES_WAY_S)
         match ask.what:
             case "search":
                 return self._libraries[ask.task].search(*ask.arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
@@ -125,7 +124,7 @@ async def search(
     wanted: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
     """Find passages by words and by meaning, best first, without a language model."""
-    return await asyncio.to_thread(_search, service, caller, wanted)
+    return await service.shelf.precedence.first(_search, service, caller, wanted)
 
 
 def _search(service: Service, caller: Caller, wanted: SearchRequest) -> list[FoundPassage]:
