@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,9 @@ class Precedence:
         """What it gives, done in a thread of its own before all that gives way. Raises what it raises."""
         self._count(1)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, partial(do, *args, **kwargs))
+            known = contextvars.copy_context()  # as asyncio.to_thread does: the audit is told so what was read
+            done = partial(known.run, do, *args, **kwargs)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, done)
         finally:
             self._count(-1)
 

