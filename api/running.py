@@ -7,6 +7,7 @@ to the process: when the service ends or is killed, it rests, and goes on when t
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 from functools import partial
@@ -63,6 +64,7 @@ class Runs:
         self.listeners: list[Subscriber] = []
         self._live: dict[str, LiveRun] = {}
         self._ending = False
+        self._expecting = threading.Lock()  # who asks for a run, and its job, may note it at the same moment
         self._turn = asyncio.Semaphore(1)  # a hundred runs at once read the database one after the other
         jobs.offer(JobKind.RESEARCH, self)
 
@@ -168,15 +170,9 @@ class Runs:
 
     async def work(self, taken: Taken) -> JsonValue:
         """Research the question, or go on with it."""
-        order, trace, request = taken.order, self._candor.trace, Request.model_validate_json(taken.order.content)
-        async with self._turn:
-            await asyncio.to_thread(self._expect, order)
-            run = await asyncio.to_thread(trace.run, order.id)
-            bounded = await asyncio.to_thread(within_limits, self._candor, order.key, request)
-        if not run.ended:  # else it was killed between the end of the run and that of its job
-            await self._research(taken, bounded)
-            run = await asyncio.to_thread(trace.run, order.id)
-        return {"run_id": order.id, "status": run.status}
+        await self._research(taken)
+        run = await asyncio.to_thread(self._candor.trace.run, taken.order.id)
+        return {"run_id": run.run_id, "status": run.status}
 
     async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
         """Store its end, with the reason."""
@@ -184,12 +180,18 @@ class Runs:
         if not (await asyncio.to_thread(self._candor.trace.run, order.id)).ended:
             await self._break_off(order.id, status, reason)
 
-    async def _research(self, taken: Taken, request: Request) -> None:
+    async def _research(self, taken: Taken) -> None:
         order, run_id = taken.order, taken.order.id
         live = self._live.setdefault(run_id, LiveRun())
         live.here = True
         try:
-            research = Research(run_id=run_id, request=request, key=order.key)
+            async with self._turn:
+                await asyncio.to_thread(self._expect, order)
+                if (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
+                    return  # it was killed between the end of the run and that of its job
+                request = Request.model_validate_json(order.content)
+                bounded = await asyncio.to_thread(within_limits, self._candor, order.key, request)
+            research = Research(run_id=run_id, request=bounded, key=order.key)
             await self._researcher.research(research, order.collection, partial(self._tell, live), taken.resting)
         except (AgentError, StoreError, ResearchLost) as error:  # such as that its saved plan has gone while it waited
             await self.abandon(order, JobStatus.FAILED, str(error))
@@ -208,7 +210,8 @@ class Runs:
 
     def _expect(self, order: Order) -> None:
         question = Request.model_validate_json(order.content).question.strip()
-        self._candor.trace.expect(order.id, question, order.collection, order.note, order.key)
+        with self._expecting:
+            self._candor.trace.expect(order.id, question, order.collection, order.note, order.key)
 
     async def _break_off(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED

@@ -159,6 +159,7 @@ def test_a_run_in_which_the_process_ends_twice_fails_and_others_are_researched(
     answer = http.get(f"/v1/runs/{run_id}").json()["answer"] if follow(http, run_id) else {}
     assert answer["status"] == "failed"
     assert "second one to end" in answer["reasoning"]
+    until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "failed")  # a moment after its run
     assert http.get(f"/v1/jobs/{run_id}").json()["error"] == answer["reasoning"]
 
     paused.last_answered = True
