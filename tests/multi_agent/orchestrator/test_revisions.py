@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -215,6 +216,9 @@ async def test_a_transient_error_repeats_the_step_and_pays_nothing_twice(
     def extract(request: Request) -> Reply | str:
         if "recipe.md" in request.prompt and broken:
             broken.clear()
+            while len(asked) < 2:  # those that are under way when it fails are broken off, and asked again
+                time.sleep(0.01)
+            time.sleep(0.5)  # their answers are on their way
             return endpoint.server_error()
         asked.append(request.messages[-1]["content"])
         return json.dumps(script.play(request))
