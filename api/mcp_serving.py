@@ -85,8 +85,9 @@ class _ServiceDesk:
         return self.service.candor
 
     async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
-        opened = await asyncio.to_thread(self.service.shelf.take, collection)
-        return await asyncio.to_thread(opened.library.retriever.search, [query], limit)
+        shelf = self.service.shelf
+        opened = await asyncio.to_thread(shelf.take, collection)
+        return await shelf.precedence.first(opened.library.retriever.search, [query], limit)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.service.runs.start(request, collection, caller)

@@ -28,7 +28,10 @@ class Opened:
 
 
 class Shelf:
-    """Opens a collection when it is first asked for, and all of them stay open until ``close``. Calls block."""
+    """Opens a collection when it is first asked for, and all of them stay open until ``close``. Calls block.
+
+    ``precedence`` says who searches in them first.
+    """
 
     def __init__(self, candor: Candor) -> None:
         self._candor = candor
