@@ -9,6 +9,8 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from api.app import make_app
+from api.bootstrap import Candor
 from api.precedence import Precedence
 from api.turns import InTurn
 
@@ -40,6 +42,10 @@ async def _until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not true():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.001)
+
+
+def test_the_service_has_them_take_turns(make_candor: Callable[..., Candor]) -> None:
+    assert InTurn in [each.cls for each in make_app(make_candor()).user_middleware]
 
 
 async def test_the_next_one_begins_when_the_one_before_answers_and_others_at_once() -> None:
