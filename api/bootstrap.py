@@ -39,10 +39,14 @@ if TYPE_CHECKING:
 
 
 class Candor(PanelParts):
-    """Candor, put together from its settings; what only its panel is made of stands in ``panel_parts.py``."""
+    """Candor, put together from its settings; what only its panel is made of stands in ``panel_parts.py``.
 
-    def __init__(self, settings: Settings) -> None:
+    ``queries_apart`` says that queries are to be embedded in a process of their own, as ``make_embedder`` does.
+    """
+
+    def __init__(self, settings: Settings, *, queries_apart: bool = False) -> None:
         self.settings = settings
+        self._queries_apart = queries_apart
 
     @cached_property
     def engine(self) -> Engine:
@@ -140,7 +144,7 @@ class Candor(PanelParts):
         from vectorstore.embedding import make_embedder
         from vectorstore.remembering import Remembering
 
-        return Remembering(make_embedder(self.settings.store.embedding))
+        return Remembering(make_embedder(self.settings.store.embedding, queries_apart=self._queries_apart))
 
     def collections(self) -> list[CollectionSpec]:
         """The collections there are, each as searches see it."""

@@ -17,7 +17,7 @@ for themselves is no delay of the service's. All share this machine's clock.
 - A search's time: from the moment it was due, at an even pace, so that one that had to wait for others counts in full.
   Where 200 wait already, no more are sent, and the line says so. What one costs is the processor time of the service
   while nothing but searches is asked of it, less what it takes when nothing is asked.
-- Memory (RSS) of the service, both processes together, after some, and after `--memory-runs` runs, with a faster model
+- Memory (RSS) of the service, all its processes together, after some, and after `--memory-runs` runs, with a faster model
   and the streams as before.
 """
 
@@ -203,12 +203,12 @@ def _searching(url: str, searches: float) -> Iterator[dict[str, Any]]:
 
 
 def _processes(service: psutil.Process) -> list[psutil.Process]:
-    """The service itself, and what it has started: the process that researches for it."""
+    """The service itself, and what it has started: those that research and embed for it."""
     return [service, *service.children(recursive=True)]
 
 
 class _Accounted:
-    """Who used the processors in the meantime: the service, its research process, and all others together."""
+    """Who used the processors in the meantime: the service, the processes beside it, and all others together."""
 
     def __init__(self, service: psutil.Process) -> None:
         self._service = service
@@ -230,8 +230,8 @@ class _Accounted:
         own = sum(self.own.values())
         itself = self.own[self._service.pid]
         return (
-            f"In {self.seconds:.0f} s, of {os.cpu_count()} processors, the service used {itself:.1f} s, its research "
-            f"process {own - itself:.1f} s; endpoint, clients and whatever else ran, "
+            f"In {self.seconds:.0f} s, of {os.cpu_count()} processors, the service used {itself:.1f} s, the processes "
+            f"beside it {own - itself:.1f} s; endpoint, clients and whatever else ran, "
             f"{self.all - own:.1f} s. Load of the machine: {load}."
         )
 

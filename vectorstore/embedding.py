@@ -22,6 +22,7 @@ import numpy as np
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.languages import ENGLISH
 from vectorstore.minilm import MiniLM
+from vectorstore.minilm_apart import MiniLMApart
 from vectorstore.minilm_torch import PackedMiniLM
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
@@ -61,29 +62,36 @@ class Embedder(Protocol):
         ...
 
 
-def make_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The embedder for the model that the settings name. Raises EmbeddingModelError if it cannot be had."""
-    return BundledEmbedder(settings) if settings.model == DEFAULT_MODEL else SentenceTransformerEmbedder(settings)
+def make_embedder(settings: EmbeddingSettings, *, queries_apart: bool = False) -> Embedder:
+    """The embedder for the model that the settings name. Raises EmbeddingModelError if it cannot be had.
+
+    ``queries_apart`` asks for queries to be embedded in a process of their own, for a program whose threads have much
+    else to do. Only the bundled model heeds it: PyTorch does not need Python's lock while it computes.
+    """
+    if settings.model == DEFAULT_MODEL:
+        return BundledEmbedder(settings, queries_apart=queries_apart)
+    return SentenceTransformerEmbedder(settings)
 
 
 class BundledEmbedder:
     """The bundled model: queries are embedded at once, PyTorch is loaded only when there are passages to embed."""
 
-    def __init__(self, settings: EmbeddingSettings) -> None:
+    def __init__(self, settings: EmbeddingSettings, *, queries_apart: bool = False) -> None:
         self._settings = settings
-        self._queries = MiniLM(bundled_model())
+        self._model = MiniLM(bundled_model())
+        self._queries = MiniLMApart(self._model.weights.parent) if queries_apart else self._model
         self._passages: PackedMiniLM | None = None
         self._loading = threading.Lock()
         self.model = settings.model
-        self.dimension = self._queries.dimension
-        self.max_tokens = self._queries.max_tokens
+        self.dimension = self._model.dimension
+        self.max_tokens = self._model.max_tokens
         self.languages: frozenset[str] | None = BUNDLE_LANGUAGES
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """One row per text; in bfloat16 where that was chosen, else as sentence-transformers computes them."""
         with self._loading:
             if self._passages is None:
-                self._passages = _packed(self._queries, self._settings)
+                self._passages = _packed(self._model, self._settings)
         return self._passages.embed(texts)
 
     def embed_query(self, text: str) -> Vectors:
@@ -92,7 +100,7 @@ class BundledEmbedder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without those that the model adds itself."""
-        return self._queries.count_tokens(texts)
+        return self._model.count_tokens(texts)
 
 
 class SentenceTransformerEmbedder:

@@ -51,11 +51,13 @@ def serve(
 
     Example: candor serve --port 8484
     """
+    from api.bootstrap import Candor
     from api.serving import serve as run_service
+    from api.settings import load_settings
 
     wanted = {"host": host, "port": port, "certfile": certfile, "keyfile": keyfile}
     given = {name: value for name, value in wanted.items() if value is not None}
-    candor = make_candor(home, **({"service": given} if given else {}))
+    candor = Candor(load_settings(home, **({"service": given} if given else {})), queries_apart=True)
 
     def tell(url: str) -> None:
         if as_json:

@@ -76,11 +76,11 @@ def ask(http: httpx.Client, question: str = QUESTION) -> str:
     return str(http.post("/v1/research", json={"question": question, "wait": False}).json()["run_id"])
 
 
-def researching(service: int | None = None) -> list[psutil.Process]:
+def researching(service: int | None = None, module: str = "api.researchers.worker") -> list[psutil.Process]:
     """The processes that research for a service; for the one in this process, if none is named."""
     return [
         child for child in psutil.Process(service).children()
-        if child.status() != psutil.STATUS_ZOMBIE and "api.researchers.worker" in " ".join(child.cmdline())
+        if child.status() != psutil.STATUS_ZOMBIE and module in " ".join(child.cmdline())
     ]  # fmt: skip
 
 
@@ -225,8 +225,10 @@ def test_no_process_is_left_when_the_service_was_killed(candor: Candor, paused: 
         os.killpg(process.pid, signal.SIGINT)  # which Ctrl-C sends to others than the service alone
         os.kill(process.pid, signal.SIGTERM)
         assert process.is_running()
+        [embedding] = researching(service.process.pid, "vectorstore.minilm_apart")
         service.kill()
         process.wait(timeout=30)
+        embedding.wait(timeout=30)
 
 
 def test_the_next_service_waits_for_the_process_of_the_one_before(candor: Candor, paused: Model) -> None:
