@@ -17,8 +17,8 @@ for themselves is no delay of the service's. All share this machine's clock.
 - A search's time: from the moment it was due, at an even pace, so that one that had to wait for others counts in full.
   Where 200 wait already, no more are sent, and the line says so. What one costs is the processor time of the service
   while nothing but searches is asked of it, less what it takes when nothing is asked.
-- Memory (RSS) of the service, all its processes together, after some, and after `--memory-runs` runs, with a faster model
-  and the streams as before.
+- Memory (RSS) of the service, all its processes together, after some, and after `--memory-runs` runs, with a faster
+  model and the streams as before.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from multi_agent.llm.observing import Meter, ObservedLLM
 from multi_agent.llm.replaying import ReplayingLLM
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
+from support.service import until
 
 
 class City(BaseModel):
@@ -122,8 +123,7 @@ async def test_a_request_that_fails_after_a_release_leaves_the_number_to_who_has
         failing = asyncio.create_task(early.complete(QUESTION, City))
         await asyncio.sleep(0)  # it has its number, and waits for the model
         early.release()
-        while not endpoint.requests:  # the first answer is for the first one
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(until, lambda: bool(endpoint.requests))  # the first answer is for the first one
         first = await late.complete(QUESTION, City)
         with pytest.raises(InvalidResponse):
             await failing
