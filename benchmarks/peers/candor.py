@@ -30,10 +30,9 @@ def ingest(folder: Path, store: Path, url: str) -> Ingested:
 
 async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
     """As `candor ask`."""
+    # Asked again, it would be shown the plan that worked the first time: the same question is to be the same each time.
     candor = Candor(load_settings(store, research={"plan_examples": 0}))
-    endpoint = EndpointSettings(
-        provider="openai", base_url=url, model=way, parallel=1000, context_window=64_000, timeout_s=600
-    )
+    endpoint = EndpointSettings(provider="openai", base_url=url, model=way, context_window=64_000, timeout_s=600)
     with candor.open_collection(COLLECTION) as collection:
         texts = {chunk.id: _plain(chunk.text) for chunk in collection.scan()}
     with candor.open_library(COLLECTION) as library:
