@@ -39,14 +39,11 @@ if TYPE_CHECKING:
 
 
 class Candor(PanelParts):
-    """Candor, put together from its settings; what only its panel is made of stands in ``panel_parts.py``.
-
-    ``queries_apart`` says that queries are to be embedded in a process of their own, as ``make_embedder`` does.
-    """
+    """Candor, put together from its settings; what only its panel is made of stands in ``panel_parts.py``."""
 
     def __init__(self, settings: Settings, *, queries_apart: bool = False) -> None:
         self.settings = settings
-        self._queries_apart = queries_apart
+        self._queries_apart = queries_apart  # as ``make_embedder`` says
 
     @cached_property
     def engine(self) -> Engine:

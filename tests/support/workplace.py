@@ -1,0 +1,146 @@
+"""A place to ingest in: real files through the real parser, model and store."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import create_engine, event
+
+from ingest.chunking import Chunker
+from ingest.editions import LiveCollection
+from ingest.ledger import Ledger
+from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.pipeline import IngestPipeline
+from ingest.planning import Plan
+from ingest.records import document_id
+from ingest.reports import IngestReport, Progress
+from ingest.settings import IngestSettings
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding import Embedder
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec
+from vectorstore.retrieval import Retriever
+from vectorstore.store import Collection, Vectors
+
+PUMPS = "# Heat pumps\n\nA heat pump works below zero. It moves heat from the cold air into the house.\n"
+BREAD = "# Bread\n\nKnead the dough for ten minutes. Bake it at two hundred degrees.\n"
+
+
+class Workplace:
+    """A collection and a ledger in a folder, and a folder of documents to ingest."""
+
+    def __init__(self, home: Path, embedder: Embedder) -> None:
+        self.documents = home / "documents"
+        self.documents.mkdir()
+        engine = create_engine(f"sqlite:///{home / 'candor.sqlite'}")
+        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+        self.ledger = Ledger(engine)
+        self.store = EdgeStore(home / "store", reserve=0)
+        self.embedder = embedder
+        self.chunker = Chunker(embedder.count_tokens, embedder.max_tokens)
+
+    @contextmanager
+    def collection(self) -> Iterator[Collection]:
+        """The open collection."""
+        spec = CollectionSpec(
+            name="papers",
+            embedding_model=self.embedder.model,
+            dimension=self.embedder.dimension,
+            chunking=self.chunker.fingerprint,
+        )
+        with self.store.create(spec) as collection:
+            yield collection
+
+    def ingest(
+        self,
+        *paths: Path,
+        progress: Callable[[Progress], None] = lambda _: None,
+        parser: Parser | None = None,
+        retry_failed: bool = False,
+        sync: bool = False,
+        on_plan: Callable[[Plan], None] = lambda _: None,
+        **settings: Any,
+    ) -> IngestReport:
+        """Ingest the paths, by default the folder of documents."""
+        with self.collection() as collection:
+            pipeline = IngestPipeline(
+                parser=parser or load_parser("kreuzberg"),
+                chunker=self.chunker,
+                embedder=self.embedder,
+                collection=collection,
+                ledger=self.ledger,
+                settings=IngestSettings(**settings),
+            )
+            return pipeline.ingest(
+                paths or [self.documents], progress, retry_failed=retry_failed, sync=sync, on_plan=on_plan
+            )
+
+    def searched(self, query: str) -> list[str]:
+        """The names of the documents that a search finds."""
+        with self.collection() as collection:
+            live = LiveCollection(collection, self.ledger)
+            return [hit.chunk.name for hit in Retriever(live, self.embedder).search([query], limit=10)]
+
+    def states(self) -> dict[str, str]:
+        """The state of every file, by name."""
+        return {record.name: record.state.value for record in self.ledger.list("papers")}
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        """A file in the folder of documents."""
+        path = self.documents / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def chunks(self, *documents: Path) -> list[Chunk]:
+        """What the collection holds, of these documents if any are given."""
+        ids = tuple(document_id(path.as_posix()) for path in documents)
+        with self.collection() as collection:
+            return list(collection.scan(ChunkFilter(documents=ids)))
+
+
+class CountingEmbedder:
+    """Notes what it embeds."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.embedded: list[str] = []
+        self.model, self.dimension, self.max_tokens = embedder.model, embedder.dimension, embedder.max_tokens
+        self.languages = embedder.languages
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        self.embedded += texts
+        return self._embedder.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._embedder.embed_query(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
+
+class CountingParser:
+    """Notes what it parses; ``meddle`` is called in between."""
+
+    def __init__(self, meddle: Callable[[Path], None] = lambda _: None) -> None:
+        self._parser = load_parser("kreuzberg")
+        self._meddle = meddle
+        self.name, self.version = self._parser.name, self._parser.version
+        self.parsed: list[Path] = []
+
+    def parse(self, path: Path) -> ParsedDocument:
+        self.parsed.append(path)
+        parsed = self._parser.parse(path)
+        self._meddle(path)
+        return parsed
+
+
+def write_zip(path: Path, **members: str) -> Path:
+    """An archive of Markdown files, by name and content; `__` in a name is a folder's end."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/") + ".md", content)
+    return path
