@@ -6,8 +6,9 @@ One question of a set in JSONL, of which only ``question`` is needed:
      "unit": "heat pumps", "tolerance": 0, "tags": ["dates"], "weight": 1,
      "gold": [{"document": "report.pdf", "pages": [1], "quote": "delivered 9,412 heat pumps"}]}
 
-In CSV the columns have the same names. ``accepted`` and ``tags`` hold one entry per line of their cell, or a JSON list;
-``gold`` a JSON list, or documents, one per line.
+In CSV the columns have the same names, with commas between them, or as some spreadsheets write it, semicolons or tabs.
+``accepted`` and ``tags`` hold one entry per line of their cell, or a JSON list; ``gold`` a JSON list, or documents, one
+per line.
 """
 
 from __future__ import annotations
@@ -20,15 +21,30 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, model_validator
 
 from multi_agent.evaluation.errors import QuestionSetError
+from multi_agent.written import read_number
 from vectorstore.models import Value
 
 _LISTS = ("accepted", "tags", "gold")
+_NUMBERS = ("tolerance", "weight")
+_DELIMITERS = ",;\t"
 _FAULTS_SHOWN = 20
+_PLAINLY = {
+    "missing": "is missing",
+    "string_pattern_mismatch": "is empty",
+    "string_too_short": "is empty",
+    "string_type": "is to be a text",
+    "tuple_type": 'is to be a list, such as ["…"]',
+    "model_type": 'is to be an object, such as {"document": "report.pdf"}',
+}
+"""Faults by their names in pydantic, where it would speak of Python."""
+
+Written = Annotated[str, Field(pattern=r"\S", coerce_numbers_to_str=True)]
+"""A text with something in it; a bare number in JSON is meant as one."""
 
 
 class AnswerType(StrEnum):
@@ -46,23 +62,27 @@ class Gold(Value):
     """Where an answer stands: a document, or some of its pages, or a passage of it, word for word."""
 
     document: str = Field(min_length=1, description="its name in the collection")
-    pages: tuple[int, ...] = ()
+    pages: tuple[PositiveInt, ...] = ()
     quote: str = ""
 
 
 class Question(Value):
     """One question with what is known of its answer; metrics that need more than that leave it out."""
 
-    id: str = Field(min_length=1)
-    question: str = Field(min_length=1, pattern=r"\S")
+    id: Written
+    question: Written
     answer: str | None = Field(default=None, description="in full, for people and for the judge")
-    accepted: tuple[str, ...] = Field(default=(), description="short answers, each of them right; of a list: its items")
+    accepted: tuple[Written, ...] = Field(
+        default=(), description="short answers, each of them right; of a list: its items"
+    )
     type: AnswerType = AnswerType.TEXT
     unit: str = Field(default="", description="of a number: what the accepted ones are counted in")
-    tolerance: float = Field(default=0.0, ge=0, description="of a number: how far off is right, in its unit")
+    tolerance: float = Field(
+        default=0.0, ge=0, allow_inf_nan=False, description="of a number: how far off is right, in its unit"
+    )
     gold: tuple[Gold, ...] = ()
     tags: tuple[str, ...] = ()
-    weight: float = Field(default=1.0, gt=0)
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
     @property
     def answerable(self) -> bool | None:
@@ -100,8 +120,10 @@ def load_questions(path: Path) -> QuestionSet:
     """Read a set from a .jsonl or .csv file. Raises QuestionSetError, which names its faults (20 at most) by line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise QuestionSetError(f"The question set {str(path)!r} cannot be read: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise QuestionSetError(f"The question set {str(path)!r} is not UTF-8 ({error}); save it as that.") from error
     return parse_questions(path.name, text)
 
 
@@ -151,7 +173,7 @@ def _doubles(questions: Sequence[Question]) -> list[str]:
 
 
 def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):  # a string may hold other line ends, such as U+2028
         if not line.strip():
             continue
         try:
@@ -163,18 +185,32 @@ def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    names = reader.fieldnames or ()
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        yield 1, f"two columns are called {twice[0]!r}"
+        return
     try:
         for row in reader:
             if None in row:
                 yield reader.line_num, "more cells than the head has columns"
                 continue
-            yield reader.line_num, {name: _cell(name, cell) for name, cell in row.items() if cell and cell.strip()}
+            filled = {name: _cell(name, cell) for name, cell in row.items() if cell and cell.strip()}
+            if filled:  # spreadsheets write empty rows, too
+                yield reader.line_num, filled
     except csv.Error as error:
         yield reader.line_num + 1, f"not CSV ({error})"
 
 
+def _delimiter(text: str) -> str:
+    """What stands between the columns: that by which one of them is the question."""
+    head = text.partition("\n")[0]
+    return next((each for each in _DELIMITERS if "question" in next(csv.reader([head], delimiter=each), ())), ",")
+
+
 def _cell(name: str, cell: str) -> Any:
+    if name in _NUMBERS and len(readings := read_number(cell)) == 1:
+        return float(*readings)  # "0,5", too
     if name not in _LISTS:
         return cell.strip()
     if cell.lstrip().startswith("["):
@@ -189,5 +225,7 @@ def _cell(name: str, cell: str) -> Any:
 def _explained(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"there is no field {place!r}; there are {', '.join(Question.model_fields)}"
-    return f"{place}: {error['msg']}" if place else str(error["msg"])
+        fields = Gold.model_fields if error["loc"][0] == "gold" else Question.model_fields
+        return f"there is no field {place!r}; there are {', '.join(fields)}"
+    said = str(_PLAINLY.get(error["type"], error["msg"])).removeprefix("Value error, ")
+    return f"{place}: {said}" if place else said

@@ -48,6 +48,46 @@ def test_a_spreadsheet_says_the_same_in_columns() -> None:
     assert why.weight == 1
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_columns_are_divided_as_spreadsheets_do_it(mark: str) -> None:
+    """With the decimal mark that goes with it, and with rows that are empty."""
+    rows = [["id", "question", "tolerance"], ["q1", "How much?", '"0,5"'], ["", "", ""]]
+    [asked] = parse_questions("mine.csv", "\r\n".join(mark.join(row) for row in rows)).questions
+    assert (asked.id, asked.tolerance) == ("q1", 0.5)
+
+
+def test_a_line_of_json_may_hold_other_line_ends_and_bare_numbers() -> None:
+    [asked] = parse_questions("mine.jsonl", '{"id": 7, "question": "How\u2028many?", "accepted": [9412]}\n').questions
+    assert (asked.id, asked.question, asked.accepted) == ("7", "How\u2028many?", ("9412",))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"accepted": [""]}, "accepted.0: is empty"),
+        ({"accepted": "9,412"}, "accepted: is to be a list"),
+        ({"gold": ["report.pdf"]}, 'gold.0: is to be an object, such as {"document": "report.pdf"}'),
+        ({"gold": [{"document": "a", "page": 3}]}, "'gold.0.page'; there are document, pages, quote"),
+        ({"gold": [{"document": "a", "pages": [0]}]}, "gold.0.pages.0"),
+        ({"weight": 0}, "weight: Input should be greater than 0"),
+        ({"weight": float("inf")}, "weight: Input should be a finite number"),
+        ({"tolerance": float("nan")}, "tolerance: Input should be a finite number"),
+    ],
+)
+def test_what_could_not_be_measured_by_is_a_fault(given: dict[str, object], said: str) -> None:
+    with pytest.raises(QuestionSetError) as refused:
+        parse_questions("mine.jsonl", json.dumps({"question": "How many?", **given}))
+    assert said in str(refused.value)
+
+
+def test_two_columns_of_one_name_and_another_encoding_are_told(tmp_path: Path) -> None:
+    with pytest.raises(QuestionSetError, match="two columns are called 'question'"):
+        parse_questions("mine.csv", "question,question\nWho?,Why?\n")
+    (tmp_path / "old.csv").write_bytes("question\nWo ist das Café?\n".encode("latin-1"))
+    with pytest.raises(QuestionSetError, match="save it as that"):
+        load_questions(tmp_path / "old.csv")
+
+
 def test_every_fault_is_named_with_its_line() -> None:
     text = "\n".join(
         [
