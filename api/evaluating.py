@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,6 @@ from multi_agent.evaluation.question_set import Question, QuestionSet
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
 from multi_agent.evaluation.runner import Bench, Runner
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
-from multi_agent.evaluation.summing import Comparison, Summary
 from multi_agent.library import Library
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
@@ -43,10 +40,7 @@ from multi_agent.settings import Budget
 
 SETTABLE = ("research", "llm")
 """What a configuration may set: how it is asked. What is searched, and where, is the same for all."""
-SIGNIFICANT = 0.05
 _TEXTS_KEPT = 64
-_CONDITION = re.compile(r"\s*([\w@.]+)\s*(<=|>=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
-_COMPARE = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def store_of(candor: Candor) -> EvaluationStore:
@@ -92,7 +86,7 @@ def begin(
     Raises UsageError for metrics that there are not, UnknownModel for such an endpoint.
     """
     model = "" if judge is None else candor.models().get(judge).model
-    chosen = _chosen(metrics, judged=judge is not None)
+    chosen = chosen_metrics(metrics, judged=judge is not None)
     evaluation = Evaluation(
         id=new_evaluation_id(),
         set_name=questions.name,
@@ -130,7 +124,7 @@ async def carry_on(
     if models is None or "llm" in evaluation.configuration.settings:
         models = variant.models()
     orchestrator = replace(variant.orchestrator(library, models), memory=NO_MEMORY)  # measured alike, whoever measures
-    chosen = _chosen(evaluation.metrics, judged=evaluation.judge_endpoint is not None)
+    chosen = chosen_metrics(evaluation.metrics, judged=evaluation.judge_endpoint is not None)
     trace = candor.trace
 
     @lru_cache(maxsize=_TEXTS_KEPT)
@@ -210,37 +204,6 @@ def read_labels(path: Path) -> dict[str, float]:
                          "grade, a number.") from error  # fmt: skip
 
 
-def broken(conditions: Iterable[str], summary: Summary) -> list[str]:
-    """Which of the conditions, such as 'f1 < 0.7', hold. Raises UsageError for one that cannot be read."""
-    found = []
-    for condition in conditions:
-        name, compare, bound = _read_condition(condition, summary)
-        value = summary.figures[name].mean
-        if compare(value, bound):
-            found.append(f"{condition.strip()}: {name} is {value:.4g}")
-    return found
-
-
-def worse(comparison: Comparison, figure: str) -> str:
-    """Why the second is worse than the first in this figure, beyond chance; empty if it is not. Raises UsageError."""
-    if figure not in comparison.figures:
-        raise UsageError(f"Both have no figure {figure!r}; there are {', '.join(comparison.figures)}.")
-    paired = comparison.figures[figure]
-    if paired.difference.mean < 0 and paired.p_value < SIGNIFICANT:
-        return f"{figure} is lower by {-paired.difference.mean:.4g} (p = {paired.p_value:.3g})"
-    return ""
-
-
-def _read_condition(condition: str, summary: Summary) -> tuple[str, Callable[[float, float], bool], float]:
-    match = _CONDITION.fullmatch(condition)
-    if not match:
-        raise UsageError(f"{condition!r} is no condition; one is 'f1 < 0.7': a figure, one of < <= > >=, a number.")
-    name, sign, bound = match.groups()
-    if name not in summary.figures:
-        raise UsageError(f"There is no figure {name!r} in {condition!r}; there are {', '.join(summary.figures)}.")
-    return name, _COMPARE[sign], float(bound)
-
-
 def _request(question: Question, configuration: Configuration) -> Request:
     return Request(
         question=question.question,
@@ -272,7 +235,7 @@ def _variant(candor: Candor, configuration: Configuration) -> Candor:
     return variant
 
 
-def _chosen(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
+def chosen_metrics(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
     """The metrics of these names, or all; those that need a judge only if there is one. Raises UsageError."""
     known = {name: metric for name, metric in discover().items() if judged or not metric.card.needs_judge}
     if unknown := [name for name in names if name not in known]:

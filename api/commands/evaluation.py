@@ -25,6 +25,7 @@ from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
+    from api.evaluation_demands import Demands
     from multi_agent.evaluation.records import EvaluationResult
 
 app = listing("Ask a set of questions, and measure the answers.")
@@ -34,10 +35,15 @@ Judge = Annotated[
     str | None,
     typer.Option("--judge", help="Let a model judge, too: the name of its endpoint, or 'default'.", show_default=False),
 ]
-MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=1, help="Model calls all questions may take.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Tokens all questions may take.")]
-MaxSeconds = Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time it may take.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", help="What it may cost.")]
+MaxCalls = Annotated[
+    int | None,
+    typer.Option("--max-calls", min=1, help="Model calls that the questions may take, of each configuration."),
+]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Tokens that they may take.")]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", min=0.1, help="Time after which no more question is begun.")
+]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0.0001, help="What they may cost.")]
 FailIf = Annotated[list[str] | None, typer.Option("--fail-if", help="Exit with 1 if this holds, such as 'f1 < 0.7'.")]
 WorseThan = Annotated[
     str | None, typer.Option("--fail-if-worse-than", help="Exit with 1 if it is worse than this evaluation.")
@@ -152,12 +158,15 @@ def run(
 
     Example: candor eval run questions.jsonl -c papers --fail-if 'f1 < 0.7'
     """
-    from api.evaluating import begin, make_configuration, read_configuration
+    from api.evaluating import begin, chosen_metrics, make_configuration, read_configuration
+    from api.evaluation_demands import demands_on
     from multi_agent.evaluation.drafting import DRAFT
     from multi_agent.evaluation.question_set import load_questions
 
     candor = make_candor(home)
     asked = load_questions(questions).limited(limit)
+    metrics = chosen_metrics(metric or (), judged=judge is not None)
+    demands = demands_on(candor, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=asked.fingerprint)
     if drafts := sum(DRAFT in each.tags for each in asked.questions):
         say(f"{drafts} of {len(asked.questions)} questions are drafts that nobody has confirmed (tag 'draft').")
     if config and (mode != "auto" or samples):
@@ -169,10 +178,10 @@ def run(
     name = candor.collection_name(collection)
     with candor.open_library(name):  # whether it is there
         endpoint = "" if judge == "default" else judge
-        results = [begin(candor, asked, name, each, metrics=metric or (), judge=endpoint) for each in chosen]
+        results = [begin(candor, asked, name, each, metrics=tuple(metrics), judge=endpoint) for each in chosen]
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
     _carry_on(candor, results, parallel, budget, as_json)
-    _conclude(candor, [each.evaluation.id for each in results], fail_if, fail_if_worse_than, figure, as_json)
+    _conclude(candor, [each.evaluation.id for each in results], demands, as_json)
 
 
 @app.command()
@@ -193,13 +202,17 @@ def resume(
 
     Example: candor eval resume eval_3f2a
     """
-    from api.evaluating import store_of
+    from api.evaluating import chosen_metrics, store_of
+    from api.evaluation_demands import demands_on
 
     candor = make_candor(home)
     result = store_of(candor).get(evaluation)
+    made = result.evaluation
+    metrics = chosen_metrics(made.metrics, judged=made.judge_endpoint is not None)
+    demands = demands_on(candor, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=made.fingerprint)
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
     _carry_on(candor, [result], parallel, budget, as_json)
-    _conclude(candor, [result.evaluation.id], fail_if, fail_if_worse_than, figure, as_json)
+    _conclude(candor, [result.evaluation.id], demands, as_json)
 
 
 @app.command("list")
@@ -335,11 +348,9 @@ def _carry_on(
         evaluate(candor, results, parallel=parallel, budget=Budget.model_validate(budget), tell=tell)
 
 
-def _conclude(
-    candor: Candor, ids: list[str], fail_if: list[str] | None, worse_than: str | None, figure: str, as_json: bool
-) -> None:
+def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -> None:
     """Show what came out, and exit with 1 if it is not what was demanded."""
-    from api.evaluating import broken, store_of, worse
+    from api.evaluating import store_of
     from multi_agent.evaluation.records import State
     from multi_agent.evaluation.summing import against, summarise
 
@@ -347,10 +358,9 @@ def _conclude(
     results = [store.get(each) for each in ids]
     summaries = [summarise(result) for result in results]
     comparisons = [against(results[0], other) for other in results[1:]]
-    failures = [failure for summary in summaries for failure in broken(fail_if or (), summary)]
-    if worse_than:
-        before = store.get(worse_than)
-        failures += [reason for result in results if (reason := worse(against(before, result), figure))]
+    verdicts = [demands.held_against(result) for result in results]
+    failures = [failure for summary in summaries for failure in demands.broken(summary)]
+    failures += [each.said for each in verdicts if each.worse]
     failures += [f"{each.evaluation.id} is not finished" for each in results
                  if each.evaluation.state is not State.FINISHED]  # fmt: skip
     if as_json:
@@ -368,7 +378,7 @@ def _conclude(
             show_summary(console, result, summary)
         for other, comparison in zip(results[1:], comparisons, strict=True):
             show_comparison(console, results[0].evaluation, other.evaluation, comparison)
-    for failure in failures:
-        say(f"candor: {failure}")
+    for said in [*failures, *(each.said for each in verdicts if each.said and not each.worse)]:
+        say(f"candor: {said}")
     if failures:
         raise typer.Exit(1)

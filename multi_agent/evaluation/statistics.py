@@ -2,10 +2,12 @@
 
 - Interval of a mean: Wilson's score interval for shares (values of 0 and 1, without clusters or weights; Wilson 1927),
   which is honest also where all are right. Otherwise the bias-corrected and accelerated bootstrap (BCa; Efron 1987)
-  over clusters: questions that share one are drawn together, and without clusters each is one of its own.
+  over clusters: questions that share one are drawn together, and without clusters each is one of its own. Where the
+  values of a share do not differ, the bootstrap has nothing to draw from; then it is told what Wilson's bound leaves
+  open: of what was not seen in n questions, up to z² / (n + z²) may be so.
 - Paired comparison: the difference per question, its interval in the same way, and a sign-flip permutation test over
   clusters (Fisher 1935): exact up to 2**14 sign patterns, drawn at random beyond.
-- Number of questions: the normal approximation for a paired difference.
+- Number of questions: the normal approximation for a paired difference, and no fewer than the test can tell by.
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ class Paired(Value):
 
     difference: Interval = Field(description="second minus first")
     p_value: float = Field(description="two-sided, of the sign-flip permutation test")
+    deviation: float | None = Field(
+        default=None, description="of the difference from question to question; None where there is one cluster only"
+    )
     better: tuple[str, ...] = Field(description="ids of questions with a higher value in the second")
     worse: tuple[str, ...] = Field(description="with a lower one")
     equal: int
@@ -81,6 +86,25 @@ class Sample:
         """Weighted."""
         return float(self.totals.sum() / self.masses.sum())
 
+    @property
+    def deviation(self) -> float | None:
+        """By how much the mean varies, times the root of the number of questions; None if one cluster cannot tell.
+
+        Without clusters and weights it is the standard deviation of the values.
+        """
+        import numpy as np
+
+        n = len(self.totals)
+        if n < 2:
+            return None
+        rest = self.totals - self.mean * self.masses
+        return float(np.sqrt(len(self.values) * n / (n - 1) * (rest**2).sum()) / self.masses.sum())
+
+    @property
+    def effective(self) -> float:
+        """As many clusters of equal weight as tell no less (Kish 1965)."""
+        return float(self.masses.sum() ** 2 / (self.masses**2).sum())
+
     @cached_property
     def is_share(self) -> bool:
         """Whether it is a count of successes: 0 and 1, of equal weight, each its own cluster."""
@@ -98,12 +122,15 @@ def interval(
     *,
     shares: bool = True,
 ) -> Interval:
-    """The mean with its interval; see the module. ``shares``: whether values of 0 and 1 only are wrong and right.
+    """The mean with its interval; see the module. ``shares``: whether the values are shares between 0 and 1.
 
     Raises EvaluationError for no values.
     """
     sample = Sample(values, weights, clusters)
-    low, high = _wilson(sample, level) if shares and sample.is_share else _bca(sample, level)
+    if shares and sample.is_share:
+        low, high = _wilson(sample, level)
+    else:
+        low, high = _bca(sample, level, (0.0, 1.0) if shares else None)
     return Interval(
         mean=sample.mean, low=low, high=high, n=len(sample.values), clusters=len(sample.totals), level=level
     )
@@ -116,6 +143,8 @@ def compare(
     weights: Sequence[float] | None = None,
     clusters: Sequence[Hashable] | None = None,
     level: float = 0.95,
+    *,
+    shares: bool = True,
 ) -> Paired:
     """The second against the first, on the same questions in the same order. Raises EvaluationError."""
     import numpy as np
@@ -124,29 +153,35 @@ def compare(
         raise EvaluationError("Two configurations are compared on the same questions only.")
     differences = np.subtract(second, first)
     sample = Sample(differences.tolist(), weights, clusters)
-    low, high = _bca(sample, level)
+    low, high = _bca(sample, level, (-1.0, 1.0) if shares else None)
     count = len(sample.totals)
     return Paired(
         difference=Interval(mean=sample.mean, low=low, high=high, n=len(ids), clusters=count, level=level),
         p_value=_sign_flips(sample),
+        deviation=sample.deviation,
         better=tuple(each for each, by in zip(ids, differences, strict=True) if by > 0),
         worse=tuple(each for each, by in zip(ids, differences, strict=True) if by < 0),
         equal=int((differences == 0).sum()),
     )
 
 
-def questions_needed(deviation: float, difference: float, power: float = 0.8, level: float = 0.95) -> int:
+def questions_needed(
+    deviation: float, difference: float, changed: float = 1.0, power: float = 0.8, level: float = 0.95
+) -> int:
     """How many questions show a true ``difference``, if the differences per question vary by ``deviation``.
 
-    Two-sided, by the normal approximation. Raises EvaluationError for a difference of 0.
+    Two-sided, by the normal approximation; but at least as many as the sign-flip test can tell by, if the share
+    ``changed`` of them differ at all. Raises EvaluationError for a difference of 0.
     """
-    from math import ceil
+    from math import ceil, log2
     from statistics import NormalDist
 
     if not difference:
         raise EvaluationError("No number of questions shows a difference of 0.")
     quantile = NormalDist().inv_cdf
-    return ceil(((quantile(0.5 + level / 2) + quantile(power)) * deviation / difference) ** 2)
+    enough = ((quantile(0.5 + level / 2) + quantile(power)) * deviation / difference) ** 2
+    fewest = ceil(log2(2 / (1 - level)))  # so many that all change in one way have p below 1 - level, and no fewer
+    return ceil(max(enough, fewest / changed))
 
 
 def _wilson(sample: Sample, level: float) -> tuple[float, float]:
@@ -157,14 +192,14 @@ def _wilson(sample: Sample, level: float) -> tuple[float, float]:
     return float(bounds.low), float(bounds.high)
 
 
-def _bca(sample: Sample, level: float) -> tuple[float, float]:
-    """Bounds of the mean. A single cluster, or clusters that do not differ, tell nothing about the spread."""
+def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> tuple[float, float]:
+    """Bounds of the mean of values between two that are ``possible``, or of any values."""
     import numpy as np
     from scipy.special import ndtr, ndtri
 
     n = len(sample.totals)
     if n < 2 or np.ptp(sample.totals / sample.masses) < _ROUNDING:
-        return sample.mean, sample.mean
+        return _alike(sample, level, possible) if possible else (sample.mean, sample.mean)
     means = _resampled(sample)
     below = np.mean(means < sample.mean) + np.mean(means == sample.mean) / 2  # ties count half
     bias = ndtri(np.clip(below, 1 / len(means), 1 - 1 / len(means)))
@@ -175,6 +210,16 @@ def _bca(sample: Sample, level: float) -> tuple[float, float]:
     shares = ndtr(bias + (bias + tails) / (1 - acceleration * (bias + tails)))
     low, high = np.quantile(means, shares)
     return float(low), float(high)
+
+
+def _alike(sample: Sample, level: float, possible: tuple[float, float]) -> tuple[float, float]:
+    """Bounds of the mean of values that do not differ: some that were not seen may lie at either end."""
+    from statistics import NormalDist
+
+    squared = NormalDist().inv_cdf(0.5 + level / 2) ** 2
+    unseen = squared / (sample.effective + squared)
+    lowest, highest = possible
+    return sample.mean - unseen * (sample.mean - lowest), sample.mean + unseen * (highest - sample.mean)
 
 
 def _resampled(sample: Sample) -> Floats:

@@ -35,7 +35,8 @@ class Comparison(Value):
 
     figures: Mapping[str, Paired] = Field(description="the second minus the first")
     needed: Mapping[str, int] = Field(
-        description="how many questions would show a difference as large as the one seen, at a power of 0.8"
+        description="how many questions would show a difference as large as the one seen, at a power of 0.8; left out "
+        "where there is none, or one question alone"
     )
     left_out: int = Field(description="questions that only one of both has finished")
 
@@ -71,19 +72,19 @@ def against(first: EvaluationResult, second: EvaluationResult, *, by_tag: bool =
     if not common:
         raise EvaluationError("The two evaluations have finished no question in common.")
     names = {name for each in common for name in ours[each.id].figures.keys() & theirs[each.id].figures.keys()}
-    figures = {name: _paired(name, common, ours, theirs, by_tag=by_tag) for name in sorted(names)}
-    needed = {
-        name: questions_needed(_deviation(name, common, ours, theirs), paired.difference.mean)
-        for name, paired in figures.items()
-        if paired.difference.mean
+    shares = _shares()
+    figures = {
+        name: _paired(name, _with(name, common, ours, theirs), ours, theirs, share=name in shares, by_tag=by_tag)
+        for name in sorted(names)
     }
+    needed = {name: number for name, paired in figures.items() if (number := _needed(paired))}
     return Comparison(figures=figures, needed=needed, left_out=len({*ours, *theirs}) - len(common))
 
 
 def _intervals(rows: Iterable[Row], questions: Mapping[str, Question], *, clustered: bool) -> dict[str, Interval]:
     kept = list(rows)
     names = sorted({name for row in kept for name in row.figures})
-    known = figures_of(discover().values())
+    shares = _shares()
     found = {}
     for name in names:
         applying = [row for row in kept if name in row.figures]
@@ -91,8 +92,13 @@ def _intervals(rows: Iterable[Row], questions: Mapping[str, Question], *, cluste
         clusters = [_cluster(each) for each in asked] if clustered else None
         weights = [each.weight for each in asked]
         values = [row.figures[name] for row in applying]
-        found[name] = interval(values, weights, clusters, shares=not (name in known and known[name].unit))
+        found[name] = interval(values, weights, clusters, shares=name in shares)
     return found
+
+
+def _shares() -> frozenset[str]:
+    """Names of the figures whose values lie between 0 and 1."""
+    return frozenset(name for name, figure in figures_of(discover().values()).items() if not figure.unit)
 
 
 def _cluster(question: Question) -> Hashable:
@@ -101,23 +107,29 @@ def _cluster(question: Question) -> Hashable:
 
 
 def _paired(
-    name: str, common: Sequence[Question], ours: Mapping[str, Row], theirs: Mapping[str, Row], *, by_tag: bool
+    name: str,
+    both: Sequence[Question],
+    ours: Mapping[str, Row],
+    theirs: Mapping[str, Row],
+    *,
+    share: bool,
+    by_tag: bool,
 ) -> Paired:
-    both = _with(name, common, ours, theirs)
     return compare(
         [each.id for each in both],
         [ours[each.id].figures[name] for each in both],
         [theirs[each.id].figures[name] for each in both],
         [each.weight for each in both],
         [_cluster(each) for each in both] if by_tag else None,
+        shares=share,
     )
 
 
-def _deviation(name: str, common: Sequence[Question], ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> float:
-    from statistics import pstdev
-
-    both = _with(name, common, ours, theirs)
-    return pstdev(theirs[each.id].figures[name] - ours[each.id].figures[name] for each in both)
+def _needed(paired: Paired) -> int | None:
+    """None where there is no difference to show, or a single cluster, which does not tell how it varies."""
+    if not paired.difference.mean or paired.deviation is None:
+        return None
+    return questions_needed(paired.deviation, paired.difference.mean, 1 - paired.equal / paired.difference.n)
 
 
 def _with(name: str, common: Sequence[Question], ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> list[Question]:

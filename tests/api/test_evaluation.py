@@ -103,9 +103,36 @@ def test_what_ci_demands_decides_the_exit_code(run: Any, serve: Serve, use_model
     result = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--fail-if", "correct < 0.9")
     assert result.code == 1
     assert "correct < 0.9: correct is 0.6667" in result.err
-    wrong = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--fail-if", "corect < 0.9", "--limit", "1")
-    assert wrong.code == 2
-    assert "'corect'" in wrong.err
+
+
+@pytest.mark.usefixtures("ingested")
+@pytest.mark.parametrize(
+    ("demand", "said"),
+    [
+        (("--fail-if", "corect < 0.9"), "'corect'"),
+        (("--fail-if", "correct is bad"), "is no condition"),
+        (("--fail-if", "judged < 0.9"), "'judged'"),
+        (("--fail-if-worse-than", "eval_gone"), "'eval_gone'"),
+        (("--fail-if-worse-than", "eval_", "--figure", "corect"), "'corect'"),
+        (("--fail-if-worse-than", "eval_", "--limit", "1"), "was asked other questions"),
+    ],
+)
+def test_a_demand_that_cannot_be_met_is_told_before_the_first_question(
+    run: Any, serve: Serve, use_model: Any, make_candor: Any, questions: Path, demand: tuple[str, ...], said: str
+) -> None:
+    endpoint = ScriptedEndpoint(panel)
+    with endpoint:
+        use_model(endpoint.settings("openai"))
+        earlier = graded("eval_1", {"cold": 1.0})
+        earlier = earlier.model_copy(
+            update={"evaluation": earlier.evaluation.model_copy(
+                update={"fingerprint": load_questions(questions).fingerprint})}
+        )  # fmt: skip
+        store_of(make_candor()).add(earlier.evaluation, earlier.questions)
+        refused = run("eval", "run", questions, "-c", "papers", "--mode", "fast", *demand)
+    assert refused.code != 0
+    assert said in refused.err
+    assert not endpoint.requests
 
 
 @pytest.mark.usefixtures("ingested")

@@ -98,6 +98,47 @@ def test_the_number_of_questions_is_that_of_the_textbook() -> None:
         questions_needed(0.5, 0)
 
 
+def test_what_chance_cannot_tell_by_is_not_called_enough() -> None:
+    """Five questions that all change in one way have p = 0.0625 by flipped signs; six have half of that."""
+    assert compare(list("abcde"), [0.0] * 5, [1.0] * 5).p_value == 0.0625
+    assert compare(list("abcdef"), [0.0] * 6, [1.0] * 6).p_value < 0.05
+    assert questions_needed(deviation=0.0, difference=1.0) == 6
+    assert questions_needed(deviation=0.4, difference=0.8, changed=0.8) == 8
+
+
+def test_the_deviation_is_that_of_the_differences_and_one_cluster_has_none() -> None:
+    first, second = RNG.random(9), RNG.random(9)
+    ids = list("abcdefghi")
+    paired = compare(ids, first.tolist(), second.tolist())
+    assert paired.deviation == pytest.approx(np.std(second - first, ddof=1))
+    alike = np.repeat(first[:4], 2).tolist()
+    together = compare(ids[:8], [0.0] * 8, alike, clusters=[0, 0, 1, 1, 2, 2, 3, 3])
+    assert together.deviation == pytest.approx(np.std(first[:4], ddof=1) * 2**0.5), "half as many that tell"
+    alone = compare(ids[:8], [0.0] * 8, RNG.random(8).tolist(), clusters=["one"] * 8)
+    assert alone.deviation is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "clusters", "as_of"),
+    [([1.0, 2.0, 1.0, 2.0], None, 3.6), (None, ["a", "a", "b", "b"], 2), (None, ["a"] * 4, 1)],
+)
+def test_all_right_is_not_certainty_with_weights_or_clusters_either(
+    weights: list[float] | None, clusters: list[str] | None, as_of: float
+) -> None:
+    """As Wilson's interval of as many questions as these tell as much as."""
+    found = interval([1.0] * 4, weights, clusters)
+    assert (found.low, found.high) == pytest.approx((as_of / (as_of + 1.96**2), 1.0), abs=1e-4)
+
+
+def test_values_that_do_not_differ_leave_open_what_was_not_seen() -> None:
+    half = interval([0.5] * 10)
+    assert (half.low, half.high) == pytest.approx((0.361, 0.639), abs=1e-3)
+    same = compare(list("abcde"), [1.0] * 5, [1.0] * 5)
+    assert (same.difference.low, same.difference.high) == pytest.approx((-0.434, 0.434), abs=1e-3)
+    calls = interval([3.0] * 5, shares=False)
+    assert (calls.low, calls.high) == (3, 3)
+
+
 def test_nothing_has_no_mean() -> None:
     with pytest.raises(EvaluationError, match="no value"):
         interval([])
