@@ -41,8 +41,10 @@ class Right(StrEnum):
 class Limits(Value):
     """What a key may take in a day, from midnight to midnight in UTC; None is without limit."""
 
-    requests_per_day: int | None = Field(default=None, ge=1)
-    tokens_per_day: int | None = Field(default=None, ge=1, description="of prompts and responses of its runs together")
+    requests_per_day: int | None = Field(default=None, ge=1, le=2**31 - 1)
+    tokens_per_day: int | None = Field(
+        default=None, ge=1, le=2**63 - 1, description="of prompts and responses of its runs together"
+    )
 
 
 class Caller(Value):

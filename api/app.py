@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import Route
 
 from api import mcp_serving, routes
@@ -22,6 +22,7 @@ from api.durability import Durability
 from api.evaluation_jobs import Evaluations
 from api.ingest_jobs import Ingests
 from api.jobs import Jobs
+from api.legible import require_legible
 from api.metrics import Measured, Metrics
 from api.problems import Problem, tell_problems
 from api.researchers.panel import Panel
@@ -76,6 +77,7 @@ def make_app(candor: Candor) -> FastAPI:
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
+        dependencies=[Depends(require_legible)],
     )
     for router in _routers():
         app.include_router(router)

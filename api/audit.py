@@ -66,7 +66,9 @@ class AuditQuery(Value):
     text: str | None = Field(default=None, description="only those with this in action or target")
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None
-    before: int | None = Field(default=None, ge=1, description="only those before the entry with this id: to page")
+    before: int | None = Field(
+        default=None, ge=1, le=2**63 - 1, description="only those before the entry with this id: to page"
+    )
     limit: int = Field(default=100, ge=1, le=10_000)
 
 

@@ -57,6 +57,14 @@ class Refused(Exception):
     headers: Mapping[str, str] = {}
 
 
+class RangeNotThere(Refused):
+    """Bytes of a file were asked for that it does not have, or in words that are none for bytes."""
+
+    def __init__(self, asked: str, size: int) -> None:
+        super().__init__(f"The header Range asks for {asked!r}; the file has {size} bytes, from 0 to {size - 1}.")
+        self.headers = {"Content-Range": f"bytes */{size}"}
+
+
 class Unauthorized(Refused):
     """No valid key was sent where one is needed. Says of no key why it is not valid: a stranger is told nothing."""
 

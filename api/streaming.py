@@ -14,6 +14,8 @@ from multi_agent.events import Event
 Happening = AsyncIterator[Event | None]
 """Events in order; None stands for a time without one."""
 
+LAST = 2**31 - 1
+"""No event has a higher number: its column in the database holds none."""
 KEEP_ALIVE = ": nothing new\n\n"
 EVENT_STREAM: dict[str, Any] = {
     "text/event-stream": {

@@ -21,7 +21,7 @@ _EXAMPLES = [
 ]
 
 
-@router.get("", responses=problems(404, 503))
+@router.get("", responses=problems(404, 422, 503))
 def approvals(
     service: Served,
     caller: Called,

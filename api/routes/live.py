@@ -10,14 +10,14 @@ from fastapi import APIRouter, Query, WebSocket
 from api.access import Called
 from api.runs import find_run
 from api.service import Served
-from api.streaming import send_events
+from api.streaming import LAST, send_events
 
 router = APIRouter(prefix="/v1/runs")
 
 
 @router.websocket("/{run_id}/ws")
 async def live(
-    socket: WebSocket, service: Served, caller: Called, run_id: str, after: Annotated[int, Query(ge=0)] = 0
+    socket: WebSocket, service: Served, caller: Called, run_id: str, after: Annotated[int, Query(ge=0, le=LAST)] = 0
 ) -> None:
     """Every event with a number over ``after``, once and in order, a message each; then the socket is closed (1000).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -11,12 +12,14 @@ from fastapi import APIRouter, Query, Response
 from fastapi import Path as InPath
 from fastapi.responses import FileResponse
 from pydantic import Field
-from starlette.types import Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
 
 from api.access import Called, Caller, Right
 from api.documents import find_document
+from api.errors import RangeNotThere
 from api.originals import original
-from api.problems import problems
+from api.problems import problem_of, problem_response, problems
 from api.routes.documents import DocumentId
 from api.service import CollectionQuery, Served, Service
 from ingest.errors import PageNotShown
@@ -30,6 +33,7 @@ router = APIRouter(prefix="/v1/documents", tags=["documents"])
 UNTRUSTED = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """For what others have written: a browser is to run none of it, whatever it says it is."""
 
+_NO_SUCH_BYTES = (400, 416)  # how Starlette answers a Range header, in a form of its own
 _SHOWN_TYPES = ("application/pdf", "image/")
 
 PageNumber = Annotated[int, InPath(ge=1, description="Counted from 1.", examples=[1])]
@@ -51,7 +55,7 @@ class PageInfo(Value):
     responses={
         200: {"content": {"application/octet-stream": {}}, "description": "The bytes, with their media type."},
         206: {"content": {"application/octet-stream": {}}, "description": "The part that a Range header asks for."},
-        **problems(404, 410, 422, 503),
+        **problems(404, 410, 416, 422, 503),
     },
     response_class=Response,
 )
@@ -144,5 +148,16 @@ class _Lent(FileResponse):
         self._lent = lent
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused = False
+
+        async def sent(message: Message) -> None:
+            nonlocal refused
+            if message["type"] == "http.response.start" and message["status"] in _NO_SUCH_BYTES:
+                refused = True
+                error = RangeNotThere(Headers(scope=scope)["range"], os.stat(self.path).st_size)
+                await problem_response(problem_of(error), error.headers)(scope, receive, send)
+            if not refused:
+                await send(message)
+
         with self._lent:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, sent)

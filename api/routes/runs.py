@@ -12,7 +12,7 @@ from api.access import Called, Right
 from api.problems import problems
 from api.runs import find_run, list_runs
 from api.service import Served
-from api.streaming import EVENT_STREAM, event_stream
+from api.streaming import EVENT_STREAM, LAST, event_stream
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
@@ -99,9 +99,11 @@ async def events(
     service: Served,
     caller: Called,
     run_id: RunId,
-    after: Annotated[int, Query(ge=0, description="Only events with a number over this.")] = 0,
+    after: Annotated[int, Query(ge=0, le=LAST, description="Only events with a number over this.")] = 0,
     follow: Annotated[bool, Query(description="Stream until the run has ended; else a list of those so far.")] = True,
-    last_event_id: Annotated[int, Header(ge=0, description="Sent by browsers that reconnect; like `after`.")] = 0,
+    last_event_id: Annotated[
+        int, Header(ge=0, le=LAST, description="Sent by browsers that reconnect; like `after`.")
+    ] = 0,
 ) -> Response:
     """What happened in a run, every event once and in order, and what happens from now on.
 

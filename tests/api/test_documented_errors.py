@@ -109,7 +109,8 @@ def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, cando
         yield right._replace(path="/" + "/".join(odd if "{" in part else part for part in route.split("/")[1:]))
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "query":
-            yield right._replace(path=f"{bare}?{parameter['name']}=none!")
+            for wrong in ("none!", "%00"):
+                yield right._replace(path=f"{bare}?{parameter['name']}={wrong}")
     if rule.body is not None:
         yield right._replace(body=[])
 

@@ -166,6 +166,16 @@ def test_the_original_is_sent_to_be_saved_and_never_to_be_shown(served: httpx.Cl
     assert (part.status_code, part.content) == (206, b"<h1>")
 
 
+@pytest.mark.parametrize("bytes_asked", ["bytes=9000000-", "bytes=5-1", "bytes=all", "lines=1-2"])
+def test_bytes_that_the_original_does_not_have_are_a_problem(served: httpx.Client, bytes_asked: str) -> None:
+    place = f"/v1/documents/{document(served, 'page.html')}/original"
+    response = served.get(place, headers={"Range": bytes_asked})
+    assert (response.status_code, response.json()["title"]) == (416, "No such bytes")
+    assert bytes_asked in response.json()["detail"]
+    size = response.headers["content-range"].removeprefix("bytes */")
+    assert len(served.get(place).content) == int(size)
+
+
 def test_what_lies_in_an_archive_is_taken_out_again(served: httpx.Client) -> None:
     response = served.get(f"/v1/documents/{document(served, 'mail.zip/inner/note.txt')}/original")
     assert response.content == b"A note about the pump."

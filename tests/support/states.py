@@ -114,6 +114,8 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
     yield "POST /v1/documents/{document}/ingest", Asked(again, headers=once)
 
     yield f"POST {_AT_DOCUMENTS}", Asked(place, files={"files": ("large.md", b"x" * (UPLOAD_BYTES + 1))})
+    original = f"/v1/documents/{document['id']}/original{within}"
+    yield "GET /v1/documents/{document}/original", Asked(original, headers={"Range": "bytes=9000000-"})
     (home / "uploads" / "uploaded" / "manual.pdf").unlink()
     for part in ("original", "pages/1", "pages/1.png"):
         route = part.replace("1", "{page}")
