@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from pydantic import ValidationError
 
@@ -26,7 +26,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.drafting import choose_passages, draft
 from multi_agent.evaluation.metric import MetricClass, discover
 from multi_agent.evaluation.observing import Source, observe
-from multi_agent.evaluation.question_set import Question, QuestionSet
+from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
 from multi_agent.evaluation.runner import Bench, Runner
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
@@ -176,20 +176,25 @@ def evaluate(
 
 
 def draft_questions(
-    candor: Candor, collection: str, count: int, seed: int, tell: Callable[[str], None]
-) -> list[Question]:
-    """Questions that a model proposes; ``tell`` is told why a passage gave none. Raises StoreError, LLMError."""
+    candor: Candor, collection: str, count: int, seed: int, *, keep_in: TextIO, tell: Callable[[str], None]
+) -> int:
+    """Have a model propose questions, and write each as it comes, so that none that was paid for is lost.
+
+    Returns how many there are; ``tell`` is told why a passage gave none. Raises StoreError, LLMError, OSError.
+    """
     with candor.open_library(collection) as library:
         passages = choose_passages(library.scan(), count, seed)
 
-    async def drafted() -> list[Question]:
-        questions = []
+    async def drafted() -> int:
+        kept = 0
         async for each in draft(candor.models().default, passages):
             if isinstance(each, Question):
-                questions.append(each)
+                keep_in.write(dump_questions([each]))
+                keep_in.flush()
+                kept += 1
             else:
                 tell(f"No question: {each}")
-        return questions
+        return kept
 
     return asyncio.run(drafted())
 

@@ -52,8 +52,7 @@ def main() -> None:
         make_set(chosen.set, chosen.data, folder)
     run_ingest(candor, [folder / "documents"], chosen.set, progress=True)
     results = [_result(candor, chosen, folder / "questions.jsonl", label) for label in chosen.configurations]
-    left = sum(len(each.questions) - sum(row.finished for row in each.rows) for each in results)
-    with progress(left, visible=True) as tell:
+    with progress(results, visible=True) as tell:
         evaluate(candor, results, parallel=chosen.parallel, budget=Budget(), tell=tell)
     store, console = store_of(candor), Console(highlight=False)
     finished = [store.get(each.evaluation.id) for each in results]

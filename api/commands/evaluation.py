@@ -88,14 +88,24 @@ def draft(
     Example: candor eval draft questions.jsonl -c papers --count 30
     """
     from api.evaluating import draft_questions
-    from multi_agent.evaluation.question_set import dump_questions
 
-    if output.suffix != ".jsonl" or output.exists():
-        raise UsageError(f"Drafts are written to a new .jsonl file; {str(output)!r} is none, or is there already.")
+    if output.suffix != ".jsonl":
+        raise UsageError(f"Drafts are written to a new .jsonl file; {str(output)!r} is none.")
     candor = make_candor(home)
-    questions = draft_questions(candor, candor.collection_name(collection), count, seed, say)
-    output.write_text(dump_questions(questions), encoding="utf-8")
-    told = f"Wrote {len(questions)} drafts to {output}. Check each: the model wrote both question and answer."
+    name = candor.collection_name(collection)
+    try:
+        file = output.open("x", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{str(output)!r} cannot be written: {error.strerror}.") from error
+    try:
+        with file:
+            written = draft_questions(candor, name, count, seed, keep_in=file, tell=say)
+    finally:
+        if not output.stat().st_size:
+            output.unlink()
+    if not written:
+        raise UsageError("No passage gave a question, so nothing was written; another --seed chooses other passages.")
+    told = f"Wrote {written} drafts to {output}. Check each: the model wrote both question and answer."
     tell_written(output, told, as_json)
 
 
@@ -343,8 +353,7 @@ def _carry_on(
 
     for result in results:
         say(f"{result.evaluation.id}: {result.evaluation.configuration.label}, {len(result.questions)} questions")
-    left = sum(len(result.questions) - sum(row.finished for row in result.rows) for result in results)
-    with progress(left, visible=not as_json) as tell:
+    with progress(results, visible=not as_json) as tell:
         evaluate(candor, results, parallel=parallel, budget=Budget.model_validate(budget), tell=tell)
 
 

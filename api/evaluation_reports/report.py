@@ -16,7 +16,7 @@ from multi_agent.evaluation.metric import Figure, discover, figures_of
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.runner import RIGHT, rightness
-from multi_agent.evaluation.statistics import Interval
+from multi_agent.evaluation.statistics import Interval, Paired
 from multi_agent.evaluation.summing import Comparison, Summary, against, summarise
 from multi_agent.llm.llm import Usage
 from vectorstore.models import Value
@@ -136,6 +136,19 @@ def shown(name: str, value: float, *, signed: bool = False) -> str:
     return f"{value:{sign},.0f}" if abs(value) >= _WHOLE else f"{value:{sign}.3g}"
 
 
+def bounds(name: str, interval: Interval, *, signed: bool = False) -> str:
+    """The interval as people read it; a dash where one question alone cannot tell."""
+    if interval.clusters < 2 and interval.low == interval.high:
+        return "–"
+    return f"{shown(name, interval.low, signed=signed)} to {shown(name, interval.high, signed=signed)}"
+
+
+def changed(comparison: Comparison) -> tuple[str, Paired] | None:
+    """The figure that says whether answers are right, by the judge if there was one, and which questions changed."""
+    name = next((each for each in ("judged", "correct") if each in comparison.figures), None)
+    return (name, comparison.figures[name]) if name else None
+
+
 def spending(summary: Summary) -> str:
     """What the answers took in all, and beside them the judge, if there was one."""
     answers = f"{_used(summary.spent)} by the answers"
@@ -159,6 +172,8 @@ def _render(report: Report, form: Format) -> str:
     )
     environment.filters |= {
         "shown": shown,
+        "bounds": bounds,
+        "changed": changed,
         "meaning": lambda name: _figure(name).description,
         "cell": _cell,
         "spending": spending,

@@ -69,7 +69,7 @@ def _kept(drafted: Drafted, chunk: Chunk, question_id: str) -> Question | str:
     span = locate(drafted.quote, chunk)
     if span is None:
         return f"its quote does not stand in the passage of {chunk.name}, word for word."
-    if not drafted.question.strip() or not drafted.accepted:
+    if not drafted.question.strip() or not drafted.accepted or not all(map(str.strip, drafted.accepted)):
         return f"the question to {chunk.name} needs a text, and at least one accepted answer."
     if drafted.type == "yes_no" and any(each.casefold() not in ("yes", "no") for each in drafted.accepted):
         return "a question of type 'yes_no' accepts 'yes' or 'no'."

@@ -322,6 +322,44 @@ def test_a_model_proposes_questions_whose_quotes_are_checked(
     assert run("eval", "draft", drafts, "-c", "papers").code == 2
 
 
+@pytest.mark.usefixtures("ingested")
+def test_drafts_are_kept_as_they_come_and_nothing_is_asked_for_a_file_that_cannot_be_written(
+    run: Any, serve: Serve, use_model: Any, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def drafter(request: Request) -> Reply | str:
+        asked.append(request.prompt)
+        if len(asked) > 1:
+            return Reply(status=400, text="no")
+        line = next(each for each in ("works down to -25 °C", "for 20 minutes") if each in request.prompt)
+        return json.dumps({"worth_asking": True, "question": "How?", "answer": line, "accepted": [line],
+                           "type": "text", "quote": line})  # fmt: skip
+
+    use_model(serve(drafter))
+    assert run("eval", "draft", tmp_path / "gone" / "drafts.jsonl", "-c", "papers").code == 2
+    assert not asked
+    drafts = tmp_path / "drafts.jsonl"
+    assert run("eval", "draft", drafts, "-c", "papers", "--count", "2").code == 1
+    assert len(load_questions(drafts).questions) == 1
+    none = run("eval", "draft", tmp_path / "none.jsonl", "-c", "papers", "--count", "2")
+    assert none.code == 1
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+@pytest.mark.usefixtures("ingested")
+def test_what_looks_like_markup_is_shown_as_it_stands(run: Any, make_candor: Any) -> None:
+    store = store_of(make_candor())
+    for name, value in (("eval_1", 1.0), ("eval_2", 0.0)):
+        made = graded(name, {"[/b] one": value})
+        rows = tuple(row.model_copy(update={"error": "see [llm] in candor.toml"}) for row in made.rows)
+        store.add(made.evaluation, made.questions)
+        for row in rows:
+            store.put(name, row)
+    assert "[/b] one: answered: see [llm] in candor.toml" in run("eval", "show", "eval_1").out
+    assert "judged went down: [/b] one" in run("eval", "compare", "eval_1", "eval_2").out
+
+
 def test_a_judge_is_held_against_a_person(run: Any, make_candor: Any, tmp_path: Path) -> None:
     candor = make_candor()
     known = graded("eval_1", {"a": 1.0, "b": 1.0, "c": 0.0})
