@@ -164,7 +164,7 @@ class DocumentsView {
       await api.removeDocument(this.name, document.id);
       await this.refresh();
     });
-    if (document.state === "removed") return null;
+    if (document.state === "removed") return h("td", {class: "actions"});
     return h("td", {class: "actions"},
       document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Try again"),
       sure("Delete", `delete ${document.id}`, remove));
@@ -210,7 +210,9 @@ function row(document, actions) {
     h("td", {},
       h("span", {class: "name"}, document.name),
       document.title && document.title !== document.name && h("span", {class: "note"}, document.title),
-      document.reason && h("span", {class: "reason"}, `While ${document.stage}: ${document.reason}`),
+      document.reason && (document.state === "removed"
+        ? h("span", {class: "note"}, document.reason)
+        : h("span", {class: "reason"}, `While ${document.stage}: ${document.reason}`)),
       document.warnings.map((warning) => h("span", {class: "note"}, warning))),
     h("td", {}, badge(document.state)),
     h("td", {class: "number"}, document.pages || "–"),

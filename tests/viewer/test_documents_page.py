@@ -54,6 +54,8 @@ def test_a_folder_is_uploaded_into_a_new_collection_watched_and_deleted_again(
     alto.get_by_role("button", name="Delete").click()
     alto.get_by_role("button", name="Delete for good?").click()
     expect(alto.locator(".badge")).to_have_text("removed")
+    expect(alto.locator(".note")).to_contain_text(["removed by hand"])
+    expect(alto.locator(".reason")).to_have_count(0)
     page.get_by_role("button", name="Delete the collection").click()
     page.get_by_role("button", name="Delete the collection for good?").click()
     expect(page.get_by_role("combobox", name="Collection")).to_have_value("pumps")

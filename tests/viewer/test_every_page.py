@@ -48,6 +48,16 @@ def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: st
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_long_choice_is_no_wider_than_its_form_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page("evaluations", **PHONE)
+    judge, begin = page.get_by_label("Judge"), page.get_by_role("button", name="Begin")
+    expect(judge).to_be_visible()
+    chosen, widest = judge.bounding_box(), begin.bounding_box()
+    assert chosen
+    assert widest
+    assert chosen["x"] + chosen["width"] <= widest["x"] + widest["width"] + 1
+
+
 def test_a_run_with_its_step_fits_a_phone(open_page: OpenPage) -> None:
     page = open_page(**PHONE)
     answered(page)

@@ -18,3 +18,15 @@ def test_runs_are_found_by_the_words_of_their_question_and_by_state(open_page: O
     expect(page.locator(".runs li")).to_have_count(1)
     page.get_by_label("status").select_option("failed")
     expect(page.locator("main")).to_contain_text("No run is like that")
+
+
+def test_a_question_as_long_as_a_book_leaves_room_for_the_others(open_page: OpenPage) -> None:
+    page = open_page()
+    ask(page, "How cold is it? " * 500)
+    expect(page.locator(".live .badge").first).to_have_text("answered")
+    page.get_by_role("link", name="Runs").click()
+    first = page.locator(".runs li").first
+    expect(first).to_contain_text("How cold is it?")
+    box = first.bounding_box()
+    assert box
+    assert box["height"] < 200
