@@ -20,10 +20,12 @@ from pydantic import ValidationError
 
 from api.bootstrap import Candor
 from api.errors import UsageError
+from ingest.records import DocumentState
 from multi_agent.answer import Answer
 from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.drafting import choose_passages, draft
+from multi_agent.evaluation.gold_check import Held, astray
 from multi_agent.evaluation.metric import MetricClass, discover
 from multi_agent.evaluation.observing import Source, observe
 from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions
@@ -101,6 +103,13 @@ def begin(
     store = store_of(candor)
     store.add(evaluation, questions.questions)
     return store.get(evaluation.id)
+
+
+def gold_astray(candor: Candor, collection: str, questions: Sequence[Question]) -> list[str]:
+    """A line for each gold of the questions that the collection does not hold."""
+    records = candor.ledger.list(collection, DocumentState.INDEXED)
+    documents = [Held(each.id, each.name, each.pages) for each in records]
+    return astray(questions, documents, lambda document: candor.ledger.text(collection, document).text)
 
 
 async def carry_on(

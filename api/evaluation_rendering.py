@@ -16,6 +16,8 @@ from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import rightness
 from multi_agent.evaluation.summing import Comparison, Summary
 
+_ASTRAY_SHOWN = 10
+
 
 def show_summary(console: Console, result: EvaluationResult, summary: Summary) -> None:
     """Figures with their intervals, then where answers went wrong, then what failed."""
@@ -60,15 +62,33 @@ def show_comparison(console: Console, first: Evaluation, second: Evaluation, com
         _say(console, f"{comparison.left_out} questions that only one of both has finished are left out.")
 
 
+def unfinished_lines(results: Sequence[EvaluationResult]) -> list[str]:
+    """Of each evaluation that is not finished, how much is left, and how it is gone on with."""
+    return [
+        f"{each.evaluation.id} is not finished: {each.left} of {len(each.questions)} questions are left; "
+        f"`candor eval resume {each.evaluation.id}` goes on"
+        for each in results
+        if each.left
+    ]
+
+
+def astray_lines(found: Sequence[str]) -> list[str]:
+    """That some gold cannot be found, with the first ones; nothing if there is none."""
+    if not found:
+        return []
+    more = [f"  and {len(found) - _ASTRAY_SHOWN} more"] if len(found) > _ASTRAY_SHOWN else []
+    heading = f"Gold that the collection does not hold, so that nobody can find it: {len(found)}"
+    return [heading, *(f"  {each}" for each in found[:_ASTRAY_SHOWN]), *more]
+
+
 @contextmanager
 def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[Callable[[Evaluation, Row], None]]:
     """A bar on standard error with running scores; without a terminal a line for each question."""
     console = Console(file=sys.stderr, highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     scores = _Scores(results)
-    left = sum(len(result.questions) - sum(row.finished for row in result.rows) for result in results)
     with Progress(*columns, console=console, transient=True, disable=not (visible and console.is_terminal)) as bar:
-        task = bar.add_task("", total=left)
+        task = bar.add_task("", total=sum(result.left for result in results))
 
         def tell(evaluation: Evaluation, row: Row) -> None:
             scores.add(evaluation, row)

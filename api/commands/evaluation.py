@@ -168,8 +168,9 @@ def run(
 
     Example: candor eval run questions.jsonl -c papers --fail-if 'f1 < 0.7'
     """
-    from api.evaluating import begin, chosen_metrics, make_configuration, read_configuration
+    from api.evaluating import begin, chosen_metrics, gold_astray, make_configuration, read_configuration
     from api.evaluation_demands import demands_on
+    from api.evaluation_rendering import astray_lines
     from multi_agent.evaluation.drafting import DRAFT
     from multi_agent.evaluation.question_set import load_questions
 
@@ -187,6 +188,8 @@ def run(
     ]
     name = candor.collection_name(collection)
     with candor.open_library(name):  # whether it is there
+        for line in astray_lines(gold_astray(candor, name, asked.questions)):
+            say(line)
         endpoint = "" if judge == "default" else judge
         results = [begin(candor, asked, name, each, metrics=tuple(metrics), judge=endpoint) for each in chosen]
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
@@ -347,20 +350,25 @@ def remove(
 def _carry_on(
     candor: Candor, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], as_json: bool
 ) -> None:
-    from api.evaluating import evaluate
-    from api.evaluation_rendering import progress
+    from api.evaluating import evaluate, store_of
+    from api.evaluation_rendering import progress, unfinished_lines
     from multi_agent.settings import Budget
 
     for result in results:
         say(f"{result.evaluation.id}: {result.evaluation.configuration.label}, {len(result.questions)} questions")
     with progress(results, visible=not as_json) as tell:
-        evaluate(candor, results, parallel=parallel, budget=Budget.model_validate(budget), tell=tell)
+        try:
+            evaluate(candor, results, parallel=parallel, budget=Budget.model_validate(budget), tell=tell)
+        except KeyboardInterrupt:
+            for line in unfinished_lines([store_of(candor).get(result.evaluation.id) for result in results]):
+                say(f"candor: {line}")
+            raise
 
 
 def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -> None:
     """Show what came out, and exit with 1 if it is not what was demanded."""
     from api.evaluating import store_of
-    from multi_agent.evaluation.records import State
+    from api.evaluation_rendering import show_comparison, show_summary, unfinished_lines
     from multi_agent.evaluation.summing import against, summarise
 
     store = store_of(candor)
@@ -370,8 +378,7 @@ def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -
     verdicts = [demands.held_against(result) for result in results]
     failures = [failure for summary in summaries for failure in demands.broken(summary)]
     failures += [each.said for each in verdicts if each.worse]
-    failures += [f"{each.evaluation.id} is not finished" for each in results
-                 if each.evaluation.state is not State.FINISHED]  # fmt: skip
+    failures += unfinished_lines(results)
     if as_json:
         evaluations = [
             {**plain(result), "summary": plain(summary)} for result, summary in zip(results, summaries, strict=True)
@@ -380,8 +387,6 @@ def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -
             {"evaluations": evaluations, "comparisons": [plain(each) for each in comparisons], "failures": failures}
         )
     else:
-        from api.evaluation_rendering import show_comparison, show_summary
-
         console = make_console()
         for result, summary in zip(results, summaries, strict=True):
             show_summary(console, result, summary)

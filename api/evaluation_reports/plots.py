@@ -33,16 +33,19 @@ def plot_figures(names: Sequence[str], values: Mapping[str, Sequence[Interval | 
 
 def plot_places(places: Sequence[str], counts: Mapping[str, Mapping[str, int]]) -> str:
     """How many answers went wrong where; one bar for each evaluation."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = _canvas(len(counts), 1)
     left = [0] * len(counts)
     shown = [place for place in places if any(place in each for each in counts.values())]
     for index, place in enumerate(shown):
         widths = [each.get(place, 0) for each in counts.values()]
-        colour = "#9dbf9e" if place == "right" else _COLOURS[index % len(_COLOURS)]
+        colour = "#4f8f63" if place == "right" else _COLOURS[index % len(_COLOURS)]
         bars = axes.barh(range(len(counts)), widths, left=left, color=colour, label=place, height=0.6)
         axes.bar_label(bars, [str(width) if width else "" for width in widths], label_type="center", color="white")
         left = [start + width for start, width in zip(left, widths, strict=True)]
     _finish(axes, list(counts))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12), ncols=3, frameon=False)
     return _svg(figure)
 

@@ -87,8 +87,18 @@ def lies_in(gold: Gold, cited: Cited) -> bool:
 
 
 def overlap(gold: Gold, name: str, text: str) -> bool:
-    """Whether one of both holds the other: a quote may be longer or shorter than the gold passage."""
+    """Whether both share a stretch of the document, of at least half of the shorter one.
+
+    A quote may be longer or shorter than the gold passage, or begin within it: where one sentence ends is a matter of
+    taste, and in a PDF it may be where its line does.
+    """
     if not (is_document(gold, name) and gold.quote):
         return False
     ours, theirs = folded(text), folded(gold.quote)
-    return theirs in ours or (bool(ours) and ours in theirs)
+    return bool(ours) and (theirs in ours or ours in theirs or _joined(ours, theirs) or _joined(theirs, ours))
+
+
+def _joined(first: str, second: str) -> bool:
+    """Whether the end of the one is the beginning of the other, for at least half of the shorter."""
+    shorter = min(len(first), len(second))
+    return any(first.endswith(second[:size]) for size in range(shorter - 1, (shorter - 1) // 2, -1))

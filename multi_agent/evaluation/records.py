@@ -77,3 +77,8 @@ class EvaluationResult(Value):
     evaluation: Evaluation
     questions: tuple[Question, ...]
     rows: tuple[Row, ...]
+
+    @property
+    def left(self) -> int:
+        """How many questions are not finished."""
+        return len(self.questions) - sum(row.finished for row in self.rows)

@@ -20,7 +20,7 @@ from multi_agent.evaluation.question_set import Question, load_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel, planned, reading, role_of
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang
 
 Serve = Callable[..., EndpointSettings]
 QUESTIONS = [
@@ -158,12 +158,48 @@ def test_a_budget_leaves_questions_over_and_resuming_asks_them(
     use_model(serve(panel))
     first = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--max-calls", "1", "--parallel", "1")
     assert first.code == 1
-    assert "is not finished" in first.err
+    assert "is not finished: 2 of 3 questions are left; `candor eval resume eval_" in first.err
+    assert "Gold that" not in first.err
     [known] = run("eval", "list", "--json").json
     assert known["state"] == "budget reached"
     second = run("eval", "resume", known["id"], "--json")
     assert second.code == 0, second.err
     assert len(second.json["evaluations"][0]["rows"]) == 3
+
+
+@pytest.mark.usefixtures("ingested")
+def test_gold_that_nobody_can_find_is_told_before_the_first_question(
+    run: Any, serve: Serve, use_model: Any, tmp_path: Path
+) -> None:
+    use_model(serve(panel))
+    misspelt = [{**QUESTIONS[0], "id": f"q{number}", "gold": [{"document": "pump.md"}]} for number in range(12)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, misspelt)), encoding="utf-8")
+    result = run("eval", "run", tmp_path / "mine.jsonl", "-c", "papers", "--mode", "fast", "--max-calls", "1")
+    told = result.err[: result.err.index("eval_")]
+    assert "nobody can find it: 12" in told
+    assert "q0: there is no document 'pump.md'" in told
+    assert told.rstrip().endswith("and 2 more")
+
+
+@pytest.mark.usefixtures("ingested")
+def test_one_that_is_interrupted_says_how_it_is_gone_on_with(use_model: Any, questions: Path) -> None:
+    asked: list[Request] = []
+
+    def slow(request: Request) -> Reply | str:
+        asked.append(request)
+        return hang()
+
+    with ScriptedEndpoint(slow) as endpoint:
+        use_model(endpoint.settings("openai"))
+        command = [sys.executable, "-m", "api.cli", "eval", "run", questions, "-c", "papers", "--mode", "fast"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as stopped:
+            deadline = time.monotonic() + 60
+            while not asked and time.monotonic() < deadline:
+                time.sleep(0.05)
+            stopped.send_signal(signal.SIGINT)
+            _, said = stopped.communicate(timeout=30)
+    assert stopped.returncode == 130
+    assert b"3 of 3 questions are left; `candor eval resume eval_" in said
 
 
 def judged(request: Request) -> Reply | str:

@@ -177,6 +177,20 @@ async def test_citations_are_held_against_source_and_gold() -> None:
     assert await measure("citations", case(question(gold=gold), refused())) == {}
 
 
+@pytest.mark.parametrize(
+    ("quote", "lies"),
+    [
+        ("delivered 9,412 pumps, more than ever", True),  # begins within it, as a line of a PDF may
+        ("In the third quarter of the year the Group", False),  # less than half of either
+        ("pumps were late", False),
+    ],
+)
+async def test_a_quote_that_begins_within_the_gold_lies_in_it(quote: str, lies: bool) -> None:
+    gold = [{"document": "report.pdf", "quote": "the Group delivered 9,412 pumps"}]
+    measured = await measure("citations", case(question(gold=gold), answer("9412"), cited=(cited(quote),)))
+    assert measured["citation_precision"] == measured["citation_recall"] == lies
+
+
 async def test_a_judge_that_is_not_there_is_an_error_and_not_a_zero() -> None:
     with pytest.raises(MetricError, match="judge"):
         await measure("judge", case(question(answer="Seven."), answer("7")))
