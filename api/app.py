@@ -65,7 +65,7 @@ def make_app(candor: Candor) -> FastAPI:
             ends.push_async_callback(jobs_here.end)
             ends.push_async_callback(runs_here.stop)
             await runs_here.recover()
-            app.state.service = Service(candor, shelf, jobs_here, runs_here)
+            app.state.service = Service(candor, shelf, jobs_here, runs_here, researcher)
             await ends.enter_async_context(mcp.serving(app.state.service))
             await ends.enter_async_context(keeping_so_long(candor.settings.service.audit_days, candor.audit))
             yield

@@ -42,6 +42,11 @@ class Researcher(Protocol):
         """The process that researches; None if that is this one, or there is none at the moment."""
         ...
 
+    @property
+    def fault(self) -> str:
+        """Why nothing can be researched now, as far as is known; empty if it can."""
+        ...
+
     async def research(self, research: Research, collection: str, tell: Subscriber, rests: Callable[[], bool]) -> None:
         """To the end of the run, which is stored. Raises AgentError, StoreError if it cannot begin; ResearchLost."""
         ...

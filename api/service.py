@@ -11,18 +11,20 @@ from fastapi.requests import HTTPConnection
 from api.access import Caller, Right
 from api.bootstrap import Candor
 from api.jobs import Jobs
+from api.researcher import Researcher
 from api.running import Runs
 from api.shelf import Shelf
 
 
 @dataclass(frozen=True)
 class Service:
-    """Candor, its open collections, its jobs, and its runs."""
+    """Candor, its open collections, its jobs, its runs, and who does the research."""
 
     candor: Candor
     shelf: Shelf
     jobs: Jobs
     runs: Runs
+    researcher: Researcher
 
     def collection(self, caller: Caller, right: Right, name: str | None) -> str:
         """The collection that is meant, the one named or the only one they may read, if they have this right over it.

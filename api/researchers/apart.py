@@ -52,6 +52,11 @@ class ResearchApart:
         """The id of the process that works now."""
         return self._process.pid if self._process and not self._process.gone else None
 
+    @property
+    def fault(self) -> str:
+        """How the last process ended that had not even begun to work; the next one is started with the next task."""
+        return self._process.stillborn if self._process else ""
+
     async def end(self) -> None:
         """End the process. Nothing may be under way any more. Idempotent."""
         self._ending = True

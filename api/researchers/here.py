@@ -24,6 +24,11 @@ class ResearchHere:
         """It is this process."""
         return None
 
+    @property
+    def fault(self) -> str:
+        """None: as long as anybody can ask, it can research."""
+        return ""
+
     async def research(self, research: Research, collection: str, tell: Subscriber, rests: Callable[[], bool]) -> None:
         await self._panel.research(research, await self._library(collection), tell, rests)
 

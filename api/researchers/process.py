@@ -58,6 +58,7 @@ class ResearchProcess:
         self._ready: asyncio.Future[None] = self._loop.create_future()
         self._threads = ThreadPoolExecutor(_ASKED_AT_ONCE, thread_name_prefix="research")
         self._stopping = False
+        self._begun = False
         self.gone = False
         tasks, their_tasks = Pipe()
         questions, their_questions = Pipe()
@@ -82,6 +83,11 @@ class ResearchProcess:
     def pid(self) -> int:
         """The process's id."""
         return self._process.pid
+
+    @property
+    def stillborn(self) -> str:
+        """How it ended without ever having been able to work; empty for every other one."""
+        return self._end_in_words() if self.gone and not self._begun else ""
 
     async def do(
         self, order: Research | EvaluationOrder, library: Library, tell: Tell, rests: Callable[[], bool]
@@ -139,6 +145,7 @@ class ResearchProcess:
         if not isinstance(said, Ready):
             self._inboxes[said.task].put_nowait(said)
         elif not self._ready.done():
+            self._begun = True
             self._ready.set_result(None)
 
     def _asked(self, ask: Ask) -> None:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 
 from api.access import CalledIfKnown
 from api.doctor import check_parts
+from api.researcher import Researcher
 from api.service import Served
 from multi_agent.llm.probing import Check
 from vectorstore.models import Value
@@ -20,7 +21,7 @@ class Health(Value):
 
 
 class Readiness(Value):
-    """Whether database, store and embedding model work. Nothing is asked of the language model here."""
+    """Whether database, store, embedding model and research work. Nothing is asked of the language model here."""
 
     ok: bool
     checks: tuple[Check, ...]
@@ -38,7 +39,17 @@ def readyz(service: Served, caller: CalledIfKnown, response: Response) -> Readin
 
     Anybody is told whether it can; what works and what does not, only who may do everything.
     """
-    checks = check_parts(service.candor)
+    checks = (*check_parts(service.candor), _research(service.researcher))
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
     return Readiness(ok=ok, checks=checks if caller and caller.owner else ())
+
+
+def _research(researcher: Researcher) -> Check:
+    if researcher.fault:
+        remedy = (
+            "The service's log may tell why, such as that memory ran out. The next question tries to start another."
+        )
+        return Check(name="research", ok=False, detail=f"{researcher.fault} It had not begun to work.", remedy=remedy)
+    where = f"in process {researcher.pid}" if researcher.pid else "in no process of its own now"
+    return Check(name="research", ok=True, detail=where)

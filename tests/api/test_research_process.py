@@ -243,6 +243,24 @@ def test_the_next_service_waits_for_the_process_of_the_one_before(candor: Candor
         assert follow(http, run_id)[-1]["body"]["status"] == "answered"
 
 
+def test_a_process_that_ends_before_it_begins_is_told_until_another_one_is_tried(candor: Candor) -> None:
+    with (
+        only_researcher(candor.settings.home),  # so that it does not begin before it is killed
+        RunningService(candor) as service,
+        httpx.Client(base_url=service.url, timeout=60) as http,
+    ):
+        [process] = researching()
+        assert http.get("/readyz").json()["checks"][-1]["detail"] == f"in process {process.pid}"
+        process.kill()
+        until(lambda: http.get("/readyz").status_code == 503)
+        [failed] = [check for check in http.get("/readyz").json()["checks"] if not check["ok"]]
+        assert failed["name"] == "research"
+        assert f"process {process.pid} ended (SIGKILL)" in failed["detail"]
+
+        ask(http)
+        until(lambda: http.get("/readyz").status_code == 200)
+
+
 def where(candor: Candor) -> dict[str, str]:
     """The endpoint, for a service in a process of its own."""
     llm = candor.settings.llm
