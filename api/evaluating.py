@@ -28,7 +28,7 @@ from multi_agent.evaluation.drafting import choose_passages, draft
 from multi_agent.evaluation.gold_check import Held, astray
 from multi_agent.evaluation.metric import MetricClass, discover
 from multi_agent.evaluation.observing import Source, observe
-from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions
+from multi_agent.evaluation.question_set import Question, QuestionSet, delimiter, dump_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
 from multi_agent.evaluation.runner import Bench, Runner
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
@@ -43,6 +43,7 @@ from multi_agent.settings import Budget
 SETTABLE = ("research", "llm")
 """What a configuration may set: how it is asked. What is searched, and where, is the same for all."""
 _TEXTS_KEPT = 64
+_GRADES = {"1": 1.0, "1.0": 1.0, "0.5": 0.5, "0,5": 0.5, "0": 0.0, "0.0": 0.0}
 
 
 def store_of(candor: Candor) -> EvaluationStore:
@@ -209,13 +210,18 @@ def draft_questions(
 
 
 def read_labels(path: Path) -> dict[str, float]:
-    """Grades that a person gave, by question id. Raises UsageError."""
+    """Grades that a person gave, by question id; a row without a grade is none. Raises UsageError."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return {row["id"]: float(row["grade"]) for row in csv.DictReader(file)}
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"The labels {str(path)!r} cannot be read ({error}): a CSV file with the columns id and "
-                         "grade, a number.") from error  # fmt: skip
+        text = path.read_text(encoding="utf-8-sig")
+        rows = csv.DictReader(text.splitlines(), delimiter=delimiter(text, "grade"))
+        return {row["id"]: _GRADES[row["grade"].strip()] for row in rows if row["grade"].strip()}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"The labels {str(path)!r} cannot be read: {error}.") from error
+    except (KeyError, AttributeError) as error:
+        raise UsageError(
+            f"The labels {str(path)!r} are to have the columns id and grade, and grades of 1, 0.5 or 0; there is no "
+            f"column, or no grade, {error}."
+        ) from error
 
 
 def _request(question: Question, configuration: Configuration) -> Request:

@@ -96,7 +96,8 @@ def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[
             if visible and not console.is_terminal:
                 place = f" ({row.place.value})" if row.place else ""
                 label = evaluation.configuration.label
-                _say(console, f"{label}: {row.question_id}: {row.status}{place} · {scores}")
+                said = f"{label}: {row.question_id}: {row.status}{place}"
+                _say(console, " · ".join(filter(None, (said, str(scores)))))
 
         yield tell
 

@@ -191,8 +191,8 @@ def _plots(report: Report) -> dict[str, object]:
     }
     places = {label: summary.places for label, summary in zip(report.labels, report.summaries, strict=True)}
     return {
-        "figures": plot_figures(headlines, figures),
-        "places": plot_places([place.value for place in Place], places),
+        "figures": plot_figures(headlines, figures) if headlines else "",
+        "places": plot_places([place.value for place in Place], places) if any(places.values()) else "",
         "differences": [plot_differences(headlines, comparison) for comparison in report.comparisons],
     }
 

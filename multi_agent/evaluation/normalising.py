@@ -17,12 +17,16 @@ from multi_agent.written import read_number
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<digits>\d(?:[\d.,'’\u00a0\u202f]*\d)?)[ \u00a0]?(?P<scale>[^\W\d_]+)?")
+_NUMBER = re.compile(
+    r"(?P<sign>[-−]?)(?P<digits>(?<!\w)\d{1,3}(?: \d{3})+(?!\d)|\d(?:[\d.,'’\u00a0\u202f]*\d)?)"
+    r"[ \u00a0]?(?P<scale>[^\W\d_]+)?"
+)
 # Short scale, as in English and in financial reports.
 _SCALES = {
     "thousand": 3, "k": 3, "million": 6, "millions": 6, "mn": 6, "billion": 9, "billions": 9, "bn": 9,
     "trillion": 12, "trillions": 12, "tn": 12,
 }  # fmt: skip
+_LETTERS = {"m": 6, "b": 9}  # 5 m may be five metres, $5M five million
 
 
 def normalised(text: str) -> str:
@@ -49,7 +53,7 @@ class Amount(NamedTuple):
     """A number in a text."""
 
     values: frozenset[Decimal]
-    """Every value that it can have: '1,234' is two of them."""
+    """Every value that it can have: '1,234' is two of them, and so is '5M'."""
     behind: str
     """The text behind it and its scale: a unit, if nothing else follows."""
 
@@ -59,7 +63,9 @@ def amounts_in(text: str) -> Iterator[Amount]:
     for match in _NUMBER.finditer(text):
         joined = match.start() > 0 and text[match.start() - 1].isalnum()  # 2023-10, A12: no sign, or no number
         sign = -1 if match["sign"] and not joined else 1
-        digits = _SCALES.get((match["scale"] or "").lower())
+        scale = (match["scale"] or "").lower()
+        digits = _SCALES.get(scale)
         behind = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
         if values := read_number(match["digits"]):
-            yield Amount(frozenset(sign * value * Decimal(10) ** (digits or 0) for value in values), behind)
+            powers = {digits or 0, _LETTERS.get(scale, digits or 0)}
+            yield Amount(frozenset(sign * value * Decimal(10) ** power for value in values for power in powers), behind)

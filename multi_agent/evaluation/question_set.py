@@ -160,6 +160,12 @@ def refuse_doubles(questions: Sequence[Question]) -> None:
     _refuse("The question set", _doubles(questions))
 
 
+def delimiter(text: str, column: str) -> str:
+    """What stands between the columns of a CSV file: that by which one of them has this name."""
+    head = text.partition("\n")[0]
+    return next((each for each in _DELIMITERS if column in next(csv.reader([head], delimiter=each), ())), ",")
+
+
 def _refuse(what: str, faults: Sequence[str]) -> None:
     """Raises QuestionSetError if there are faults, naming the first ones and how many more there are."""
     if faults:
@@ -185,7 +191,7 @@ def _json_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter(text, "question"))
     names = reader.fieldnames or ()
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         yield 1, f"two columns are called {twice[0]!r}"
@@ -200,12 +206,6 @@ def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
                 yield reader.line_num, filled
     except csv.Error as error:
         yield reader.line_num + 1, f"not CSV ({error})"
-
-
-def _delimiter(text: str) -> str:
-    """What stands between the columns: that by which one of them is the question."""
-    head = text.partition("\n")[0]
-    return next((each for each in _DELIMITERS if "question" in next(csv.reader([head], delimiter=each), ())), ",")
 
 
 def _cell(name: str, cell: str) -> Any:

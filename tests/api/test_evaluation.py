@@ -407,8 +407,13 @@ def test_a_judge_is_held_against_a_person(run: Any, make_candor: Any, tmp_path: 
     result = run("eval", "calibrate", "eval_1", labels, "--json")
     assert result.json["agreement"]["mean"] == pytest.approx(2 / 3)
     assert result.json["too_kind"] == 1
-    labels.write_text("question,grade\na,1\n")
-    assert run("eval", "calibrate", "eval_1", labels).code == 2
+    labels.write_text("id;grade\na;1\nb;0,5\nc;\n")  # a spreadsheet's, in which one is not graded yet
+    assert run("eval", "calibrate", "eval_1", labels, "--json").json["agreement"]["n"] == 2
+    for wrong, said in (("question,grade\na,1\n", "'id'"), ("id,grade\na,5\n", "'5'"), ("id,label\na,1\n", "'grade'")):
+        labels.write_text(wrong)
+        refused = run("eval", "calibrate", "eval_1", labels)
+        assert refused.code == 2
+        assert said in refused.err
 
 
 def graded(evaluation_id: str, grades: dict[str, float]) -> EvaluationResult:

@@ -92,6 +92,20 @@ def test_evaluations_of_different_questions_are_not_put_side_by_side() -> None:
         Report.of([result("a", [1]), result("b", [1], fingerprint="other")])
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_nobody_can_tell_is_left_out() -> None:
+    """No plots of nothing, and no interval of one question's calls."""
+    alone = result("one", [1.0])
+    [row] = alone.rows
+    calls = alone.model_copy(
+        update={"rows": (row.model_copy(update={"figures": {"model_calls": 2.0}, "place": None}),)}
+    )
+    page = write(Report.of([calls, calls]), Format.HTML)
+    assert "<svg" not in page
+    assert "Where answers went wrong" not in page
+    assert "–; 1" in page
+
+
 def test_equal_names_are_told_apart() -> None:
     first, second = result("same", [1]), result("same", [0])
     other = second.evaluation.model_copy(update={"id": "eval_2"})

@@ -46,12 +46,16 @@ class Correct:
 
 
 def _number(question: Question, case: Case) -> bool:
-    """One of the numbers is near, in the unit of the question. Or it is an accepted wording."""
+    """One of the numbers is near, in the unit of the question. Or it is an accepted wording without any number.
+
+    As words, numbers lose their signs and marks: "-25" is "25", and "1.5" is "15".
+    """
     tolerance = Decimal(str(question.tolerance))
-    wanted = {value for each in question.accepted for value in _values(each)}
+    values = {each: _values(each) for each in question.accepted}
+    wanted = frozenset[Decimal]().union(*values.values())
     said = {value for each in _amounts(case) for value in _in_unit(question.unit, each)}
     near = any(abs(ours - theirs) <= tolerance for ours in said for theirs in wanted)
-    return near or any(normalised(case.said) == normalised(each) for each in question.accepted)
+    return near or any(normalised(case.said) == normalised(each) for each in values if not values[each])
 
 
 def _amounts(case: Case) -> list[Amount]:

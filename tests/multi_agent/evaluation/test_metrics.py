@@ -46,6 +46,12 @@ async def test_exact_match_and_f1_are_those_of_the_official_squad_script(row: di
         ({"type": "number", "accepted": ["-25"]}, "−25 °C", True),
         ({"type": "number", "accepted": ["-25"]}, "25 °C", False),
         ({"type": "number", "accepted": ["4", "four"]}, "Four", True),
+        ({"type": "number", "accepted": ["15"]}, "1.5", False),
+        ({"type": "number", "accepted": ["-1234"]}, "1,234", False),
+        ({"type": "number", "accepted": ["9412"]}, "9 412 heat pumps", True),
+        ({"type": "number", "accepted": ["412"]}, "2024 412", False),
+        ({"type": "number", "accepted": ["5,200,000"]}, "$5.2M", True),
+        ({"type": "number", "accepted": ["5.2 billion"]}, "5.2B", True),
         ({"type": "number", "accepted": ["3"]}, "9,412 in quarter 3", False),
         ({"type": "date", "accepted": ["17 March 2025"]}, "2025-03-17", True),
         ({"type": "date", "accepted": ["17 March 2025"]}, "18 March 2025", False),
@@ -80,6 +86,8 @@ async def test_an_answer_is_compared_as_what_it_is(known: dict[str, Any], said: 
         ("9412", "heat pumps", "9,412 units", True, False),
         ("25", "°C", "25 C", True, False),
         ("5", "m", "5 minutes", True, False),
+        ("5", "m", "5 m", True, True),
+        ("5", "m", "5 km", False, True),
     ],
 )
 async def test_a_number_is_compared_in_its_unit_and_whether_that_was_named_is_told(
