@@ -18,7 +18,9 @@ export function shown(value, meaning, signed = false) {
   return `${sign}${digits}`;
 }
 
-export function bounds({low, high}, meaning, signed = false) {
+/** An interval as numbers; a dash where one question alone cannot tell. */
+export function bounds({low, high, clusters}, meaning, signed = false) {
+  if (clusters < 2 && low === high) return "–";
   return `${shown(low, meaning, signed)} to ${shown(high, meaning, signed)}`;
 }
 

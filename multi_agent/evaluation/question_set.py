@@ -119,7 +119,7 @@ class QuestionSet(Value):
 def load_questions(path: Path) -> QuestionSet:
     """Read a set from a .jsonl or .csv file. Raises QuestionSetError, which names its faults (20 at most) by line."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise QuestionSetError(f"The question set {str(path)!r} cannot be read: {error}.") from error
     except UnicodeDecodeError as error:
@@ -135,7 +135,7 @@ def parse_questions(name: str, text: str) -> QuestionSet:
         raise QuestionSetError(f"{name!r} is no question set: its name has to end in {' or '.join(readers)}.")
     questions: list[Question] = []
     faults: list[str] = []
-    for line, row in readers[suffix](text):
+    for line, row in readers[suffix](text.removeprefix("\ufeff")):
         if isinstance(row, str):
             faults.append(f"line {line}: {row}")
             continue

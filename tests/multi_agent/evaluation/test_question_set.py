@@ -50,9 +50,9 @@ def test_a_spreadsheet_says_the_same_in_columns() -> None:
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_columns_are_divided_as_spreadsheets_do_it(mark: str) -> None:
-    """With the decimal mark that goes with it, and with rows that are empty."""
+    """With the decimal mark that goes with it, a byte order mark, and rows that are empty."""
     rows = [["id", "question", "tolerance"], ["q1", "How much?", '"0,5"'], ["", "", ""]]
-    [asked] = parse_questions("mine.csv", "\r\n".join(mark.join(row) for row in rows)).questions
+    [asked] = parse_questions("mine.csv", "\ufeff" + "\r\n".join(mark.join(row) for row in rows)).questions
     assert (asked.id, asked.tolerance) == ("q1", 0.5)
 
 
