@@ -66,7 +66,7 @@ function differences({figures, needed}, meanings) {
       return h("tr", {},
         h("th", {scope: "row"}, figureName(name, meaning)),
         h("td", {class: "number"}, shown(found.mean, meaning, true)),
-        h("td", {class: "drawn"}, isShare(meaning) && difference(found, widest, meaning, p < SIGNIFICANT), h("span", {class: "note"}, bounds(found, meaning, true), meaning?.unit && ` ${meaning.unit}`)),
+        h("td", {class: "drawn"}, isShare(meaning) && difference(found, widest, meaning, p < SIGNIFICANT), h("span", {class: "note"}, bounds(found, meaning, true))),
         h("td", {class: "number"}, p < SIGNIFICANT ? h("strong", {}, p.toPrecision(2)) : p.toPrecision(2)),
         h("td", {class: "number"}, `${better.length} / ${worse.length} / ${equal}`),
         h("td", {class: "number"}, needed[name] ? many(needed[name], "question") : ""));

@@ -21,7 +21,7 @@ export function shown(value, meaning, signed = false) {
 /** An interval as numbers; a dash where one question alone cannot tell. */
 export function bounds({low, high, clusters}, meaning, signed = false) {
   if (clusters < 2 && low === high) return "–";
-  return `${shown(low, meaning, signed)} to ${shown(high, meaning, signed)}`;
+  return `${shown(low, meaning, signed)} to ${shown(high, meaning, signed)}${meaning?.unit ? ` ${meaning.unit}` : ""}`;
 }
 
 /** A mean of shares on the way from 0 to 1. */
@@ -79,7 +79,7 @@ export function figureTable(figures, meanings) {
       return h("tr", {},
         h("th", {scope: "row"}, figureName(name, meaning), " ", meaning && h("span", {class: "note"}, meaning.description)),
         h("td", {class: "number"}, shown(interval.mean, meaning)),
-        h("td", {class: "drawn"}, isShare(meaning) && share(interval), h("span", {class: "note"}, bounds(interval, meaning), meaning?.unit && ` ${meaning.unit}`)),
+        h("td", {class: "drawn"}, isShare(meaning) && share(interval), h("span", {class: "note"}, bounds(interval, meaning))),
         h("td", {class: "number"}, interval.n));
     }))));
 }

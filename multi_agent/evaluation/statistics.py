@@ -5,15 +5,15 @@
   over clusters: questions that share one are drawn together, and without clusters each is one of its own. Where the
   values of a share do not differ, the bootstrap has nothing to draw from; then it is told what Wilson's bound leaves
   open: of what was not seen in n questions, up to z² / (n + z²) may be so.
-- Paired comparison: the difference per question, its interval in the same way, and a sign-flip permutation test over
-  clusters (Fisher 1935): exact up to 2**14 sign patterns, drawn at random beyond.
+- Paired comparison: the difference per question, its interval, and a sign-flip permutation test over clusters (Fisher
+  1935): exact up to 2**14 sign patterns, drawn at random beyond. The interval is that of a mean; of shares without
+  clusters or weights Bonett's and Price's (2012), as few questions that changed are too few for a bootstrap.
 - Number of questions: the normal approximation for a paired difference, and no fewer than the test can tell by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -105,13 +105,12 @@ class Sample:
         """As many clusters of equal weight as tell no less (Kish 1965)."""
         return float(self.masses.sum() ** 2 / (self.masses**2).sum())
 
-    @cached_property
-    def is_share(self) -> bool:
-        """Whether it is a count of successes: 0 and 1, of equal weight, each its own cluster."""
+    def is_count_of(self, *values: float) -> bool:
+        """Whether there are no values but these, of equal weight, each its own cluster."""
         import numpy as np
 
         plain = len(self.totals) == len(self.values) and len(set(self.weights)) == 1
-        return plain and bool(np.isin(self.values, (0.0, 1.0)).all())
+        return plain and bool(np.isin(self.values, values).all())
 
 
 def interval(
@@ -127,7 +126,7 @@ def interval(
     Raises EvaluationError for no values.
     """
     sample = Sample(values, weights, clusters)
-    if shares and sample.is_share:
+    if shares and sample.is_count_of(0.0, 1.0):
         low, high = _wilson(sample, level)
     else:
         low, high = _bca(sample, level, (0.0, 1.0) if shares else None)
@@ -153,7 +152,10 @@ def compare(
         raise EvaluationError("Two configurations are compared on the same questions only.")
     differences = np.subtract(second, first)
     sample = Sample(differences.tolist(), weights, clusters)
-    low, high = _bca(sample, level, (-1.0, 1.0) if shares else None)
+    if shares and sample.is_count_of(-1.0, 0.0, 1.0):
+        low, high = _bonett_price(sample, level)
+    else:
+        low, high = _bca(sample, level, (-1.0, 1.0) if shares else None)
     count = len(sample.totals)
     return Paired(
         difference=Interval(mean=sample.mean, low=low, high=high, n=len(ids), clusters=count, level=level),
@@ -190,6 +192,17 @@ def _wilson(sample: Sample, level: float) -> tuple[float, float]:
     right, n = int(sample.values.sum()), len(sample.values)
     bounds = binomtest(right, n).proportion_ci(level, method="wilson")
     return float(bounds.low), float(bounds.high)
+
+
+def _bonett_price(sample: Sample, level: float) -> tuple[float, float]:
+    """Bounds of the difference of two shares on the same questions: as if two more had changed, one each way."""
+    from math import sqrt
+    from statistics import NormalDist
+
+    n = len(sample.values) + 2
+    up, down = ((int((sample.values == sign).sum()) + 1) / n for sign in (1.0, -1.0))
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * sqrt((up + down - (up - down) ** 2) / n)
+    return max(up - down - reach, -1.0), min(up - down + reach, 1.0)
 
 
 def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> tuple[float, float]:

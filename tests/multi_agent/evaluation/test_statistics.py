@@ -91,6 +91,28 @@ def test_chance_alone_is_found_significant_as_rarely_as_promised(monkeypatch: py
     assert found / 300 <= 0.08
 
 
+def test_the_interval_of_a_difference_of_shares_is_bonett_and_prices() -> None:
+    """Of 60 questions, 9 got better and 2 worse: (9 + 1) / 62 and (2 + 1) / 62."""
+    found = compare([str(i) for i in range(60)], [0.0] * 9 + [1.0] * 51, [1.0] * 9 + [0.0] * 2 + [1.0] * 49).difference
+    up, down = 10 / 62, 3 / 62
+    reach = 1.96 * ((up + down - (up - down) ** 2) / 62) ** 0.5
+    assert (found.low, found.high) == pytest.approx((up - down - reach, up - down + reach), abs=1e-4)
+    same = compare(list("abcde"), [1.0] * 5, [1.0] * 5).difference
+    assert same.low == -same.high < -0.3, "five that did not change do not say that none ever will"
+
+
+@pytest.mark.parametrize("n", [8, 20, 60])
+def test_ninety_five_of_a_hundred_intervals_hold_a_difference_of_few_that_change(n: int) -> None:
+    """Of all questions one in ten gets better, and one in twenty worse."""
+    rng, held = np.random.default_rng(13), 0
+    for _ in range(400):
+        drawn = rng.random(n)
+        second = np.where(drawn < 0.1, 1.0, np.where(drawn < 0.15, -1.0, 0.0))
+        found = compare([str(i) for i in range(n)], [0.0] * n, second.tolist()).difference
+        held += found.low <= 0.05 <= found.high
+    assert held / 400 >= 0.93
+
+
 def test_the_number_of_questions_is_that_of_the_textbook() -> None:
     # (1.96 + 0.8416)² · 0.5² / 0.1² = 196.2
     assert questions_needed(deviation=0.5, difference=0.1) == 197
@@ -133,8 +155,8 @@ def test_all_right_is_not_certainty_with_weights_or_clusters_either(
 def test_values_that_do_not_differ_leave_open_what_was_not_seen() -> None:
     half = interval([0.5] * 10)
     assert (half.low, half.high) == pytest.approx((0.361, 0.639), abs=1e-3)
-    same = compare(list("abcde"), [1.0] * 5, [1.0] * 5)
-    assert (same.difference.low, same.difference.high) == pytest.approx((-0.434, 0.434), abs=1e-3)
+    same = compare(list("abcde"), [0.3] * 5, [0.6] * 5)
+    assert (same.difference.low, same.difference.high) == pytest.approx((-0.265, 0.604), abs=1e-3)
     calls = interval([3.0] * 5, shares=False)
     assert (calls.low, calls.high) == (3, 3)
 
