@@ -16,15 +16,16 @@ from starlette.routing import Route
 from api import mcp_serving, routes
 from api.admission import Admission
 from api.audit import Audited
+from api.bodies import Bounded
 from api.bootstrap import Candor
-from api.describing import describe
+from api.describing import describe, operations
 from api.durability import Durability
 from api.evaluation_jobs import Evaluations
 from api.ingest_jobs import Ingests
 from api.jobs import Jobs
 from api.legible import require_legible
 from api.metrics import Measured, Metrics
-from api.problems import Problem, tell_problems
+from api.problems import Problem, problems, tell_problems
 from api.researchers.panel import Panel
 from api.researchers.starting import researching
 from api.retention import keeping_so_long
@@ -83,6 +84,7 @@ def make_app(candor: Candor) -> FastAPI:
         app.include_router(router)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_serving.PATH, mcp, methods=["POST"]))
+    app.add_middleware(Bounded, most=candor.settings.service.request_bytes)
     app.add_middleware(Audited, write=lambda entries: candor.audit.write(entries))
     app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
     app.state.metrics = measured = Metrics(candor)
@@ -112,6 +114,9 @@ def _document_problems(app: FastAPI) -> None:
             components = description["components"]
             components["securitySchemes"] = SECURITY
             description["security"] = [{}, *({name: []} for name in SECURITY)]
+            for operation in operations(description):
+                if "requestBody" in operation:
+                    operation["responses"].setdefault("413", problems(413)[413])
             schemas = components["schemas"]
             schemas["Problem"] = Problem.model_json_schema()
             for unused in ("HTTPValidationError", "ValidationError"):

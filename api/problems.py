@@ -154,6 +154,8 @@ def tell_problems(app: FastAPI, headers: dict[str, str]) -> None:
         assert isinstance(error, HTTPException)
         if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's word for a body that is no text
             return problem_response(_unreadable(str(error.detail)))
+        if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return problem_response(problem_of(UploadTooLarge(error.detail)), error.headers)
         remedy = "GET /openapi.json describes every route."
         title = HTTPStatus(error.status_code).phrase
         told = Problem(type=_urn(title), title=title, status=error.status_code, detail=str(error.detail), remedy=remedy)

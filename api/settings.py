@@ -41,6 +41,7 @@ class ServiceSettings(BaseModel):
     research_process: bool = Field(default=True, description="research in a process of its own, so that many runs keep "
                                    "nobody waiting who searches or reads")  # fmt: skip
     ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
+    request_bytes: int = Field(default=8 * 2**20, gt=0, description="of the body of a request that is no upload")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="of one upload, all its files together")
     upload_files: int = Field(default=2000, gt=0, description="of one upload")
     ingest_roots: tuple[Path, ...] = Field(default=(), description="folders of this machine whose files may be "

@@ -54,7 +54,7 @@ class ChatRoute(APIRoute):
             try:
                 return await handle(request)
             except HTTPException as error:  # what is not even JSON
-                return _error(error.status_code, str(error.detail))
+                return _error(error.status_code, str(error.detail), headers=dict(error.headers or {}))
             except RequestValidationError as error:
                 fault = error.errors()[0]
                 place = ".".join(map(str, fault["loc"][1:]))
@@ -114,7 +114,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 
 @router.post(
     "/chat/completions",
-    responses=_ANSWER | _errors(400, 404, 409, 503),
+    responses=_ANSWER | _errors(400, 404, 409, 413, 503),
     response_model=ChatCompletion,
 )
 async def chat(

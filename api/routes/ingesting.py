@@ -13,6 +13,7 @@ from fastapi import APIRouter, Body, Path, Request, Response
 from pydantic import Field
 
 from api.access import Called, Caller, Right
+from api.bodies import bounds_its_body
 from api.documents import find_document
 from api.errors import UsageError
 from api.jobs import Job
@@ -84,6 +85,7 @@ async def upload(
     does not come to its end, leaves nothing behind.
     """
     caller.require(Right.WRITE, collection)
+    bounds_its_body(request)
     uploads, settings = service.candor.uploads, service.candor.settings
     limits = UploadLimits(
         total_bytes=settings.service.upload_bytes,

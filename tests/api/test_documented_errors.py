@@ -23,7 +23,7 @@ from api.settings import ServiceSettings, Settings
 from support.routes import ROUTES, Rule
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
-from support.states import UPLOAD_BYTES, Asked, job_of_another_service, refused_by_state
+from support.states import REQUEST_BYTES, UPLOAD_BYTES, Asked, job_of_another_service, refused_by_state
 from vectorstore.embedding import Embedder
 from vectorstore.lock import CollectionLock
 
@@ -45,7 +45,9 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
         settings = Settings(
             home=tmp_path_factory.mktemp("home"),
             llm=endpoint.settings("openai"),
-            service=ServiceSettings(runs=2, upload_bytes=UPLOAD_BYTES, ingest_roots=(folder,)),
+            service=ServiceSettings(
+                runs=2, upload_bytes=UPLOAD_BYTES, request_bytes=REQUEST_BYTES, ingest_roots=(folder,)
+            ),
         )
         candor = Candor(settings)
         candor.embedder = embedder
@@ -113,6 +115,7 @@ def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, cando
                 yield right._replace(path=f"{bare}?{parameter['name']}={wrong}")
     if rule.body is not None:
         yield right._replace(body=[])
+        yield right._replace(body=["x" * REQUEST_BYTES])
 
 
 def _filled(rule: Rule, names: Names) -> Asked:

@@ -33,6 +33,8 @@ class Asked(NamedTuple):
 
 UPLOAD_BYTES = 4000
 """What the service has to be set to take in one upload."""
+REQUEST_BYTES = 3000
+"""And in any other request: less than in an upload, which has limits of its own."""
 
 Requests = Iterator[tuple[str, Asked]]
 """With the routes that they are for."""
