@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = ("#2a6fb0", "#c8641b", "#3b8f5c", "#8a4fb0", "#8c8c2d", "#a33a4a")
+_RIGHT = "#4f8f63"
+_WRONG = (
+    "#c8641b", "#2a6fb0", "#8a4fb0", "#8c8c2d", "#a33a4a", "#5d6670", "#1f8a8a", "#b5558f", "#6b4f2a",
+)  # fmt: skip
+"""One for each place at which an answer goes wrong, the same in every report; none of them green."""
 _WIDTH, _ROW, _MARGIN = 8.2, 0.34, 0.9  # inches
 _SPREAD = 0.7  # of the room of a row
 
@@ -32,16 +37,15 @@ def plot_figures(names: Sequence[str], values: Mapping[str, Sequence[Interval | 
 
 
 def plot_places(places: Sequence[str], counts: Mapping[str, Mapping[str, int]]) -> str:
-    """How many answers went wrong where; one bar for each evaluation."""
+    """How many answers are right, the first of the places, or went wrong where; one bar for each evaluation."""
     from matplotlib.ticker import MaxNLocator
 
     figure, axes = _canvas(len(counts), 1)
     left = [0] * len(counts)
-    shown = [place for place in places if any(place in each for each in counts.values())]
-    for index, place in enumerate(shown):
+    colours = dict(zip(places, (_RIGHT, *_WRONG), strict=True))
+    for place in (place for place in places if any(place in each for each in counts.values())):
         widths = [each.get(place, 0) for each in counts.values()]
-        colour = "#4f8f63" if place == "right" else _COLOURS[index % len(_COLOURS)]
-        bars = axes.barh(range(len(counts)), widths, left=left, color=colour, label=place, height=0.6)
+        bars = axes.barh(range(len(counts)), widths, left=left, color=colours[place], label=place, height=0.6)
         axes.bar_label(bars, [str(width) if width else "" for width in widths], label_type="center", color="white")
         left = [start + width for start, width in zip(left, widths, strict=True)]
     _finish(axes, list(counts))
