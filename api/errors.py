@@ -110,7 +110,8 @@ def in_words(error: Exception) -> str:
     cause = getattr(error, "orig", None)
     if cause is None:
         return str(error)
+    told = " ".join(str(cause).split()).rstrip(".")
     return (
-        f"The database cannot be used: {' '.join(str(cause).split())} Check that it runs, or that its disk has room; "
+        f"The database cannot be used: {told}. Check that it runs, or that its disk has room and may be written to; "
         "CANDOR_DATABASE_URL names it, without one it is candor.db in the home folder."
     )

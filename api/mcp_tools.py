@@ -27,7 +27,7 @@ from api.runs import find_run, list_runs
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.events import Event
-from multi_agent.request import Request
+from multi_agent.request import LONGEST, Request
 from multi_agent.tracing.listing import RunFilter, RunState
 from multi_agent.tracing.trace import RunSummary
 from vectorstore.models import Hit, Value
@@ -170,7 +170,7 @@ class Tools:
     async def search(
         self,
         ctx: Context[Any, Any],
-        query: Annotated[str, Field(min_length=1, description="words, or a question")],
+        query: Annotated[str, Field(min_length=1, max_length=LONGEST, description="words, or a question")],
         collection: _Collection = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
     ) -> list[Passage]:

@@ -10,6 +10,9 @@ from multi_agent.errors import AgentError
 from multi_agent.settings import Budget
 from vectorstore.models import Value
 
+LONGEST = 20_000
+"""Characters of a question, or of a query. What is longer is a document, and belongs into the collection."""
+
 
 class Request(Value):
     """A question, with what was chosen for it. ``auto`` leaves the mode to the supervisor."""
@@ -31,6 +34,11 @@ class Request(Value):
         """The request without white space around its question. Raises AgentError for what does not go together."""
         if not self.question.strip():
             raise AgentError("The question is empty; ask something.")
+        if len(self.question) > LONGEST:
+            raise AgentError(
+                f"The question has {len(self.question):,} characters, and may have {LONGEST:,}: ingest what it is "
+                "about as a document, and ask about that."
+            )
         if (self.mode == "direct") != bool(self.agent):
             raise AgentError("Mode 'direct' asks one agent by name, and no other mode does: name the agent with it.")
         if self.template and self.mode in ("fast", "direct"):

@@ -13,6 +13,7 @@ from api.problems import problems
 from api.service import CollectionQuery, Served, Service
 from ingest.guard import holding
 from ingest.records import DocumentRecord, DocumentState, DocumentText
+from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, Value
 
 router = APIRouter(prefix="/v1", tags=["documents"])
@@ -38,7 +39,7 @@ class CollectionInfo(Value):
 class SearchRequest(Value):
     """What to look for."""
 
-    query: str = Field(min_length=1, pattern=r"\S", description="words, or a question")
+    query: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S", description="words, or a question")
     collection: str | None = Field(default=None, description="not needed if there is just one")
     limit: int = Field(default=10, ge=1, le=1000)
 

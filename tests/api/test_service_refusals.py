@@ -47,6 +47,8 @@ def test_a_body_that_is_no_text_is_a_wrong_input_like_one_that_is_no_json(http: 
         ("POST", "/v1/search", {"query": "x", "limit": 0}, 422, "body.limit"),
         ("POST", "/v1/search", {"query": "x", "colour": "red"}, 422, "body.colour"),
         ("POST", "/v1/research", RESEARCH | {"question": " "}, 422, "The question is empty"),
+        ("POST", "/v1/research", RESEARCH | {"question": "why " * 6000}, 422, "24,000 characters, and may have 20,000"),
+        ("POST", "/v1/search", {"query": "why " * 6000}, 422, "at most 20000 characters"),
         ("POST", "/v1/research", RESEARCH | {"mode": "slow"}, 422, "body.mode"),
         ("POST", "/v1/research", RESEARCH | {"mode": "direct"}, 422, "name the agent"),
         ("POST", "/v1/research", RESEARCH | {"agent": "Nobody"}, 422, "'Nobody' does not exist"),
