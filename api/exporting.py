@@ -21,6 +21,9 @@ from multi_agent.tracing.trace import RunSummary
 from vectorstore.models import Value
 
 UNSUPPORTED = "not supported by the evidence"
+MISSING = "Missing"
+LEFT_OPEN = "Left open"
+"""What an answer that stands does not say all the same."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")  # no format of text may hold these
 
@@ -149,7 +152,7 @@ def _parts(answer: Answer) -> list[Part]:
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if answer.status.value == "insufficient" else ()),
         _part("Found", [answer.found] if answer.status.value == "insufficient" else ()),
-        _part("Missing", answer.missing),
+        _part(LEFT_OPEN if answer.status.value == "answered" else MISSING, answer.missing),
     ]
 
 

@@ -18,9 +18,12 @@ class CollectionLibrary:
     catalogue: Callable[[], Sequence[CatalogueEntry]]
     retriever: Retriever
 
-    def search(self, queries: Sequence[str], limit: int) -> list[Chunk]:
-        return [hit.chunk for hit in self.retriever.search(queries, limit)]
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+        return [hit.chunk for hit in self.retriever.search(queries, limit, self._only(documents))]
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents)
-        return list(self.retriever.scan(ChunkFilter(documents=ids)))
+        return list(self.retriever.scan(self._only(documents)))
+
+    def _only(self, documents: Sequence[str]) -> ChunkFilter:
+        ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents) if documents else ()
+        return ChunkFilter(documents=ids)

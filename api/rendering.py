@@ -18,6 +18,7 @@ from ingest.records import DocumentRecord
 from multi_agent import events
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.events import Event
+from multi_agent.library import within
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.plan import Plan
 from multi_agent.reading import show_pages, whereabouts
@@ -48,6 +49,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
         _list(console, "Looked for", answer.looked_for)
         _list(console, "Found", [answer.found])
         _list(console, "Missing", answer.missing)
+    else:
+        _list(console, "Left open", answer.missing)
     if answer.answer:
         _list(console, "Why", [answer.reasoning])
     where = f" --home {shlex.quote(str(home))}" if home else ""
@@ -307,7 +310,8 @@ _EVENT_TEXTS: dict[type, Callable[[Any], list[str]]] = {
     events.ModelCalled: _called,
     events.ModelFailed: lambda body: [f"{body.caller} got no answer: {body.error_type}", body.error],
     events.Searched: lambda body: [
-        f"{body.method}: {body.chunks_found} passages of {body.documents_found} documents", "; ".join(body.queries)
+        within(f"{body.method}: {body.chunks_found} passages of {body.documents_found} documents", body.documents),
+        "; ".join(body.queries),
     ],
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import Annotated, ClassVar, Protocol, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, model_validator
 
 from multi_agent.bus import Publish
 from multi_agent.context import WRITABLE, ContextUpdate, ResearchContext
@@ -44,6 +44,18 @@ READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding
 
 DOCUMENTS = "documents"
 """Key of the validation context under which inputs find the names of the documents there are."""
+
+
+def _listed(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    known = (info.context or {}).get(DOCUMENTS)
+    unknown = [name for name in names if known is not None and name not in known]
+    if unknown:
+        raise ValueError(f"there is no document named {', '.join(map(repr, unknown))}")
+    return names
+
+
+DocumentNames = Annotated[tuple[str, ...], AfterValidator(_listed)]
+"""Names of documents, for the inputs of an agent: of those there are, where that is known."""
 
 
 class StepOutput(Value):

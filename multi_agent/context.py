@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from multi_agent.errors import ContextViolation
+from multi_agent.library import within
 from vectorstore.models import Chunk, Scalar, Value
 
 T = TypeVar("T")
@@ -23,7 +24,9 @@ class Understanding(Value):
 
     intent: str = Field(description="what the person wants to know or decide, in one sentence")
     domain: str = Field(description="the field the question belongs to, in a few words")
-    requirements: tuple[str, ...] = Field(description="what a complete answer must contain, one item each")
+    requirements: tuple[str, ...] = Field(
+        description="what a complete answer must contain, one item each; nothing that is not asked for"
+    )
 
 
 class Inspection(Value):
@@ -134,6 +137,7 @@ class Finding(Value):
     step: str = Field(description="the step that found it")
     question: str
     queries: tuple[str, ...] = Field(default=(), description="what was searched for it beside the question")
+    documents: tuple[str, ...] = Field(default=(), description="names of those alone that were searched; all, if none")
     synthesis: Synthesis
 
 
@@ -177,7 +181,9 @@ class ResearchContext(Value):
     @property
     def looked_for(self) -> tuple[str, ...]:
         """In which words, by whomever."""
-        found = (wording for each in self.findings for wording in (each.question, *each.queries))
+        found = (
+            within(wording, each.documents) for each in self.findings for wording in (each.question, *each.queries)
+        )
         return tuple(dict.fromkeys((*found, *self.searched, *self.queries)))
 
     def only(self, fields: Iterable[str]) -> ResearchContext:

@@ -165,6 +165,7 @@ class Searched(Value):
 
     type: Literal["searched"] = "searched"
     method: Literal["search", "scan"]
+    documents: tuple[str, ...] = Field(default=(), description="names of those alone that it was in; all, if none")
     queries: tuple[str, ...]
     chunks_found: int
     documents_found: int

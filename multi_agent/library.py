@@ -31,10 +31,15 @@ class Library(Protocol):
         """Every document, by name."""
         ...
 
-    def search(self, queries: Sequence[str], limit: int) -> list[Chunk]:
-        """The best ``limit`` chunks over all queries, best first."""
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+        """The best ``limit`` chunks over all queries, best first; of the documents of these names, if any is named."""
         ...
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         """Every chunk of the documents of these names, or of all if none is named, in reading order."""
         ...
+
+
+def within(query: str, documents: Sequence[str]) -> str:
+    """How a query is noted that was searched for in these documents alone: others may hold more of it."""
+    return f"{query} (in {', '.join(documents)})" if documents else query

@@ -67,8 +67,8 @@ class AskedLibrary:
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return self.candor.catalogue(self.collection)  # from the database, which is this process's, too
 
-    def search(self, queries: Sequence[str], limit: int) -> list[Chunk]:
-        found: list[Chunk] = self.service.ask("search", self.task, queries, limit)
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+        found: list[Chunk] = self.service.ask("search", self.task, queries, limit, documents)
         return found
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:

@@ -17,7 +17,7 @@ export function answerView(answer, collection) {
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     claims(answer, layoutOf(answer), collection),
-    !quiet && lacking(answer),
+    quiet ? leftOpen(answer) : lacking(answer),
     answer.evidence.length > 0 && sources(answer, collection),
     quiet && answer.reasoning && fold("why", "How the answer was reached", () => h("p", {class: "text"}, answer.reasoning)),
     answer.on_the_way.length > 0 && fold("way", "Answered on the way", () => onTheWay(answer)),
@@ -94,13 +94,21 @@ export function place(quote) {
   return [fileName(quote.document), pages(quote.pages)].filter(Boolean).join(", ");
 }
 
+function listed(title, items) {
+  return items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
+}
+
+/** What an answer that stands does not say all the same. */
+function leftOpen(answer) {
+  return answer.missing.length > 0 && h("div", {class: "lacking"}, listed("Left open", answer.missing));
+}
+
 function lacking(answer) {
-  const list = (title, items) => items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
   return h("div", {class: "lacking"},
     answer.reasoning && h("p", {class: "text"}, answer.reasoning),
-    list("What was looked for", answer.looked_for),
+    listed("What was looked for", answer.looked_for),
     answer.found && [h("h3", {}, "What was found"), h("p", {class: "text"}, answer.found)],
-    list("What is missing", answer.missing));
+    listed("What is missing", answer.missing));
 }
 
 function sources(answer, collection) {

@@ -5,7 +5,7 @@ import {badge, fold, h} from "./dom.js";
 import {computation} from "./evidence.js";
 import {agentsOf, after, statusOf} from "./model.js";
 import {fields, value} from "./tables.js";
-import {costOf, many, said, seconds, tokens} from "./words.js";
+import {costOf, many, said, seconds, tokens, within} from "./words.js";
 
 /** The step's side of the story; `href` gives the address of a step. */
 export function stepView(live, step, over, href) {
@@ -28,7 +28,7 @@ export function stepView(live, step, over, href) {
       step.reasoning.length > 1 && h("strong", {}, `${each.agent}: `), each.reasoning || "Nothing was said."))),
     part("Read", step.reads.length > 0 && readView(live.model, step, href)),
     part("Searches", step.searches.map((each) => h("div", {},
-      h("p", {}, `${each.method}: ${many(each.chunks_found, "passage")} of ${many(each.documents_found, "document")}`), value(each.queries, `${step.key} queries`)))),
+      h("p", {}, `${each.method}: ${many(each.chunks_found, "passage")} of ${many(each.documents_found, "document")}${within(each.documents)}`), value(each.queries, `${step.key} queries`)))),
     part("Changed in the context", wroteView(live.model, step)),
     part("Computed", computed(step)),
     part("Tools", step.tools.map((each, at) => toolView(each, `${step.key} tool ${at}`))),

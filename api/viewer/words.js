@@ -42,6 +42,11 @@ export function shorten(text, length = 160) {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
+/** In which documents alone something was searched, if not in all. */
+export function within(documents) {
+  return documents.length ? ` (in ${documents.join(", ")})` : "";
+}
+
 const SAID = {
   run_started: (body) => ["question", body.request.question],
   run_resumed: () => ["resumed", "The service was started again; what had been done is taken from the journal."],
@@ -58,7 +63,7 @@ const SAID = {
   reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
   model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
   model_failed: (body) => ["model failed", `${body.caller}: ${body.error}`],
-  searched: (body) => [body.method, `${many(body.chunks_found, "passage")} of ${many(body.documents_found, "document")}: ${body.queries.join("; ")}`],
+  searched: (body) => [body.method, `${many(body.chunks_found, "passage")} of ${many(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
   evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
   claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (not in its passage: ${body.dropped.join("; ")})` : ""}`],
   draft_withdrawn: (body) => ["claims withdrawn", `${body.agent} writes its answer anew.`],

@@ -10,13 +10,14 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.agents.synthesizer import SynthesisResponse
 from multi_agent.citing import Quoted, quote_model, reject, verify
 from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
 from multi_agent.drafting import Checked, telling
 from multi_agent.events import Searched
 from multi_agent.given_tool import Offered
+from multi_agent.library import within
 from multi_agent.reading import bullets, in_order, packs, show_passages
 from multi_agent.tasks import TaskData
 from multi_agent.tool_use import ToolLoop
@@ -37,6 +38,10 @@ class ReaderInputs(Value):
         max_length=8,
         description="up to 8 further wordings to search with, as documents might put it; may hold references; [] if "
         "the question's own words will do",
+    )
+    documents: DocumentNames = Field(
+        default=(),
+        description="names of the documents to search, as listed, without what stands in brackets; [] for all of them",
     )
 
 
@@ -97,13 +102,14 @@ class Reader:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
         queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
-        found = await self._search(queries) if "passages" in self._kit.require_prompt().placeholders else []
+        searches = "passages" in self._kit.require_prompt().placeholders
+        found = await self._search(queries, inputs.documents) if searches else []
         shown = self._readable(found)
         offered = await self._kit.tools()
         if shown or offered.tools:
             synthesis, read = await self._answer(shown, offered, context, task, inputs, queries)
         else:
-            synthesis, read = _nothing(queries), ()
+            synthesis, read = _nothing(inputs), ()
         found = list({chunk.id: chunk for chunk in (*found, *read)}.values())
         self._reasoning = (
             f"Read {len(read)} passages for: {inputs.question} {synthesis.short or synthesis.found} "
@@ -113,18 +119,22 @@ class Reader:
             chunks=tuple(found),
             ranking=tuple(chunk.id for chunk in found),
             evidence=synthesis.evidence,
-            findings=(Finding(step=task.step, question=inputs.question, queries=inputs.queries, synthesis=synthesis),),
+            findings=(Finding(step=task.step, synthesis=synthesis, **inputs.model_dump()),),
         )
 
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _search(self, queries: Sequence[str]) -> list[Chunk]:
-        found = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.reader_passages)
-        documents = len({chunk.document_id for chunk in found})
+    async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
+        limit = self._kit.settings.reader_passages
+        found = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
+        in_documents = len({chunk.document_id for chunk in found})
         await self._kit.publish(
-            Searched(method="search", queries=tuple(queries), chunks_found=len(found), documents_found=documents)
-        )
+            Searched(
+                method="search", documents=documents, queries=queries,
+                chunks_found=len(found), documents_found=in_documents,
+            )
+        )  # fmt: skip
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
@@ -149,7 +159,7 @@ class Reader:
             requirements=bullets(context.understanding.requirements),
             question=inputs.question,
             instruction=task.instruction,
-            searched="; ".join(queries),
+            searched=within("; ".join(queries), inputs.documents),
             passages=show_passages(chunks),
         )
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
@@ -217,7 +227,7 @@ def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) 
     return Synthesis(claims=told, evidence=evidence, **judged)
 
 
-def _nothing(queries: Sequence[str]) -> Synthesis:
+def _nothing(inputs: ReaderInputs) -> Synthesis:
     """What to say when there was nothing to read."""
     return Synthesis(
         claims=(),
@@ -226,7 +236,7 @@ def _nothing(queries: Sequence[str]) -> Synthesis:
         sufficient=False,
         confidence=0.0,
         reasoning="There was nothing to read, so no model was asked.",
-        looked_for=tuple(queries),
+        looked_for=tuple(within(query, inputs.documents) for query in (inputs.question, *inputs.queries)),
         found="The search found no passage.",
         missing=("documents that could answer it",),
     )

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field
 
-from multi_agent.agent import DOCUMENTS, AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.events import Searched
+from multi_agent.library import within
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Value
 
@@ -20,27 +21,18 @@ class RetrieverInputs(Value):
     """What the planner decides about a retrieval."""
 
     method: Literal["search", "scan"] = Field(
-        description="'search' finds the passages that are nearest to the queries, in all documents: right where a few "
-        "passages hold the answer. 'scan' reads every passage of `documents`: right where leaving out a passage could "
-        "make the answer wrong, as in a ranking, count, total or complete list"
+        description="'search' finds the passages that are nearest to the queries: right where a few passages hold the "
+        "answer. 'scan' reads every passage of `documents`: right where leaving out a passage could make the answer "
+        "wrong, as in a ranking, count, total or complete list"
     )
-    documents: tuple[str, ...] = Field(
-        description="for 'scan': names of the documents to read, as listed, without what stands in brackets; [] "
-        "reads all of them, which takes a model call for every few passages. For 'search': []"
+    documents: DocumentNames = Field(
+        description="names of the documents to search or to scan, as listed, without what stands in brackets; [] for "
+        "all of them, which takes a 'scan' a model call for every few passages"
     )
     queries: tuple[str, ...] = Field(
         description="for 'search': queries beside the question itself, which may hold references; [] if a QueryPlanner "
         "writes them. For 'scan': []"
     )
-
-    @field_validator("documents")
-    @classmethod
-    def _are_listed(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        known = (info.context or {}).get(DOCUMENTS)
-        unknown = [name for name in names if known is not None and name not in known]
-        if unknown:
-            raise ValueError(f"there is no document named {', '.join(map(repr, unknown))}")
-        return names
 
 
 class RetrieverOutput(StepOutput):
@@ -81,15 +73,20 @@ class Retriever:
         inputs = RetrieverInputs.model_validate(task.inputs.model_dump())
         if inputs.method == "scan":
             return await self._scan(inputs.documents, context.question)
-        return await self._search(_new_queries(context, inputs))
+        return await self._search(_new_queries(context, inputs), inputs.documents)
 
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _search(self, queries: tuple[str, ...]) -> ContextUpdate:
-        chunks = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.passages)
-        await self._tell("search", f"Searched with {len(queries)} queries", chunks, queries)
-        return ContextUpdate(chunks=tuple(chunks), ranking=tuple(chunk.id for chunk in chunks), searched=queries)
+    async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> ContextUpdate:
+        chunks = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.passages, documents)
+        how = within(f"Searched with {len(queries)} queries", documents)
+        await self._tell("search", how, chunks, documents, queries)
+        return ContextUpdate(
+            chunks=tuple(chunks),
+            ranking=tuple(chunk.id for chunk in chunks),
+            searched=tuple(within(query, documents) for query in queries),
+        )
 
     async def _scan(self, documents: tuple[str, ...], question: str) -> ContextUpdate:
         library, limit = self._kit.library, self._kit.settings.scan_limit
@@ -104,25 +101,32 @@ class Retriever:
         nearest = await asyncio.to_thread(library.search, (question,), self._kit.settings.passages)
         scanned = {chunk.id for chunk in chunks}
         ranking = [chunk.id for chunk in nearest if chunk.id in scanned][: self._kit.settings.sample_passages // 2]
-        await self._tell("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks)
+        await self._tell("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks, documents)
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
         # Half of a sample of what was scanned is what is nearest to the question, which may be a few rows of hundreds.
         return ContextUpdate(chunks=tuple(chunks), scanned=names, ranking=tuple(ranking))
 
     async def _tell(
-        self, method: Literal["search", "scan"], how: str, chunks: Sequence[Chunk], queries: tuple[str, ...] = ()
+        self,
+        method: Literal["search", "scan"],
+        how: str,
+        chunks: Sequence[Chunk],
+        documents: tuple[str, ...],
+        queries: tuple[str, ...] = (),
     ) -> None:
-        documents = len({chunk.document_id for chunk in chunks})
+        found = len({chunk.document_id for chunk in chunks})
         await self._kit.publish(
-            Searched(method=method, queries=queries, chunks_found=len(chunks), documents_found=documents)
+            Searched(
+                method=method, documents=documents, queries=queries, chunks_found=len(chunks), documents_found=found
+            )
         )
-        self._reasoning = f"{how}: {len(chunks)} passages of {documents} documents."
+        self._reasoning = f"{how}: {len(chunks)} passages of {found} documents."
 
 
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:
-    """What was not searched yet. To search the same again would find the same, and look like work."""
+    """What was not searched there yet. To search the same again would find the same, and look like work."""
     asked = dict.fromkeys((context.question, *context.queries, *inputs.queries))
-    new = tuple(query for query in asked if query not in context.searched)
+    new = tuple(query for query in asked if within(query, inputs.documents) not in context.searched)
     if not new:
         raise AgentError("Every query was searched before; new ones are needed, from a QueryPlanner or as inputs.")
     return new

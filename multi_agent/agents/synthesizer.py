@@ -36,7 +36,9 @@ class SynthesisResponse(BaseModel):
     confidence: float = Field(ge=0, le=1)
     looked_for: list[str] = Field(description="what was searched and read for, one item each")
     found: str = Field(description="what the evidence shows, in one or two sentences")
-    missing: list[str] = Field(description="what would be needed and is not there; [] if the evidence suffices")
+    missing: list[str] = Field(
+        description="what of the question is left open, or what would be needed to answer it; [] if nothing"
+    )
 
 
 class Synthesizer:

@@ -138,7 +138,7 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     claims = (Claim(text="One [1].", evidence=(1,), supported=True), Claim(text="Two.", evidence=(1,), supported=True))
     listed = ANSWER.model_copy(update={"status": Status.ANSWERED, "answer": "- One", "claims": claims})
     said = told(RUN, listed, "http://here/")
-    assert said.text.startswith("- One [1]. [1]\n- Two. [1]\n\nSources:")
+    assert said.text.startswith("- One [1]. [1]\n- Two. [1]\n\nLeft open: the noise\n\nSources:")
     marks = [(each.url_citation.start_index, each.url_citation.end_index) for each in said.annotations]
     assert marks == [(11, 13), (22, 24)], "a mark, and not what a claim itself says"
 

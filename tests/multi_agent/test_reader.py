@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from api.library import CollectionLibrary
-from multi_agent.agents.reader import Reader, ReaderOutput
+from multi_agent.agent import DOCUMENTS
+from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.errors import LLMError
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
@@ -84,6 +86,26 @@ async def test_it_searches_the_question_and_the_wordings_and_says_so(serve: Serv
     assert searched.queries == (QUESTION, "compressor supplier")
     assert searched.chunks_found == len(update.chunks) == len(update.ranking) == 2
     assert bench.context.chunks[0].name < bench.context.chunks[1].name
+
+
+async def test_it_searches_the_named_documents_alone_and_says_so(serve: Serve, books: CollectionLibrary) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return response(MAKER)
+
+    bench = Bench(Reader, serve(answer), books)
+    update = await bench.turn(make_context(), {**INPUTS, "documents": ["companies.md"]})
+    assert {chunk.name for chunk in update.chunks} == {"companies.md"}
+    assert bench.of_type("searched")[0].documents == ("companies.md",)
+    assert "compressor supplier (in companies.md)" in asked[0].prompt
+    assert bench.context.looked_for == (f"{QUESTION} (in companies.md)", "compressor supplier (in companies.md)")
+
+
+def test_only_documents_that_there_are_can_be_searched() -> None:
+    with pytest.raises(ValidationError, match=r"there is no document named 'parts\.doc'"):
+        ReaderInputs.model_validate({**INPUTS, "documents": ["parts.doc"]}, context={DOCUMENTS: {"parts.pdf"}})
 
 
 async def test_the_model_is_told_what_the_part_is_for_and_passages_come_last(

@@ -74,6 +74,22 @@ async def test_to_search_only_what_was_searched_before_fails_with_the_reason(boo
         await Bench(Retriever, library=books).turn(known, search("frost"))
 
 
+async def test_a_search_in_named_documents_finds_nothing_of_others_and_may_be_made_in_all_later(
+    books: CollectionLibrary,
+) -> None:
+    bench = Bench(Retriever, library=books, settings=TWO)
+    update = await bench.turn(make_context(QUESTION), {**search(), "documents": ["bread.md", "boats.md"]})
+    assert {chunk.name for chunk in update.chunks} == {"bread.md", "boats.md"}
+    [searched] = bench.of_type("searched")
+    assert (searched.queries, searched.documents) == ((QUESTION,), ("bread.md", "boats.md"))
+    assert bench.context.looked_for == (f"{QUESTION} (in bread.md, boats.md)",)
+
+    with pytest.raises(AgentError, match="new ones are needed"):
+        await bench.turn(bench.context, {**search(), "documents": ["bread.md", "boats.md"]})
+    await bench.turn(bench.context, search())
+    assert "pumps.md" in {chunk.name for chunk in bench.context.chunks}
+
+
 async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: CollectionLibrary) -> None:
     known = make_context(QUESTION, searched=(QUESTION,), ranking=("some id",))
     bench = Bench(Retriever, library=books)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from playwright.sync_api import expect
 
-from support.panel import EXTRACTION, Panel
+from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import hang
 from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask, slow
 
@@ -21,6 +23,18 @@ def test_a_question_is_asked_its_steps_appear_and_then_its_answer(open_page: Ope
     expect(answer.locator(".claims")).to_contain_text(COLD)
     expect(extract.locator(".badge")).to_have_text("done")
     expect(extract.locator(".agent")).to_contain_text("Extractor")
+
+
+def test_an_answer_that_stands_says_what_it_leaves_open(open_page: OpenPage, site: Site) -> None:
+    panel = Panel("-25 °C")
+    site.responder = Panel(
+        "-25 °C", roles={SYNTHESIS: lambda request: json.dumps({**panel.play(request), "missing": ["why"]})}
+    )
+    page = open_page()
+    ask(page)
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_role("heading", name="Left open")).to_be_visible()
+    expect(answer.locator(".lacking")).to_contain_text("why")
 
 
 def test_a_run_is_cancelled(open_page: OpenPage, site: Site) -> None:
