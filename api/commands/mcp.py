@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import typer
 
 from api.commands.common import Home, make_candor
@@ -19,6 +17,8 @@ def mcp(home: Home = None) -> None:
 
     Example, in the settings of such a program: {"command": "candor", "args": ["mcp"]}
     """
+    import asyncio
+
     from api.mcp_serving import serve_stdio
 
     asyncio.run(serve_stdio(make_candor(home)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -22,6 +21,8 @@ def list_tools(
 
     Example: candor tools --servers
     """
+    import asyncio
+
     from api.tools import describe_tools
 
     found = asyncio.run(describe_tools(make_candor(home), ask_servers=servers))

@@ -151,7 +151,7 @@ def candor(request: Request) -> str:
 
     role = role_of(request)
     if role == PLANNER:
-        return json.dumps(_plan(request))
+        return str(Panel(roles={PLANNER: lambda each: json.dumps(_plan(each))})(request))
     reply = Panel("").play(request)
     if role == EXTRACTION:
         reply["items"] = [item for item in reply["items"] if _is_sentence(item["quote"])][:2]
