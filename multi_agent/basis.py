@@ -40,7 +40,7 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
     for item in shown:
         chunk = chunks[item.chunk_id]
         if (columns := _columns(chunk)) and columns != table:
-            lines.append(f"(The next rows are of a table with the columns {columns})")
+            lines.append(f"(The next rows are of a table that begins with {columns})")
         table = columns
         lines.append(_show_quote(item, chunk))
     if hidden := len(context.evidence) - len(shown):

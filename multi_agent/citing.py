@@ -27,7 +27,9 @@ class Quoted(BaseModel):
 
     passage: int = Field(ge=1, description="number of the passage that the quote stands in")
     quote: str = Field(min_length=1, description="copied from the passage, character for character")
-    shows: str = Field(description="what the quote establishes for the question, in your words")
+    shows: str = Field(
+        description="what the quote establishes for the question, in your words; others do not see passage numbers"
+    )
 
 
 QuotedT = TypeVar("QuotedT", bound=Quoted)

@@ -131,6 +131,13 @@ class Synthesis(Value):
         return "\n".join(f"{bullet} {text}" for bullet, text in zip(bullets, marked, strict=True))
 
 
+class Wording(Value):
+    """What was searched for, and where."""
+
+    words: str
+    documents: tuple[str, ...] = Field(default=(), description="names of those alone that were searched; all, if none")
+
+
 class Finding(Value):
     """The answer to a question on the way to the answer."""
 
@@ -162,7 +169,7 @@ class ResearchContext(Value):
     question: str
     understanding: Understanding
     queries: tuple[str, ...] = Field(default=(), description="search queries")
-    searched: tuple[str, ...] = Field(default=(), description="queries that were searched already")
+    searched: tuple[Wording, ...] = Field(default=(), description="what was searched for already")
     scanned: tuple[str, ...] = Field(default=(), description="documents that were found whole, by name")
     chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
     ranking: tuple[str, ...] = Field(default=(), description="ids of the chunks that a search found, best first")
@@ -180,11 +187,20 @@ class ResearchContext(Value):
 
     @property
     def looked_for(self) -> tuple[str, ...]:
-        """In which words, by whomever."""
+        """In which words, by whomever; what was searched for in the same documents alone stands together."""
         found = (
-            within(wording, each.documents) for each in self.findings for wording in (each.question, *each.queries)
+            Wording(words=words, documents=each.documents)
+            for each in self.findings
+            for words in (each.question, *each.queries)
         )
-        return tuple(dict.fromkeys((*found, *self.searched, *self.queries)))
+        searched = dict.fromkeys((*found, *self.searched))
+        known = {each.words for each in searched}
+        planned = (Wording(words=words) for words in self.queries if words not in known)
+        places: dict[tuple[str, ...], list[str]] = {}
+        for each in (*searched, *planned):
+            places.setdefault(each.documents, []).append(each.words)
+        everywhere = places.pop((), [])
+        return (*everywhere, *(within("; ".join(words), documents) for documents, words in places.items()))
 
     def only(self, fields: Iterable[str]) -> ResearchContext:
         """The context as an agent sees it: question, understanding and ``fields``; the rest is empty."""
@@ -196,7 +212,7 @@ class ContextUpdate(Value):
     """The fields that an agent changes; those it does not pass stay as they are."""
 
     queries: tuple[str, ...] = ()
-    searched: tuple[str, ...] = ()
+    searched: tuple[Wording, ...] = ()
     scanned: tuple[str, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     ranking: tuple[str, ...] = ()
@@ -240,9 +256,18 @@ def numbered(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     unique = _union(items, key=lambda item: item.place)
     ordered = sorted(unique, key=lambda item: (item.name, item.start, item.end))
     return tuple(
-        item.model_copy(update={"number": number, "why": "; ".join(filter(None, shown[item.place]))})
+        item.model_copy(update={"number": number, "why": "; ".join(_without_repeats(shown[item.place]))})
         for number, item in enumerate(ordered, start=1)
     )
+
+
+def _without_repeats(texts: Iterable[str]) -> list[str]:
+    """Those that say something which no other says as well: evidence that is merged again has several in one."""
+    kept: list[str] = []
+    for text in texts:
+        if not any(text in each for each in kept):
+            kept = [each for each in kept if each not in text] + [text]
+    return kept
 
 
 def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:

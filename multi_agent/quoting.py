@@ -128,11 +128,13 @@ def _units(text: str, join_hyphenated: bool) -> Iterator[tuple[int, str]]:
 
 
 def _line_end_hyphen(text: str, index: int) -> int:
-    """Length of a hyphen, line break and indent that split a word at ``index``; 0 if there is none."""
+    """Length of a hyphen and white space that split a word at ``index``; 0 if there is none.
+
+    The white space need not be a line break: whoever copies the quote may have made a space of it.
+    """
     if text[index] not in "-\u2010\u00ad" or index == 0 or not text[index - 1].isalpha():
         return 0
     end = index + 1
     while end < len(text) and text[end].isspace():
         end += 1
-    broken = "\n" in text[index + 1 : end]
-    return end - index if broken and end < len(text) and text[end].isalpha() else 0
+    return end - index if index + 1 < end < len(text) and text[end].isalpha() else 0

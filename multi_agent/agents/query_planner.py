@@ -54,7 +54,7 @@ class QueryPlanner:
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        before = tuple(dict.fromkeys((*context.searched, *context.queries)))
+        before = tuple(dict.fromkeys((*(each.words for each in context.searched), *context.queries)))
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field
 
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
-from multi_agent.context import ContextUpdate, ResearchContext
+from multi_agent.context import ContextUpdate, ResearchContext, Wording
 from multi_agent.errors import AgentError
 from multi_agent.events import Searched
 from multi_agent.library import within
@@ -85,7 +85,7 @@ class Retriever:
         return ContextUpdate(
             chunks=tuple(chunks),
             ranking=tuple(chunk.id for chunk in chunks),
-            searched=tuple(within(query, documents) for query in queries),
+            searched=tuple(Wording(words=query, documents=documents) for query in queries),
         )
 
     async def _scan(self, documents: tuple[str, ...], question: str) -> ContextUpdate:
@@ -126,7 +126,8 @@ class Retriever:
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:
     """What was not searched there yet. To search the same again would find the same, and look like work."""
     asked = dict.fromkeys((context.question, *context.queries, *inputs.queries))
-    new = tuple(query for query in asked if within(query, inputs.documents) not in context.searched)
+    known = {each.words for each in context.searched if each.documents == inputs.documents}
+    new = tuple(query for query in asked if query not in known)
     if not new:
         raise AgentError("Every query was searched before; new ones are needed, from a QueryPlanner or as inputs.")
     return new

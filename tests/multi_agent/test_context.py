@@ -61,6 +61,13 @@ def test_evidence_is_numbered_by_document_and_position_in_whatever_order_it_arri
     assert [item.number for item in result] == list(range(1, len(expected) + 1))
 
 
+def test_what_evidence_shows_is_said_once_however_often_it_is_merged() -> None:
+    shown = [evidence("a", 1).model_copy(update={"why": why}) for why in ("its price", "its year", "", "its price")]
+    once = numbered(shown)
+    again = numbered([*once, *shown])
+    assert [item.why for item in (*once, *again)] == ["its price; its year"] * 2
+
+
 @given(st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
 def test_queries_of_parallel_steps_add_up_without_doubles(first, second) -> None:
     writes = frozenset({"queries"})

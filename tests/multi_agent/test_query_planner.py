@@ -13,7 +13,7 @@ from multi_agent.agents.query_planner import QueryPlanner, QueryPlannerOutput, _
 from multi_agent.context import Finding, Synthesis
 from multi_agent.errors import AgentError
 from multi_agent.llm.settings import EndpointSettings
-from support.kits import Bench, make_context
+from support.kits import Bench, make_context, words
 from support.scripted_endpoint import Request, always
 
 Serve = Callable[..., EndpointSettings]
@@ -43,7 +43,9 @@ async def test_in_a_revision_it_is_shown_what_was_searched_and_found(serve: Serv
         asked.append(request)
         return write("works of Kestrel", "Kestrel address", "Kestrel plant")
 
-    context = make_context(searched=("What is it?", "compressor"), queries=("compressor", "unit"), findings=(MAKER,))
+    context = make_context(
+        searched=words("What is it?", "compressor"), queries=("compressor", "unit"), findings=(MAKER,)
+    )
     await Bench(QueryPlanner, serve(answer)).turn(context, instruction="Find where the maker is.")
     told = asked[0].messages[1]["content"]
     assert "- Who makes the compressor? Kestrel" in told
@@ -64,14 +66,14 @@ async def test_at_first_nothing_is_said_of_earlier_searches(serve: Serve) -> Non
 
 async def test_queries_that_were_written_before_are_left_out(serve: Serve) -> None:
     planner = serve(always(write("Frost  limit", "cold start", "Cold start")))
-    update = await Bench(QueryPlanner, planner).turn(make_context(searched=("frost limit",)))
+    update = await Bench(QueryPlanner, planner).turn(make_context(searched=words("frost limit")))
     assert update.queries == ("cold start",)
 
 
 async def test_nothing_but_repetitions_fails_the_step(serve: Serve) -> None:
     bench = Bench(QueryPlanner, serve(always(write("a", "b", "c"))))
     with pytest.raises(AgentError, match="find the same again"):
-        await bench.turn(make_context(searched=("a", "b"), queries=("C",)))
+        await bench.turn(make_context(searched=words("a", "b"), queries=("C",)))
 
 
 @given(st.lists(st.text("aAbB ", max_size=3)), st.lists(st.text("aAbB ", max_size=3)))

@@ -37,6 +37,7 @@ def found(quote: str, text: str) -> str | None:
         ("the efficiency is final", "the ef\ufb01ciency is final", "the ef\ufb01ciency is final"),
         ("an understanding of it", "an under-\n  standing of it", "an under-\n  standing of it"),
         ("a well-known fact", "a well-\nknown fact", "a well-\nknown fact"),
+        ("a well- known fact", "a well-\nknown fact", "a well-\nknown fact"),
         ("a co\u00adoperation", "a cooperation", "a cooperation"),
         ("−5 K", "about -5 K", "-5 K"),
         ("| 3 | Kipchoge | 2:02:42 |", "| 3 | Kipchoge | 2:02:42 |\n", "| 3 | Kipchoge | 2:02:42 |"),

@@ -100,7 +100,7 @@ async def test_it_searches_the_named_documents_alone_and_says_so(serve: Serve, b
     assert {chunk.name for chunk in update.chunks} == {"companies.md"}
     assert bench.of_type("searched")[0].documents == ("companies.md",)
     assert "compressor supplier (in companies.md)" in asked[0].prompt
-    assert bench.context.looked_for == (f"{QUESTION} (in companies.md)", "compressor supplier (in companies.md)")
+    assert bench.context.looked_for == (f"{QUESTION}; compressor supplier (in companies.md)",)
 
 
 def test_only_documents_that_there_are_can_be_searched() -> None:

@@ -14,7 +14,7 @@ from multi_agent.agents.retriever import Retriever, RetrieverInputs, RetrieverOu
 from multi_agent.errors import AgentError
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
-from support.kits import Bench, library_of, make_context
+from support.kits import Bench, library_of, make_context, words
 from vectorstore.embedding import Embedder
 
 TEXTS = {
@@ -47,7 +47,8 @@ async def test_it_searches_the_question_the_planned_queries_and_its_own(books: C
     bench = Bench(Retriever, library=books)
     update = await bench.turn(make_context(QUESTION, queries=("rising dough", QUESTION)), search("ferry timetable"))
     [searched] = bench.of_type("searched")
-    assert searched.queries == update.searched == (QUESTION, "rising dough", "ferry timetable")
+    assert searched.queries == (QUESTION, "rising dough", "ferry timetable")
+    assert update.searched == words(*searched.queries)
     assert (searched.method, searched.chunks_found, searched.documents_found) == ("search", 4, 4)
 
 
@@ -62,14 +63,14 @@ async def test_a_later_search_asks_only_what_is_new_and_adds_to_what_was_found(b
     bench = Bench(Retriever, library=books, settings=ResearchSettings(passages=1))
     await bench.turn(make_context(QUESTION), search())
     update = await bench.turn(bench.context, search("supernova remnant"))
-    assert update.searched == ("supernova remnant",)
+    assert update.searched == words("supernova remnant")
     assert [chunk.name for chunk in bench.context.chunks] == ["pumps.md", "stars.md"]
     assert len(bench.context.ranking) == 2
-    assert bench.context.searched == (QUESTION, "supernova remnant")
+    assert bench.context.searched == words(QUESTION, "supernova remnant")
 
 
 async def test_to_search_only_what_was_searched_before_fails_with_the_reason(books: CollectionLibrary) -> None:
-    known = make_context(QUESTION, queries=("frost",), searched=(QUESTION, "frost"))
+    known = make_context(QUESTION, queries=("frost",), searched=words(QUESTION, "frost"))
     with pytest.raises(AgentError, match="new ones are needed"):
         await Bench(Retriever, library=books).turn(known, search("frost"))
 
@@ -83,6 +84,8 @@ async def test_a_search_in_named_documents_finds_nothing_of_others_and_may_be_ma
     [searched] = bench.of_type("searched")
     assert (searched.queries, searched.documents) == ((QUESTION,), ("bread.md", "boats.md"))
     assert bench.context.looked_for == (f"{QUESTION} (in bread.md, boats.md)",)
+    again = bench.context.model_copy(update={"queries": (QUESTION, "rising dough")})
+    assert again.looked_for == ("rising dough", f"{QUESTION} (in bread.md, boats.md)"), "each where it was, and once"
 
     with pytest.raises(AgentError, match="new ones are needed"):
         await bench.turn(bench.context, {**search(), "documents": ["bread.md", "boats.md"]})
@@ -91,12 +94,12 @@ async def test_a_search_in_named_documents_finds_nothing_of_others_and_may_be_ma
 
 
 async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: CollectionLibrary) -> None:
-    known = make_context(QUESTION, searched=(QUESTION,), ranking=("some id",))
+    known = make_context(QUESTION, searched=words(QUESTION), ranking=("some id",))
     bench = Bench(Retriever, library=books)
     update = await bench.turn(known, scan("boats.md", "bread.md"))
     assert RetrieverOutput.of(update) == RetrieverOutput(documents=("boats.md", "bread.md"), passages=2)
     assert set(bench.context.ranking) <= {"some id", *(chunk.id for chunk in update.chunks)}
-    assert bench.context.searched == (QUESTION,)
+    assert bench.context.searched == words(QUESTION)
     assert bench.context.scanned == ("boats.md", "bread.md")
     assert bench.reasoning == "Read all of boats.md, bread.md: 2 passages of 2 documents."
 
@@ -119,7 +122,7 @@ async def test_asked_directly_it_searches_for_the_question(books: CollectionLibr
     assert Retriever.card.asked is not None
     inputs = Retriever.card.asked(QUESTION).model_dump()
     update = await Bench(Retriever, library=books, settings=TWO).turn(make_context(QUESTION), inputs)
-    assert update.searched == (QUESTION,)
+    assert update.searched == words(QUESTION)
 
 
 def test_documents_that_are_not_there_are_refused_by_name() -> None:

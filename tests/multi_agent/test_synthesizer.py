@@ -14,7 +14,7 @@ from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchC
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
-from support.kits import Bench, make_context
+from support.kits import Bench, make_context, words
 from support.panel import synthesis
 from support.scripted_endpoint import Request
 from support.tables import Values, fields, table_context
@@ -170,7 +170,11 @@ async def test_answers_on_the_way_are_shown_with_the_numbers_of_this_context(ser
 async def test_it_is_told_what_was_searched(serve: Serve) -> None:
     chunk = make_chunk("Nothing of use.")
     context = make_context(
-        "What is it?", chunks=(chunk,), ranking=(chunk.id,), searched=("What is it?", "its name"), queries=("planned",)
+        "What is it?",
+        chunks=(chunk,),
+        ranking=(chunk.id,),
+        searched=words("What is it?", "its name"),
+        queries=("planned",),
     )
     _, request = await write(serve, context)
     assert "Searched for: What is it?; its name; planned\nRead in part: a.md (1 of its passages)" in request.prompt

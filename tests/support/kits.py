@@ -16,7 +16,7 @@ from typing import Any, NoReturn, cast
 
 from api.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
-from multi_agent.context import ContextUpdate, ResearchContext, Understanding, merge
+from multi_agent.context import ContextUpdate, ResearchContext, Understanding, Wording, merge
 from multi_agent.events import Body
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.budgeted import Budgeted, Spent
@@ -125,6 +125,11 @@ def make_context(question: str = "What is it?", **known: Any) -> ResearchContext
     """A context in which these fields are known already."""
     understanding = Understanding(intent="to know", domain="any", requirements=("the fact",))
     return ResearchContext(question=question, understanding=understanding, **known)
+
+
+def words(*searched: str) -> tuple[Wording, ...]:
+    """What was searched for in all documents."""
+    return tuple(Wording(words=each) for each in searched)
 
 
 @contextmanager
