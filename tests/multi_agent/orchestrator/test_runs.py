@@ -228,7 +228,7 @@ async def test_a_dead_endpoint_fails_the_run_with_what_to_start(panel: MakePanel
 
 async def test_a_question_longer_than_the_context_fails_before_anything_is_sent(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
-        answer = await panel(server.settings("openai")).research("Why? " * 20_000)
+        answer = await panel(server.settings("openai", context_window=8_000)).research("Why? " * 3_900)
         assert answer.status is Status.FAILED
         assert "context window" in answer.reasoning
         assert server.requests == []
