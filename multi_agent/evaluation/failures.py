@@ -24,7 +24,7 @@ class Place(StrEnum):
     NOT_USED = "extracted but not used"
     REFUSED_WRONGLY = "all there, and not answered"
     WRONG_COMPUTING = "computed wrongly"
-    WRONG_CONCLUSION = "used, and concluded wrongly"
+    WRONG_CONCLUSION = "used, and still not right"
     UNKNOWN = "not to be told without gold"
 
 
