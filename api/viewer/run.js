@@ -158,13 +158,12 @@ export function head(live) {
   const {model} = live;
   const took = model.began && (model.ended ?? Date.now()) - model.began;
   return [
-    h("h1", {class: "asked"}, live.question),
+    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question), !live.over && stopButton(live)),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),
       live.summary && [h("span", {}, live.summary.model), h("span", {}, when(live.summary.started_at))],
       took && h("span", {}, seconds(took / 1000)),
-      model.usage.model_calls > 0 && [h("span", {}, many(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))],
-      !live.over && stopButton(live)),
+      model.usage.model_calls > 0 && [h("span", {}, many(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))]),
   ];
 }
 

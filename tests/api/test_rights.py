@@ -258,7 +258,7 @@ def test_what_does_not_work_is_told_to_owners_alone(world: World) -> None:
         assert answer["ok"]
         return [check["name"] for check in answer["checks"]]
 
-    assert checks("owner") == ["database", "store", "embedding model"]
+    assert checks("owner") == ["database", "store", "embedding model", "research"]
     assert checks("read all") == checks("no key") == []
 
 

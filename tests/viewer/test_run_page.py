@@ -148,7 +148,7 @@ def test_a_run_that_went_on_after_a_restart_shows_each_step_once(open_page: Open
     expect(page.locator(".graph a")).to_have_count(6)
     expect(page.locator(".attempt")).to_have_count(1)
     expect(page.locator(".graph a").first).to_contain_text("done")
-    expect(page.locator("h1 + .facts")).to_contain_text("6 model calls")
+    expect(page.locator(".headline + .facts")).to_contain_text("6 model calls")
     expect(page.locator("main")).to_contain_text("The service was started again while this was under way")
     expect(page.locator(".event.run_resumed")).to_be_visible()
     expect(page.locator(".resumed")).to_have_count(1)
