@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import UsageError
-from api.exporting import LEFT_OPEN, MISSING, UNSUPPORTED, Report
+from api.exporting import UNSUPPORTED, Report, gaps_heading
 from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
 from multi_agent.tracing.trace import RunSummary
@@ -265,7 +265,7 @@ def told(run: RunSummary, answer: Answer, url: str) -> Said:
     blocks = [text]
     if answer.status is Status.INSUFFICIENT:
         blocks += [_NO_ANSWER, answer.reasoning]
-    gaps = [part for part in report.parts if part.heading in (LEFT_OPEN, MISSING)]
+    gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
     blocks.append("\n".join(f"{part.heading}: {line}" for part in gaps for line in part.lines))
     sources = [f"[{source.mark}] {source.where}: “{source.quote}”" for source in report.sources]
     sources += [f"[{computed.mark}] {computed.purpose}" for computed in report.calculations]

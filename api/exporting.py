@@ -15,15 +15,12 @@ from typing import Any
 
 from pydantic import Field
 
-from multi_agent.answer import Answer, Computed, Quote
+from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.reading import show_pages
 from multi_agent.tracing.trace import RunSummary
 from vectorstore.models import Value
 
 UNSUPPORTED = "not supported by the evidence"
-MISSING = "Missing"
-LEFT_OPEN = "Left open"
-"""What an answer that stands does not say all the same."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")  # no format of text may hold these
 
@@ -142,6 +139,11 @@ def _status(answer: Answer) -> str:
     return f"{answer.status.value.capitalize()}{confidence}"
 
 
+def gaps_heading(answer: Answer) -> str:
+    """What the gaps of an answer are called: one that stands may leave something open all the same."""
+    return "Left open" if answer.status is Status.ANSWERED else "Missing"
+
+
 def _parts(answer: Answer) -> list[Part]:
     on_the_way = [
         f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
@@ -152,7 +154,7 @@ def _parts(answer: Answer) -> list[Part]:
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if answer.status.value == "insufficient" else ()),
         _part("Found", [answer.found] if answer.status.value == "insufficient" else ()),
-        _part(LEFT_OPEN if answer.status.value == "answered" else MISSING, answer.missing),
+        _part(gaps_heading(answer), answer.missing),
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.retrieval import Retriever
+from vectorstore.store import EVERYTHING
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,17 @@ class CollectionLibrary:
     retriever: Retriever
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        return [hit.chunk for hit in self.retriever.search(queries, limit, self._only(documents))]
+        if (where := self._only(documents)) is None:
+            return []
+        return [hit.chunk for hit in self.retriever.search(queries, limit, where)]
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        return list(self.retriever.scan(self._only(documents)))
+        where = self._only(documents)
+        return [] if where is None else list(self.retriever.scan(where))
 
-    def _only(self, documents: Sequence[str]) -> ChunkFilter:
-        ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents) if documents else ()
-        return ChunkFilter(documents=ids)
+    def _only(self, documents: Sequence[str]) -> ChunkFilter | None:
+        """None if there is no document of these names any more: without names, a filter lets all through."""
+        if not documents:
+            return EVERYTHING
+        ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents)
+        return ChunkFilter(documents=ids) if ids else None

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.doctor import Diagnosis, flatten
+from api.exporting import gaps_heading
 from ingest.records import DocumentRecord
 from multi_agent import events
 from multi_agent.answer import Answer, Computed, Quote
@@ -48,9 +49,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     if answer.status.value == "insufficient":
         _list(console, "Looked for", answer.looked_for)
         _list(console, "Found", [answer.found])
-        _list(console, "Missing", answer.missing)
-    else:
-        _list(console, "Left open", answer.missing)
+    _list(console, gaps_heading(answer), answer.missing)
     if answer.answer:
         _list(console, "Why", [answer.reasoning])
     where = f" --home {shlex.quote(str(home))}" if home else ""

@@ -16,6 +16,7 @@ from ingest.records import DocumentState
 from ingest.reports import IngestReport
 from ingest.settings import IngestSettings
 from support.models import write_model
+from support.workplace import CountingEmbedder
 from vectorstore.embedding import Embedder, make_embedder
 from vectorstore.errors import CollectionLocked, CollectionMismatch
 from vectorstore.server import ServerStore
@@ -29,14 +30,11 @@ class Interrupted(Exception):
     """Stands for whatever ends a process."""
 
 
-class Embedding:
+class Embedding(CountingEmbedder):
     """Another model, which notes what it embeds and may be stopped before a passage."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.model, self.dimension, self.max_tokens = embedder.model, embedder.dimension, embedder.max_tokens
-        self.languages = embedder.languages
-        self.embedded: list[str] = []
+        super().__init__(embedder)
         self.before: Callable[[], None] = lambda: None
         self.stop_at = -1
 
@@ -44,14 +42,7 @@ class Embedding:
         self.before()
         if len(self.embedded) == self.stop_at:
             raise Interrupted
-        self.embedded += texts
-        return self._embedder.embed_passages(texts)
-
-    def embed_query(self, text: str) -> Vectors:
-        return self._embedder.embed_query(text)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return self._embedder.count_tokens(texts)
+        return super().embed_passages(texts)
 
 
 @pytest.fixture(scope="module")

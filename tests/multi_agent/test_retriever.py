@@ -93,6 +93,11 @@ async def test_a_search_in_named_documents_finds_nothing_of_others_and_may_be_ma
     assert "pumps.md" in {chunk.name for chunk in bench.context.chunks}
 
 
+def test_of_documents_that_have_gone_nothing_is_found_and_not_something_of_others(books: CollectionLibrary) -> None:
+    assert books.search([QUESTION], 4, ["gone.md"]) == []
+    assert books.scan(["gone.md"]) == []
+
+
 async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: CollectionLibrary) -> None:
     known = make_context(QUESTION, searched=words(QUESTION), ranking=("some id",))
     bench = Bench(Retriever, library=books)
