@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.toolbox import Toolbox
     from multi_agent.tracing.trace import Trace
-    from vectorstore.embedding import Embedder
+    from vectorstore.embedding.embedder import Embedder
     from vectorstore.models import CollectionSpec
     from vectorstore.store import Collection, VectorStore
 
@@ -138,8 +138,8 @@ class Candor(PanelParts):
     @cached_property
     def embedder(self) -> Embedder:
         """The embedding model."""
-        from vectorstore.embedding import make_embedder
-        from vectorstore.remembering import Remembering
+        from vectorstore.embedding.cached import Remembering
+        from vectorstore.embedding.embedder import make_embedder
 
         return Remembering(make_embedder(self.settings.store.embedding, queries_apart=self._queries_apart))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multi_agent.registry import AgentRegistry
     from multi_agent.toolbox import Toolbox
     from multi_agent.tracing.trace import Trace
-    from vectorstore.embedding import Embedder
+    from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Vectors
 
 

@@ -31,7 +31,7 @@ from ingest.chunking import Chunker, Source
 from ingest.parser import ParsedDocument, load_parser
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import Chunk, CollectionSpec, Hit
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings

@@ -33,7 +33,7 @@ from benchmarks.retrieval import ingest
 from ingest.chunking import Chunker
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import make_embedder
+from vectorstore.embedding.embedder import make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings

@@ -30,9 +30,9 @@ from ingest.parser import load_parser
 from ingest.pipeline import IngestPipeline, IngestReport
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder, make_embedder
-from vectorstore.layout import CANDIDATES
+from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.qdrant_schema import CANDIDATES
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Collection

@@ -22,7 +22,7 @@ from ingest.pieces import Division, Piece, boundary_of, divide
 from vectorstore.models import Chunk, ChunkKind, PageSpan, Value
 
 ALGORITHM = "sections-v3"
-"""Changes when other chunks come out for the same settings, or are indexed otherwise (``vectorstore/bm25.py``), so that
+"""Changes when the same settings give other chunks, or ``vectorstore/text/bm25.py`` indexes them differently, so that
 collections do not mix them."""
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")

@@ -22,7 +22,7 @@ from ingest.run import Document, Run
 from ingest.settings import IngestSettings
 from ingest.unpacking import Unpacking
 from ingest.writing import ChunkWriter
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.store import Collection
 

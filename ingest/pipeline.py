@@ -23,7 +23,7 @@ from ingest.records import DocumentRecord, DocumentState, Known, Stage, document
 from ingest.reports import IngestReport, Progress
 from ingest.run import Document, Run, members_of_containers, movable
 from ingest.settings import IngestSettings
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
 
 _OPTIMIZE_FROM = 1000  # chunks written in one run, from which rebuilding the indexes pays

@@ -20,7 +20,7 @@ from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, In
 from ingest.parser import BlockKind, ParsedDocument, Parser
 from ingest.records import Stage
 from vectorstore.errors import StoreError
-from vectorstore.languages import LANGUAGE, detect
+from vectorstore.text.languages import LANGUAGE, detect
 
 log = logging.getLogger(__name__)
 

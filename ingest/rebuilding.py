@@ -22,7 +22,7 @@ from ingest.places import staging
 from ingest.records import DocumentRecord, Known, Stage, edition_of
 from ingest.reports import Progress
 from ingest.writing import ChunkWriter, Written
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, Value
 from vectorstore.store import Collection
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingest.ledger import Ledger
 from ingest.records import Stage
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk
 from vectorstore.store import Collection, Vectors
 

@@ -12,7 +12,7 @@ from api.bootstrap import Candor
 from api.settings import Settings
 from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
-from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
 
 

@@ -22,10 +22,10 @@ import numpy as np
 import qdrant_edge as qdrant
 from pydantic import ValidationError
 
-from vectorstore.bm25 import Bm25Encoder
 from vectorstore.errors import CollectionClosed, StoreUnavailable
-from vectorstore.languages import LANGUAGE
-from vectorstore.layout import (
+from vectorstore.lock import CollectionLock
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
     DENSE,
@@ -46,9 +46,9 @@ from vectorstore.layout import (
     language_of,
     payload_of,
 )
-from vectorstore.lock import CollectionLock
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.text.languages import LANGUAGE
 
 SPEC = "collection.json"
 SHARD = "shard"

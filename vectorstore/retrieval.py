@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from vectorstore.embedding import Embedder
-from vectorstore.languages import detect_query
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection
+from vectorstore.text.languages import detect_query
 
 RRF_K = 60
 

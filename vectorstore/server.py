@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from pydantic import SecretStr
 
-from vectorstore.bm25 import Bm25Encoder
 from vectorstore.errors import CollectionMismatch, StoreUnavailable
-from vectorstore.languages import LANGUAGE
-from vectorstore.layout import (
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
     DENSE,
@@ -38,8 +37,9 @@ from vectorstore.layout import (
     language_of,
     payload_of,
 )
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.text.languages import LANGUAGE
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models

@@ -21,7 +21,7 @@ from multi_agent.llm.settings import EndpointSettings
 from support.postgres import find_binaries, running_server
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 
 class Result(NamedTuple):

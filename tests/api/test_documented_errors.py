@@ -24,7 +24,7 @@ from support.routes import ROUTES, Rule
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
 from support.states import REQUEST_BYTES, UPLOAD_BYTES, Asked, job_of_another_service, refused_by_state
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.lock import CollectionLock
 
 

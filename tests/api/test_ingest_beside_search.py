@@ -16,7 +16,7 @@ from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.records import DocumentState
 from ingest.reports import IngestReport, Progress
 from support.models import write_model
-from vectorstore.embedding import make_embedder
+from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionClosed, CollectionNotFound
 from vectorstore.models import ChunkFilter
 from vectorstore.settings import EmbeddingSettings, VectorStoreSettings

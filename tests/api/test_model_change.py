@@ -17,7 +17,7 @@ from ingest.reports import IngestReport
 from ingest.settings import IngestSettings
 from support.models import write_model
 from support.workplace import CountingEmbedder
-from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.errors import CollectionLocked, CollectionMismatch
 from vectorstore.server import ServerStore
 from vectorstore.settings import EmbeddingSettings, VectorStoreSettings

@@ -21,7 +21,7 @@ from ingest.page_viewing import PageViewer
 from ingest.page_wishes import Drawn, PageWish
 from support.files import write_pdf
 from support.service import SCRIPT, RunningService
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 LIMIT = "The Borea 12 works down to -25 degrees."
 TWICE = "Ask the service."

@@ -225,7 +225,7 @@ def test_no_process_is_left_when_the_service_was_killed(candor: Candor, paused: 
         os.killpg(process.pid, signal.SIGINT)  # which Ctrl-C sends to others than the service alone
         os.kill(process.pid, signal.SIGTERM)
         assert process.is_running()
-        [embedding] = researching(service.process.pid, "vectorstore.minilm_apart")
+        [embedding] = researching(service.process.pid, "vectorstore.embedding.minilm_process")
         service.kill()
         process.wait(timeout=30)
         embedding.wait(timeout=30)

@@ -34,7 +34,7 @@ from support.approvals import left_open
 from support.routes import ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model, until
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 STRANGERS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
 HOLDERS = {

@@ -30,7 +30,7 @@ from api.ingesting import run_ingest
 from api.settings import ServiceSettings, Settings
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, model
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 CHECKS = [
     not_a_server_error,

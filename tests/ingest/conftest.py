@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.workplace import CountingEmbedder, Workplace
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ingest.building import DocumentBuilder
 from ingest.chunking import Chunker, Source
 from ingest.markdown import read_markdown
 from ingest.parser import ParsedDocument
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkKind
 
 SOURCE = Source(document_id="id", path="/docs/field guide.md", name="field guide.md", version="0" * 64)

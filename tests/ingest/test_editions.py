@@ -15,7 +15,7 @@ from ingest.ledger import Ledger
 from ingest.records import EDITION, DocumentRecord, DocumentState, Stage, document_id
 from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge import EdgeCollection, EdgeStore
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, Hit, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING

@@ -28,7 +28,7 @@ from multi_agent.tracing.tool_calls import ToolCalls
 from multi_agent.tracing.trace import Trace
 from support.chunks import make_chunk
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import CollectionSpec, PageSpan
 from vectorstore.retrieval import Retriever
 

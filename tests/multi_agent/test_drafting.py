@@ -20,7 +20,7 @@ from support.chunks import make_chunk
 from support.kits import Bench, library_of, make_context
 from support.panel import synthesis
 from support.scripted_endpoint import always, in_pieces
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 Serve = Callable[..., EndpointSettings]
 TASK = TaskData(task_id="t", run_id="r", step="s", agent="Reader", instruction="Do it.", told=True)

@@ -18,7 +18,7 @@ from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import NOBODY, Bench, library_of, make_context
 from support.scripted_endpoint import Request, always
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import PageSpan
 
 SUPPLIER = "The compressor of the Borea 12 is made by Kestrel Kompressoren.\nIt is delivered on pallets."

@@ -15,7 +15,7 @@ from multi_agent.errors import AgentError
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, library_of, make_context, words
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 TEXTS = {
     "pumps.md": "The heat pump works down to -25 °C.",

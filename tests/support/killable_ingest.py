@@ -23,11 +23,11 @@ from ingest.ledger import Ledger
 from ingest.pipeline import IngestPipeline
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder, make_embedder
-from vectorstore.languages import detect
+from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Vectors
+from vectorstore.text.languages import detect
 
 NAME = "papers"
 WORKERS = 2

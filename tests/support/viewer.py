@@ -14,7 +14,7 @@ from api.settings import Settings
 from support.panel import Panel
 from support.scripted_endpoint import Reply, Request, Responder, ScriptedEndpoint, delayed
 from support.service import RunningService
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 HOSTILE = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
 COLD = "It works down to -25 °C without a heater."

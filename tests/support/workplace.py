@@ -20,7 +20,7 @@ from ingest.records import document_id
 from ingest.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec
 from vectorstore.retrieval import Retriever
 from vectorstore.store import Collection, Vectors

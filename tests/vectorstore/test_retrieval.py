@@ -10,7 +10,7 @@ import pytest
 
 from support.chunks import make_chunk
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import Embedder, make_embedder
+from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
 from vectorstore.retrieval import Retriever, fuse
 from vectorstore.settings import EmbeddingSettings

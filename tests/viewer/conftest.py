@@ -13,7 +13,7 @@ from api.ingesting import run_ingest
 from support.files import write_pdf
 from support.panel import Panel
 from support.viewer import DOCUMENTS, SOUND, Site
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 
 @pytest.fixture(scope="module")

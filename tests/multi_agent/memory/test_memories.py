@@ -12,7 +12,7 @@ from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.memories import EXCHANGES, PREFERENCES, Memories
 from multi_agent.memory.remembered import Remembered
 from multi_agent.request import Request
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 FROST = "Operating temperatures stand in the data sheets, not in the brochures."
 RANKING = "For rankings by turnover, scan the annual reports: the table is on page 3."

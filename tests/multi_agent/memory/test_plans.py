@@ -13,7 +13,7 @@ import sqlalchemy as sql
 from multi_agent.errors import AgentError, UnknownPlan
 from multi_agent.memory.plans import LIKE, THE_SAME, PlanMemory, shape_of
 from multi_agent.plan import Plan, Step
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Vectors
 
 PAPERS = "papers"

@@ -35,7 +35,7 @@ from support.panel import (
     synthesis,
 )
 from support.scripted_endpoint import Request
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 Serve = Callable[..., EndpointSettings]
 Research = Callable[[str, dict[str, Role]], Awaitable[Answer]]

@@ -20,7 +20,7 @@ from multi_agent.request import Request
 from support.panel import PLANNER, SYNTHESIS, Panel, role_of
 from support.scripted_endpoint import Reply
 from support.scripted_endpoint import Request as Asked
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 
 QUESTION = Request(question="Down to which temperature does the Borea 12 work?", session="monday")
 

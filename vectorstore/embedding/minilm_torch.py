@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vectorstore.minilm import MiniLM
+from vectorstore.embedding.minilm_numpy import MiniLM
 from vectorstore.store import Vectors
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
-from vectorstore.embedding import Embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Vectors
 
 QUERIES = 1024  # 1.5 MB with vectors of 384 dimensions

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from vectorstore.embedding import Embedder
-from vectorstore.remembering import Remembering
+from vectorstore.embedding.cached import Remembering
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Vectors
 
 

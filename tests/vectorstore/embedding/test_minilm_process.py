@@ -11,15 +11,15 @@ import numpy as np
 import psutil
 import pytest
 
-from vectorstore.embedding import bundled_model, make_embedder
+from vectorstore.embedding.embedder import bundled_model, make_embedder
+from vectorstore.embedding.minilm_numpy import MiniLM
+from vectorstore.embedding.minilm_process import MiniLMApart
 from vectorstore.errors import EmbeddingModelError
-from vectorstore.minilm import MiniLM
-from vectorstore.minilm_apart import MiniLMApart
 from vectorstore.settings import EmbeddingSettings
 
 PROGRAM = """
 import psutil, sys, time
-from vectorstore.embedding import make_embedder
+from vectorstore.embedding.embedder import make_embedder
 from vectorstore.settings import EmbeddingSettings
 embedder = make_embedder(EmbeddingSettings(), queries_apart=True)
 embedder.embed_query("heat")

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from support.chunks import make_chunk
-from vectorstore.bm25 import Bm25Encoder
 from vectorstore.edge import EdgeStore
-from vectorstore.embedding import make_embedder
-from vectorstore.languages import LANGUAGE, detect, detect_query
+from vectorstore.embedding.embedder import make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.text.languages import LANGUAGE, detect, detect_query
 
 PASSAGES = {
     "en": "The heat pump still warms the house at twenty degrees below zero.",

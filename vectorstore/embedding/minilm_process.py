@@ -16,8 +16,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from vectorstore.embedding.minilm_numpy import MiniLM
 from vectorstore.errors import EmbeddingModelError
-from vectorstore.minilm import MiniLM
 from vectorstore.store import Vectors
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _END_S = 5.0
 _COMMAND = """
 import sys
 sys.path[:] = sys.argv[3:]
-from vectorstore.minilm_apart import main
+from vectorstore.embedding.minilm_process import main
 main(int(sys.argv[1]), sys.argv[2])
 """
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from vectorstore.embedding import (
+from vectorstore.embedding.embedder import (
     BUNDLE_SHA256,
     BundledEmbedder,
     SentenceTransformerEmbedder,
@@ -165,7 +165,7 @@ class TestBundledEmbedder:
     def test_passages_need_no_sentence_transformers(self) -> None:
         """Its import takes seconds, and as much memory as the whole computation."""
         program = (
-            "import sys; from vectorstore.embedding import make_embedder; from vectorstore.settings import *;"
+            "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"
             "make_embedder(EmbeddingSettings()).embed_passages(['heat']);"
             "print({'sentence_transformers', 'transformers'} & set(sys.modules))"
         )
@@ -174,7 +174,7 @@ class TestBundledEmbedder:
 
     def test_a_query_loads_no_pytorch(self) -> None:
         program = (
-            "import sys; from vectorstore.embedding import make_embedder; from vectorstore.settings import *;"
+            "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"
             "make_embedder(EmbeddingSettings()).embed_query('heat'); print('torch' in sys.modules)"
         )
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,9 +12,9 @@ from pathlib import PurePath
 from typing import Any
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
-from vectorstore.languages import ENGLISH, LANGUAGE
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
 from vectorstore.store import Vectors
+from vectorstore.text.languages import ENGLISH, LANGUAGE
 
 DENSE = "dense"
 BM25 = "bm25"

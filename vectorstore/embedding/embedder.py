@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from vectorstore.embedding.minilm_numpy import MiniLM
+from vectorstore.embedding.minilm_process import MiniLMApart
+from vectorstore.embedding.minilm_torch import PackedMiniLM
 from vectorstore.errors import EmbeddingModelError
-from vectorstore.languages import ENGLISH
-from vectorstore.minilm import MiniLM
-from vectorstore.minilm_apart import MiniLMApart
-from vectorstore.minilm_torch import PackedMiniLM
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
+from vectorstore.text.languages import ENGLISH
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

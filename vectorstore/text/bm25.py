@@ -17,7 +17,7 @@ from functools import cache
 
 import qdrant_edge as qdrant
 
-from vectorstore.languages import STEMMERS, detect_query
+from vectorstore.text.languages import STEMMERS, detect_query
 
 # Han with its extensions, kana, Thai, Lao, Myanmar, Khmer.
 _UNSPACED = re.compile(

@@ -1,0 +1,1 @@
+"""Dense vectors: the embedder contract and its implementations."""

@@ -1,0 +1,1 @@
+"""Text for the word search: BM25 weights and language detection."""
