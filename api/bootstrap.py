@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from api.keys import Keys
     from api.library import CollectionLibrary
     from api.uploads import Uploads
-    from ingest.chunking import Chunker
-    from ingest.ledger import Ledger
-    from ingest.page_viewing import PageViewer
-    from ingest.pipeline import IngestPipeline
-    from ingest.places import Places
-    from ingest.planning import Plan
-    from ingest.rebuilding import ModelChange, RebuildReport
-    from ingest.reports import Progress
+    from ingest.chunking.chunker import Chunker
+    from ingest.ledger.aliases import Places
+    from ingest.ledger.ledger import Ledger
+    from ingest.pages.renderer import PageViewer
+    from ingest.pipeline.pipeline import IngestPipeline
+    from ingest.pipeline.plan import Plan
+    from ingest.pipeline.reembed import ModelChange, RebuildReport
+    from ingest.pipeline.reports import Progress
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.toolbox import Toolbox
@@ -55,14 +55,14 @@ class Candor(PanelParts):
     @cached_property
     def ledger(self) -> Ledger:
         """What became of every file."""
-        from ingest.ledger import Ledger
+        from ingest.ledger.ledger import Ledger
 
         return Ledger(self.engine)
 
     @cached_property
     def places(self) -> Places:
         """Where in the store each collection lies."""
-        from ingest.places import Places
+        from ingest.ledger.aliases import Places
 
         return Places(self.engine)
 
@@ -76,7 +76,7 @@ class Candor(PanelParts):
     @cached_property
     def pages(self) -> PageViewer:
         """Pages of documents as pictures."""
-        from ingest.page_viewing import PageViewer
+        from ingest.pages.renderer import PageViewer
 
         return PageViewer()
 
@@ -167,7 +167,7 @@ class Candor(PanelParts):
 
     def live(self, collection: Collection) -> Collection:
         """A collection as searches are to see it."""
-        from ingest.editions import LiveCollection
+        from ingest.ledger.versions import LiveCollection
 
         return LiveCollection(collection, self.ledger)
 
@@ -186,7 +186,7 @@ class Candor(PanelParts):
     @contextmanager
     def change_collection(self, name: str) -> Iterator[Collection]:
         """All that is stored of an existing collection, for nobody else to change. Raises StoreError, IngestError."""
-        from ingest.guard import holding
+        from ingest.ledger.lock import holding
 
         self._existing(name)
         with holding(self.engine, name), self.store.open(self.places.of(name)) as collection:
@@ -228,10 +228,10 @@ class Candor(PanelParts):
 
         ``opened`` is the collection itself where this process has it open, and keeps it so.
         """
-        from ingest.guard import holding
-        from ingest.isolation import IsolatedParser
+        from ingest.isolation.isolated_parser import IsolatedParser
+        from ingest.ledger.lock import holding
         from ingest.parser import ParserOptions
-        from ingest.pipeline import IngestPipeline
+        from ingest.pipeline.pipeline import IngestPipeline
 
         settings, chunker = self.settings.ingest, self._chunker()
         spec = self._spec(name, chunker)
@@ -266,7 +266,7 @@ class Candor(PanelParts):
     ) -> Plan:
         """What an ingest would do; opens no file and makes no collection. Raises IngestError."""
         from ingest.parser import load_parser
-        from ingest.planning import making, plan_ingest
+        from ingest.pipeline.plan import making, plan_ingest
 
         settings, chunker = self.settings.ingest, self._chunker()
         self._spec(name, chunker)
@@ -283,7 +283,7 @@ class Candor(PanelParts):
 
     def model_change(self, name: str) -> ModelChange | None:
         """Whether the collection was embedded with another model than the one in force."""
-        from ingest.rebuilding import ModelChange
+        from ingest.pipeline.reembed import ModelChange
 
         made_with = next((spec.embedding_model for spec in self.collections() if spec.collection == name), None)
         if made_with in (None, self.embedder.model):
@@ -298,8 +298,8 @@ class Candor(PanelParts):
 
         Cancelled, it is searched as it was; the next ingest goes on where this one ended.
         """
-        from ingest.guard import holding
-        from ingest.rebuilding import Rebuild
+        from ingest.ledger.lock import holding
+        from ingest.pipeline.reembed import Rebuild
 
         with holding(self.engine, name) as hold:
             report = None
@@ -337,7 +337,7 @@ class Candor(PanelParts):
 
     def _drop_unused(self, name: str) -> None:
         """Delete what was replaced, and what was begun for a model that is not in force any more."""
-        from ingest.places import staging
+        from ingest.ledger.aliases import staging
 
         self.places.give_up(name)
         for place in self.places.retired(name):
@@ -347,7 +347,7 @@ class Candor(PanelParts):
             self.places.forget(place)
 
     def _chunker(self) -> Chunker:
-        from ingest.chunking import Chunker
+        from ingest.chunking.chunker import Chunker
 
         return Chunker(self.embedder.count_tokens, self._chunk_tokens(), self.settings.ingest.chunk_overlap)
 
@@ -381,7 +381,7 @@ class Candor(PanelParts):
 
         ``release`` is called when it is sure to go: it closes the collection where this process has it open.
         """
-        from ingest.guard import holding
+        from ingest.ledger.lock import holding
 
         self._existing(name)
         with holding(self.engine, name):

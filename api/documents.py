@@ -6,7 +6,7 @@ from pathlib import Path
 
 from api.bootstrap import Candor
 from api.errors import UsageError
-from ingest.records import DocumentRecord, DocumentState
+from ingest.ledger.records import DocumentRecord, DocumentState
 from vectorstore.errors import CollectionNotFound
 from vectorstore.store import Collection
 
@@ -37,7 +37,7 @@ def take_out(candor: Candor, opened: Collection, found: DocumentRecord) -> None:
 
     Its file stays, unless it was uploaded: then it is Candor's own copy, and goes with it.
     """
-    from ingest.editions import remove_document as remove
+    from ingest.ledger.versions import remove_document as remove
 
     for member in candor.ledger.list(found.collection):
         if member.container == found.path and member.state is not DocumentState.REMOVED:

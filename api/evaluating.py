@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from api.bootstrap import Candor
 from api.errors import UsageError
-from ingest.records import DocumentState
+from ingest.ledger.records import DocumentState
 from multi_agent.answer import Answer
 from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case

@@ -13,7 +13,7 @@ from api.jobs import JobKind, Jobs, JobStatus, Order, Taken
 from api.orders import IngestOrder, ingest_for_service
 from api.shelf import Shelf
 from ingest.errors import IngestError
-from ingest.reports import IngestReport, Progress
+from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import StoreError
 
 

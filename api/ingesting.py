@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from api.bootstrap import Candor
 
 if TYPE_CHECKING:
-    from ingest.planning import Plan
-    from ingest.reports import IngestReport, Progress
+    from ingest.pipeline.plan import Plan
+    from ingest.pipeline.reports import IngestReport, Progress
 
 _SHOWN = 20  # files named per verdict of a dry run
 _POLL_MS = 500  # how soon watching begins
@@ -129,7 +129,7 @@ def summary(report: IngestReport) -> list[str]:
 
 def planned(plan: Plan) -> list[str]:
     """The files by what would be done with them."""
-    from ingest.planning import Verdict
+    from ingest.pipeline.plan import Verdict
 
     lines = [f"{plan.collection}: {len(plan.files)} files; nothing was done.", *plan.notices]
     for verdict in Verdict:

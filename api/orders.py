@@ -11,7 +11,7 @@ from api.bootstrap import Candor
 from api.errors import UsageError
 from api.settings import Settings
 from api.shelf import Shelf
-from ingest.reports import IngestReport, Progress
+from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.models import Value
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from api.bootstrap import Candor
 from api.errors import OriginalGone
-from ingest.records import DocumentRecord
+from ingest.ledger.records import DocumentRecord
 
 _OTHER_TIME_S = 0.001  # a modification time that has been through a database
 
@@ -38,7 +38,7 @@ def original(candor: Candor, document: DocumentRecord) -> Iterator[Path]:
 
 
 def _taken_out(candor: Candor, document: DocumentRecord, folder: Path) -> Path:
-    from ingest.containers import ContainerLimits, expand
+    from ingest.containers.unpack import ContainerLimits, expand
 
     limits = ContainerLimits(member_mb=candor.settings.ingest.max_file_mb)
     name = document.path.removeprefix(f"{document.container}/")

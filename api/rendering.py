@@ -15,7 +15,7 @@ from rich.text import Text
 
 from api.doctor import Diagnosis, flatten
 from api.exporting import gaps_heading
-from ingest.records import DocumentRecord
+from ingest.ledger.records import DocumentRecord
 from multi_agent import events
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.events import Event

@@ -27,7 +27,7 @@ from uuid import NAMESPACE_URL, uuid5
 from rich.console import Console
 from rich.table import Table
 
-from ingest.chunking import Chunker, Source
+from ingest.chunking.chunker import Chunker, Source
 from ingest.parser import ParsedDocument, load_parser
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.retrieval import ingest
-from ingest.chunking import Chunker
+from ingest.chunking.chunker import Chunker
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import make_embedder

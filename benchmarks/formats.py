@@ -33,8 +33,8 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from ingest import language_model
-from ingest.containers import ContainerLimits, container_kind, expand
+from ingest import spacy_stub as language_model
+from ingest.containers.unpack import ContainerLimits, container_kind, expand
 from ingest.errors import FileError
 from ingest.parser import load_parser
 

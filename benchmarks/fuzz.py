@@ -24,7 +24,7 @@ from pathlib import Path
 
 from api.bootstrap import Candor
 from api.settings import Settings
-from ingest.records import DocumentRecord, DocumentState, document_id
+from ingest.ledger.records import DocumentRecord, DocumentState, document_id
 from ingest.settings import IngestSettings
 
 SAMPLES = Path(__file__).parent.parent / "sample_docs" / "documents"

@@ -24,10 +24,10 @@ import ir_measures
 from ir_measures import R, Success, nDCG
 from sqlalchemy import create_engine
 
-from ingest.chunking import Chunker
-from ingest.ledger import Ledger
+from ingest.chunking.chunker import Chunker
+from ingest.ledger.ledger import Ledger
 from ingest.parser import load_parser
-from ingest.pipeline import IngestPipeline, IngestReport
+from ingest.pipeline.pipeline import IngestPipeline, IngestReport
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder

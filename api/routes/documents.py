@@ -11,8 +11,8 @@ from api.access import Called, Caller, Right
 from api.documents import find_document, list_documents, take_out
 from api.problems import problems
 from api.service import CollectionQuery, Served, Service
-from ingest.guard import holding
-from ingest.records import DocumentRecord, DocumentState, DocumentText
+from ingest.ledger.lock import holding
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, Value
 

@@ -22,7 +22,7 @@ from api.problems import problems
 from api.receiving import UploadLimits, receive
 from api.routes.documents import DocumentId
 from api.service import CollectionQuery, IdempotencyKey, Served, Service
-from ingest.records import DocumentRecord
+from ingest.ledger.records import DocumentRecord
 from vectorstore.models import NAME, Value
 
 router = APIRouter(prefix="/v1", tags=["documents"])

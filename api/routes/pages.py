@@ -23,9 +23,9 @@ from api.problems import problem_of, problem_response, problems
 from api.routes.documents import DocumentId
 from api.service import CollectionQuery, Served, Service
 from ingest.errors import PageNotShown
-from ingest.page_viewing import wish_for
-from ingest.page_wishes import Drawn, PageBox
-from ingest.records import DocumentRecord
+from ingest.ledger.records import DocumentRecord
+from ingest.pages.renderer import wish_for
+from ingest.pages.request import Drawn, PageBox
 from vectorstore.models import Value
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])

@@ -12,8 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.asciidoc import read_asciidoc
-from ingest.building import DocumentBuilder
 from ingest.errors import (
     CorruptDocument,
     EmptyDocument,
@@ -22,17 +20,19 @@ from ingest.errors import (
     UnreadableFile,
     UnsupportedFormat,
 )
-from ingest.markdown import read_markdown
-from ingest.markup import read_html, read_xml
-from ingest.ocr import ScanReader
-from ingest.opendocument import read_opendocument
 from ingest.parser import ParsedDocument, ParserOptions
-from ingest.pdf import read_image, read_pdf
-from ingest.presentations import read_presentation
-from ingest.text import decode, read_code, read_separated, read_text
-from ingest.word import read_word
-from ingest.word97 import read_flat_word
-from ingest.workbooks import read_workbook
+from ingest.readers.markup.asciidoc import read_asciidoc
+from ingest.readers.markup.html_xml import read_html, read_xml
+from ingest.readers.markup.markdown import read_markdown
+from ingest.readers.odf import read_opendocument
+from ingest.readers.pdf.ocr import ScanReader
+from ingest.readers.pdf.pdf import read_image, read_pdf
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.sheets import read_workbook
+from ingest.readers.slides import read_presentation
+from ingest.readers.text import decode, read_code, read_separated, read_text
+from ingest.readers.word import read_word
+from ingest.readers.word97 import read_flat_word
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from ingest import language_model
-from ingest.building import DocumentBuilder
+from ingest import spacy_stub as language_model
 from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
 from ingest.parser import ParsedDocument, ParserOptions
+from ingest.readers.shared.document_builder import DocumentBuilder
 
 if TYPE_CHECKING:
     from unstructured.documents.elements import Element

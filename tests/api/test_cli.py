@@ -16,8 +16,8 @@ from qdrant_client import QdrantClient
 from api.bootstrap import Candor
 from api.ingesting import describe, run_ingest
 from ingest.errors import IngestUnderWay
-from ingest.records import Stage
-from ingest.reports import Progress
+from ingest.ledger.records import Stage
+from ingest.pipeline.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel, planned, reading
 from vectorstore.server import ServerStore

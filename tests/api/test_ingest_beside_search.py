@@ -13,8 +13,8 @@ from api.bootstrap import Candor
 from api.orders import IngestOrder, ingest_for_service
 from api.shelf import Shelf
 from ingest.errors import IngestUnderWay, NothingToIngest
-from ingest.records import DocumentState
-from ingest.reports import IngestReport, Progress
+from ingest.ledger.records import DocumentState
+from ingest.pipeline.reports import IngestReport, Progress
 from support.models import write_model
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionClosed, CollectionNotFound

@@ -12,8 +12,8 @@ from api.bootstrap import Candor
 from api.documents import list_documents, remove_document
 from api.ingesting import run_dry, run_ingest
 from api.searching import run_search
-from ingest.records import DocumentState
-from ingest.reports import IngestReport
+from ingest.ledger.records import DocumentState
+from ingest.pipeline.reports import IngestReport
 from ingest.settings import IngestSettings
 from support.models import write_model
 from support.workplace import CountingEmbedder

@@ -17,8 +17,8 @@ from api.bootstrap import Candor
 from api.ingesting import run_ingest
 from api.settings import Settings
 from ingest.errors import PageNotShown
-from ingest.page_viewing import PageViewer
-from ingest.page_wishes import Drawn, PageWish
+from ingest.pages.renderer import PageViewer
+from ingest.pages.request import Drawn, PageWish
 from support.files import write_pdf
 from support.service import SCRIPT, RunningService
 from vectorstore.embedding.embedder import Embedder

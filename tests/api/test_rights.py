@@ -26,7 +26,7 @@ from api.evaluating import store_of
 from api.ingesting import run_ingest
 from api.keys import KeyOrder
 from api.settings import ServiceSettings, Settings
-from ingest.guard import holding
+from ingest.ledger.lock import holding
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, Row
 from multi_agent.evaluation.store import new_evaluation_id

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from sqlalchemy import create_engine
 
-from ingest.chunking import Chunker
-from ingest.isolation import IsolatedParser
-from ingest.ledger import Ledger
-from ingest.pipeline import IngestPipeline
+from ingest.chunking.chunker import Chunker
+from ingest.isolation.isolated_parser import IsolatedParser
+from ingest.ledger.ledger import Ledger
+from ingest.pipeline.pipeline import IngestPipeline
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder

@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import create_engine, event
 
-from ingest.chunking import Chunker
-from ingest.editions import LiveCollection
-from ingest.ledger import Ledger
+from ingest.chunking.chunker import Chunker
+from ingest.ledger.ledger import Ledger
+from ingest.ledger.records import document_id
+from ingest.ledger.versions import LiveCollection
 from ingest.parser import ParsedDocument, Parser, load_parser
-from ingest.pipeline import IngestPipeline
-from ingest.planning import Plan
-from ingest.records import document_id
-from ingest.reports import IngestReport, Progress
+from ingest.pipeline.pipeline import IngestPipeline
+from ingest.pipeline.plan import Plan
+from ingest.pipeline.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder

@@ -1,0 +1,1 @@
+"""Cuts a parsed document into chunks."""

@@ -1,0 +1,1 @@
+"""Archives and messages: list their members and unpack them within limits."""

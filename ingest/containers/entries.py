@@ -1,0 +1,278 @@
+"""What lies in archives and messages: which kind of container a file is, and the files in one of each kind.
+
+Owns the libraries that read them, and what keeps forged headers from making these read without end. What is written
+where, and how much, is the business of containers.py.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import mimetypes
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from email import message_from_bytes, policy
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from ingest.containers import outlook
+from ingest.errors import UnreadableFile
+
+MB = 1 << 20
+_STEP = 1 << 18
+_LARGEST_READ = 64 * MB  # more at once is asked for by forged headers only
+_MOST_LISTED = 100_000  # files in a zip archive, whose list is read into memory before anything else
+_LIST_ENTRY = b"PK\x01\x02"
+DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
+    OverflowError, RuntimeError,
+)  # fmt: skip
+"""What the libraries raise on damaged files; RuntimeErrors are what they do not know, and what is nested too deeply."""
+_OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
+    b"\x1f\x8b": gzip.GzipFile,
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_DOCUMENT_MARKS = {"[Content_Types].xml", "mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
+"""Members that only zip archives have which are documents: Office Open XML, OpenDocument, EPUB, iWork."""
+
+
+class ContainerKind(StrEnum):
+    """What holds other files."""
+
+    ZIP = "zip"
+    TAR = "tar"
+    COMPRESSED = "compressed"
+    MAIL = "mail"
+    OUTLOOK = "outlook"
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it has a text of its own beside the files in it."""
+        return self in (ContainerKind.MAIL, ContainerKind.OUTLOOK)
+
+
+class Exhausted(Exception):
+    """Nothing more is taken out of the container; the message says why."""
+
+
+class Entry(NamedTuple):
+    """A file in a container, before it is taken out."""
+
+    name: str
+    open: Callable[[], IO[bytes]]
+    size: int = 0  # as the container says, which may lie
+    packed: int = 0  # its size in the container, where it is packed by itself
+    refusal: str = ""
+
+
+Entries = Generator[Entry, None, None]
+
+
+def container_kind(path: Path) -> ContainerKind | None:
+    """What kind of container the file is, by its content; None if it is none. Raises UnreadableFile."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be read ({error.strerror}). Check its rights and its disk.") from error
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _kind_of_zip(path)
+    if head[257:262] == b"ustar":
+        return ContainerKind.TAR
+    if (opener := _opener(head)) is not None:
+        return ContainerKind.TAR if _holds_tar(path, opener) else ContainerKind.COMPRESSED
+    if path.suffix.lower() == ".msg" and head.startswith(outlook.SIGNATURE):
+        return ContainerKind.OUTLOOK
+    return ContainerKind.MAIL if path.suffix.lower() == ".eml" else None
+
+
+def _kind_of_zip(path: Path) -> ContainerKind | None:
+    try:
+        with _opened_zip(path) as archive:
+            return None if _DOCUMENT_MARKS & set(archive.namelist()[:50]) else ContainerKind.ZIP
+    except DAMAGE:  # a damaged document is its parser's to refuse
+        return ContainerKind.ZIP if path.suffix.lower() == ".zip" else None
+
+
+def _opener(head: bytes) -> Callable[[Path], io.BufferedIOBase] | None:
+    return next((opener for mark, opener in _OPENERS.items() if head.startswith(mark)), None)
+
+
+def _holds_tar(path: Path, opener: Callable[[Path], io.BufferedIOBase]) -> bool:
+    try:
+        with opener(path) as stream:
+            return stream.read(512)[257:262] == b"ustar"
+    except DAMAGE:
+        return ".tar" in path.name.lower() or path.suffix.lower() in (".tgz", ".tbz2", ".txz")
+
+
+def _zip_entries(path: Path, _: int) -> Entries:
+    with _opened_zip(path) as archive:
+        for info in archive.infolist():
+            if not info.is_dir():
+                yield Entry(
+                    info.filename,
+                    partial(archive.open, info),
+                    info.file_size,
+                    max(info.compress_size, 1),
+                    _refusal(info),
+                )
+
+
+def _opened_zip(path: Path) -> zipfile.ZipFile:
+    with path.open("rb") as file:
+        listed = sum(part.count(_LIST_ENTRY) for part in iter(partial(file.read, 16 * MB), b""))
+    if listed > _MOST_LISTED:
+        raise zipfile.BadZipFile(f"it lists more than {_MOST_LISTED} files")
+    return zipfile.ZipFile(path)
+
+
+def _refusal(info: zipfile.ZipInfo) -> str:
+    if info.flag_bits & 0x1:
+        return "it is encrypted"
+    mode = info.external_attr >> 16
+    return "" if stat.S_IFMT(mode) in (0, stat.S_IFREG) else "it is a link or a device"
+
+
+def _tar_entries(path: Path, most_bytes: int) -> Entries:
+    with _unpacked(path, most_bytes) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+        for info in archive:
+            if info.isreg():
+                yield Entry(info.name, partial(_content, archive, info))
+            elif not info.isdir():
+                yield Entry(info.name, _nothing, refusal="it is a link or a device")
+
+
+def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    return archive.extractfile(info) or _nothing()
+
+
+def _nothing() -> IO[bytes]:
+    return io.BytesIO()
+
+
+def _compressed_entries(path: Path, most_bytes: int) -> Entries:
+    yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _unpacked(path, most_bytes))
+
+
+def _mail_entries(path: Path, _: int) -> Entries:
+    message = message_from_bytes(path.read_bytes(), policy=policy.compat32)
+    for number, part in enumerate(_attachments(message), start=1):
+        yield Entry(_attachment_name(part, number), partial(io.BytesIO, _payload(part)))
+
+
+def _outlook_entries(path: Path, _: int) -> Entries:
+    for name, content in outlook.attachments(path):
+        yield Entry(name, partial(io.BytesIO, content))
+
+
+ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
+    ContainerKind.ZIP: _zip_entries,
+    ContainerKind.TAR: _tar_entries,
+    ContainerKind.COMPRESSED: _compressed_entries,
+    ContainerKind.MAIL: _mail_entries,
+    ContainerKind.OUTLOOK: _outlook_entries,
+}
+
+
+def _attachments(message: Message) -> Iterator[Message]:
+    """The parts that are files: those with a name or marked as attachments, and messages that were passed on."""
+    if not message.is_multipart():
+        return
+    for part in message.get_payload():
+        if not isinstance(part, Message):
+            continue
+        if part.get_content_type() == "message/rfc822" or _is_file(part):
+            yield part
+        else:
+            yield from _attachments(part)
+
+
+def _is_file(part: Message) -> bool:
+    disposition = part.get_content_disposition()
+    if disposition == "attachment":
+        return True
+    is_shown = part.get_content_maintype() == "image" and (disposition == "inline" or "content-id" in part)
+    return bool(part.get_filename()) and not part.is_multipart() and not is_shown
+
+
+def _payload(part: Message) -> bytes:
+    content = part.get_payload(0) if part.get_content_type() == "message/rfc822" else part
+    if content is not part:
+        return content.as_bytes() if isinstance(content, Message) else b""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _attachment_name(part: Message, number: int) -> str:
+    name = part.get_filename()
+    if name is None:
+        ending = (
+            ".eml"
+            if part.get_content_type() == "message/rfc822"
+            else mimetypes.guess_extension(part.get_content_type())
+        )
+        return f"attachment {number}{ending or ''}"
+    try:
+        return str(make_header(decode_header(name)))
+    except (HeaderParseError, LookupError, UnicodeError):
+        return name
+
+
+class _Metered(io.RawIOBase):
+    """A stream that gives no more than so many bytes, and never too many at once."""
+
+    def __init__(self, stream: io.BufferedIOBase, most_bytes: int) -> None:
+        self._stream = stream
+        self._most_bytes = most_bytes
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _LARGEST_READ:
+            raise tarfile.ReadError(f"a header asks for {size} bytes")
+        data = self._stream.read(size)
+        self._position += len(data)
+        if self._position > self._most_bytes:
+            raise Exhausted(too_much(self._most_bytes))
+        return data
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Forwards only, by reading."""
+        if whence != io.SEEK_SET or offset < self._position:
+            raise tarfile.ReadError("the archive asks to be read backwards")
+        while self._position < offset and self.read(min(_STEP, offset - self._position)):
+            pass
+        return self._position
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _unpacked(path: Path, most_bytes: int) -> IO[bytes]:
+    with path.open("rb") as file:
+        opener = _opener(file.read(16))
+    return cast(IO[bytes], _Metered(opener(path) if opener else path.open("rb"), most_bytes))
+
+
+def too_much(most_bytes: int) -> str:
+    """Why nothing more is taken out."""
+    return f"it unpacks to more than {most_bytes // MB} MB"

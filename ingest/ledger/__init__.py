@@ -1,0 +1,1 @@
+"""The SQL record of every document: state, versions, collection aliases, ingest lock."""

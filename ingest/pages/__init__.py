@@ -1,0 +1,1 @@
+"""Draws pages of documents as pictures, with a quote marked."""

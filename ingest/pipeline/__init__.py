@@ -1,0 +1,1 @@
+"""From files to a searchable collection: plan, parse, chunk, embed, store."""

@@ -1,0 +1,210 @@
+"""Decides, before anything is read, which files an ingest has to read: the plan that ``--dry-run`` prints.
+
+A file is taken as unchanged by its size and modification time, as git and rsync do: reading every byte of a large
+collection again to learn that nothing happened is what makes second runs slow. Where that could be wrong, because the
+file was written within two seconds of being read (file systems keep times as coarse as that), its content is compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import Field
+
+from ingest.chunking.chunker import Chunker
+from ingest.errors import NothingToIngest
+from ingest.ledger.records import DocumentState, Known, Stage, document_id
+from ingest.parser import OcrMode, Parser
+from ingest.pipeline.discovery import FoundFile, LeftOut, discover
+from ingest.settings import IngestSettings
+from vectorstore.models import Value
+
+_RACY_SECONDS = 2.0
+_SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
+
+
+class Verdict(StrEnum):
+    """What is to be done with a file, and why."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SETTINGS = "indexed with other settings"
+    UNFINISHED = "left unfinished by an earlier ingest"
+    RETRY = "failed before"
+    UNCHANGED = "unchanged"
+    KNOWN_FAILURE = "unchanged since it failed"
+
+
+class Making(Value):
+    """What chunks are made with, as far as a person can change it without making another collection."""
+
+    parser: str
+    chunking: str
+
+
+class PlannedFile(Value):
+    """A file and its verdict."""
+
+    file: FoundFile
+    verdict: Verdict
+    size: int = 0
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it has to be opened."""
+        return self.verdict not in (Verdict.UNCHANGED, Verdict.KNOWN_FAILURE)
+
+
+class Plan(Value):
+    """What an ingest of these paths will do."""
+
+    collection: str
+    files: tuple[PlannedFile, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    gone: tuple[Known, ...] = Field(default=(), description="documents that are gone from disk, to be removed")
+    notices: tuple[str, ...] = Field(default=(), description="what a person should know before it starts")
+
+    def count(self, *verdicts: Verdict) -> int:
+        """How many files have one of these verdicts."""
+        return sum(planned.verdict in verdicts for planned in self.files)
+
+
+def making(parser: Parser, chunker: Chunker, settings: IngestSettings) -> Making:
+    """What chunks are made with; files that were indexed with something else are read again."""
+    ocr = "" if settings.ocr is OcrMode.AUTO else f", ocr {settings.ocr.value}"
+    return Making(parser=parser.version + ocr, chunking=chunker.fingerprint)
+
+
+def plan_ingest(
+    collection: str,
+    paths: Sequence[Path],
+    known: dict[str, Known],
+    made_with: Making,
+    *,
+    documents: Sequence[str] = (),
+    own: Path | None = None,
+    base: Path | None = None,
+    retry_failed: bool = False,
+    sync: bool = False,
+) -> Plan:
+    """What an ingest of the paths, or of known documents by their ids, would do; without either, of what failed, or was
+    left unfinished by an ingest that was cancelled or killed.
+
+    ``own`` is the folder of Candor's own data; see ``discover`` for ``base``. Raises PathNotFound, NothingToIngest.
+    """
+    wanted = documents or [entry.id for entry in known.values() if entry.state not in _SETTLED]
+    found: list[FoundFile | LeftOut] = list(discover(paths, own, base)) if paths else list(_files_of(known, wanted))
+    if not any(isinstance(entry, FoundFile) for entry in found):
+        where = ", ".join(str(path) for path in paths)
+        raise NothingToIngest(f"There is no file to ingest in {where}." if paths else "No file has failed.")
+    roots = paths if sync else ()
+    return make_plan(collection, found, known, made_with, retry_failed=retry_failed, sync=roots)
+
+
+def _files_of(known: Mapping[str, Known], documents: Sequence[str]) -> Iterator[FoundFile]:
+    """The files of these documents: for one that lies in another, that other."""
+    paths = {known[document].container or known[document].path for document in documents if document in known}
+    for entry in known.values():
+        if entry.path in paths:
+            yield FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
+
+
+def make_plan(
+    collection: str,
+    found: Sequence[FoundFile | LeftOut],
+    known: Mapping[str, Known],
+    making: Making,
+    *,
+    retry_failed: bool = False,
+    sync: Sequence[Path] = (),
+) -> Plan:
+    """Judge every file; with ``sync``, find what has gone from below these paths."""
+    holders = {entry.container for entry in known.values() if entry.state is DocumentState.FAILED}
+    files = tuple(
+        _judged(
+            file,
+            known.get(document_id(file.document)),
+            making,
+            retry_failed=retry_failed,
+            holds_failed=file.document in holders,
+        )
+        for file in found
+        if isinstance(file, FoundFile)
+    )
+    return Plan(
+        collection=collection,
+        files=files,
+        left_out=tuple(entry for entry in found if isinstance(entry, LeftOut)),
+        gone=tuple(entry for entry in known.values() if _is_gone_below(entry, sync)),
+        notices=tuple(_notices(files, known, making)),
+    )
+
+
+def is_gone(known: Known) -> bool:
+    """Whether the file, or the one that it lies in, is there no more. One that cannot be looked at is not gone."""
+    try:
+        os.lstat(known.container or known.path)
+    except (FileNotFoundError, NotADirectoryError):
+        # A path with bytes that are no UTF-8 was written down with escapes: that the escaped one is not there says
+        # nothing about the file.
+        return "\\x" not in known.path
+    except OSError:
+        return False
+    return False
+
+
+def _judged(
+    file: FoundFile, known: Known | None, making: Making, *, retry_failed: bool, holds_failed: bool
+) -> PlannedFile:
+    try:
+        status = os.stat(file.path)
+    except OSError:
+        return PlannedFile(file=file, verdict=_judge(known, None, making, retry_failed=retry_failed))
+    verdict = _judge(known, (status.st_size, status.st_mtime), making, retry_failed=retry_failed)
+    if verdict is Verdict.UNCHANGED and retry_failed and holds_failed:
+        verdict = Verdict.RETRY
+    return PlannedFile(file=file, verdict=verdict, size=status.st_size)
+
+
+def _judge(known: Known | None, seen: tuple[int, float] | None, making: Making, *, retry_failed: bool) -> Verdict:
+    if known is None or known.state in (DocumentState.REMOVED, DocumentState.SKIPPED):
+        return Verdict.NEW
+    is_same = seen == (known.size, known.modified) and known.read_at - known.modified > _RACY_SECONDS
+    same_making = (known.parser, known.chunking) == (making.parser, making.chunking)
+    if known.state is DocumentState.INDEXED:
+        return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_making else Verdict.SETTINGS
+    if known.state is DocumentState.FAILED:
+        # What the operating system refused may be allowed now; what a parser refused, it refuses again.
+        final = is_same and same_making and known.stage is not Stage.READING and not known.chunks
+        return Verdict.KNOWN_FAILURE if final and not retry_failed else Verdict.RETRY
+    return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
+
+
+def _is_gone_below(known: Known, roots: Sequence[Path]) -> bool:
+    if known.state is DocumentState.REMOVED:
+        return False
+    path = Path(known.path)
+    return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_gone(known)
+
+
+def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], making: Making) -> Iterable[str]:
+    touched = {document_id(each.file.document) for each in files if each.verdict is Verdict.SETTINGS}
+    for name, now in making.model_dump().items():
+        before = sorted({getattr(known[identity], name) for identity in touched} - {now})
+        if before:
+            count = sum(getattr(known[identity], name) != now for identity in touched)
+            yield f"The {name} is now {now!r}, not {' or '.join(map(repr, before))}: {count} files are read again."
+    elsewhere = sum(
+        entry.chunks > 0
+        and entry.id not in touched
+        and (entry.parser, entry.chunking) != (making.parser, making.chunking)
+        for entry in known.values()
+    )
+    if elsewhere:
+        yield (
+            f"{elsewhere} documents of the collection that are not among these files stay as they were made, with "
+            "other settings; ingest them, too, to make all alike."
+        )

@@ -1,0 +1,170 @@
+"""Embeds a whole collection anew with another model, beside the vectors that it has, which searches see until then.
+
+No file is read for it: the ledger keeps the parsed text of every document, so that those whose files lie elsewhere by
+now, or nowhere, come along. What becomes of single documents meanwhile is noted under a name of its own, and taken over
+when all are done: killed before that, the collection is as it was, and the next ingest goes on where this one ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from pydantic import Field
+
+from ingest.chunking.chunker import Chunker, Source
+from ingest.ledger.aliases import staging
+from ingest.ledger.ledger import Ledger
+from ingest.ledger.records import DocumentRecord, Known, Stage, edition_of
+from ingest.ledger.versions import chunks_of, sweep
+from ingest.parser import ParsedDocument
+from ingest.pipeline.chunk_writer import ChunkWriter, Written
+from ingest.pipeline.reports import Progress
+from vectorstore.embedding.embedder import Embedder
+from vectorstore.models import Chunk, Value
+from vectorstore.store import Collection
+
+
+class ModelChange(Value):
+    """That another embedding model is in force than the collection was made with."""
+
+    collection: str
+    before: str
+    now: str
+    documents: int = Field(description="how many are indexed, and so have to be embedded anew")
+
+    @property
+    def notice(self) -> str:
+        """What a person should know before it is done."""
+        return (
+            f"The embedding model is now {self.now!r}, not {self.before!r}: all {self.documents} indexed documents of "
+            f"collection {self.collection!r} are embedded anew from their kept text, also those that are not among "
+            "these files or whose files are gone. Until all are done, searches see the collection as it was, with "
+            f"{self.before!r}."
+        )
+
+    def applied(self, known: Mapping[str, Known], chunking: str) -> dict[str, Known]:
+        """What will be known of the documents when it is done."""
+        return {identity: each._replace(chunking=chunking) if each.chunks else each for identity, each in known.items()}
+
+
+class RebuildReport(Value):
+    """What was done about it."""
+
+    change: ModelChange
+    rebuilt: int = Field(description="documents embedded now; an ingest that was killed may have done others")
+    chunks: int
+    embedded: int = Field(description="distinct texts that had to be embedded for them")
+    seconds: float
+
+
+class Rebuild:
+    """Fills ``successor``, which lies beside the collection and is searched by nobody."""
+
+    def __init__(
+        self,
+        change: ModelChange,
+        successor: Collection,
+        ledger: Ledger,
+        chunker: Chunker,
+        embedder: Embedder,
+        batch: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._check = check
+        self._change = change
+        self._name = change.collection
+        self._staged = staging(successor.spec.name)
+        self._successor = successor
+        self._ledger = ledger
+        self._chunker = chunker
+        self._writer = ChunkWriter(embedder, successor, ledger, self._staged)
+        self._embedder = embedder
+        self._batch = batch
+
+    def run(
+        self, progress: Callable[[Progress], None] = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> RebuildReport | None:
+        """Embed what is not embedded yet, and nothing twice; None if it was cancelled before all was done.
+
+        Raises StoreError, LedgerUnavailable.
+        """
+        started = time.perf_counter()
+        live = {each.id: each for each in self._ledger.snapshot(self._name).values() if each.chunks}
+        done = self._done(live)
+        rebuilt = chunks = embedded = tokens = 0
+        for group in self._groups([each for identity, each in live.items() if identity not in done]):
+            if cancelled():
+                return None
+            written = self._write(group)
+            rebuilt += len(group)
+            chunks += written.chunks
+            embedded += written.embedded
+            tokens += sum(record.tokens for record, _ in group)
+            progress(
+                Progress(
+                    name=group[-1][0].name, stage=Stage.EMBEDDING, files_done=len(done) + rebuilt,
+                    files_total=len(live), failed=0, chunks=chunks, tokens=tokens,
+                    seconds=time.perf_counter() - started, bytes_done=0, bytes_total=0,
+                )
+            )  # fmt: skip
+        sweep(self._successor, self._ledger, self._staged)
+        self._successor.optimize()
+        seconds = round(time.perf_counter() - started, 3)
+        return RebuildReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
+
+    def _done(self, live: Mapping[str, Known]) -> set[str]:
+        """The documents that were embedded before this was killed; those that changed since, or went, are removed."""
+        done = set()
+        for staged in self._ledger.snapshot(self._staged).values():
+            now = live.get(staged.id)
+            if staged.chunks and now and (staged.version, staged.parser) == (now.version, now.parser):
+                done.add(staged.id)
+            elif staged.chunks:
+                self._ledger.remove(self._staged, staged.id, staged.edition, "replaced")
+        return done
+
+    def _groups(self, documents: Sequence[Known]) -> Iterator[list[tuple[DocumentRecord, list[Chunk]]]]:
+        """Documents with their chunks, so many together that embedding them at once pays."""
+        group: list[tuple[DocumentRecord, list[Chunk]]] = []
+        for known in documents:
+            group.append(self._chunked(known))
+            if sum(len(chunks) for _, chunks in group) >= self._batch:
+                yield group
+                group = []
+        if group:
+            yield group
+
+    def _chunked(self, known: Known) -> tuple[DocumentRecord, list[Chunk]]:
+        """What the ledger keeps of the document, cut for the new model, and its record as it will be then."""
+        record = self._ledger.find(self._name, known.id)
+        kept = self._ledger.text(self._name, known.id)
+        parsed = ParsedDocument(
+            text=kept.text, blocks=kept.blocks, pages=kept.pages, title=record.title, metadata=record.metadata,
+            mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
+        )  # fmt: skip
+        chunking = self._chunker.fingerprint
+        edition = edition_of(record.id, record.version, record.parser, chunking)
+        source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
+        chunks = chunks_of(self._chunker, parsed, source, edition)
+        tokens = sum(self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
+        staged: dict[str, Any] = {
+            "collection": self._staged, "chunking": chunking, "chunks": len(chunks), "tokens": tokens
+        }  # fmt: skip
+        return record.model_copy(update=staged), chunks
+
+    def _write(self, group: Sequence[tuple[DocumentRecord, list[Chunk]]]) -> Written:
+        """Store the chunks, then note that the documents are done."""
+        self._check()
+        for record, _ in group:
+            self._ledger.hide(self._staged, record.id, record.edition)
+        chunks = [chunk for _, of_one in group for chunk in of_one]
+        embedded = 0
+        for start in range(0, len(chunks), self._batch):
+            batch = chunks[start : start + self._batch]
+            embedded += self._writer.write(batch, {}, lambda _: nullcontext()).embedded
+        for record, _ in group:
+            self._ledger.publish(record)
+        return Written(chunks=len(chunks), embedded=embedded)

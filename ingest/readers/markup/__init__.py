@@ -1,0 +1,1 @@
+"""Reads HTML, XML, Markdown and AsciiDoc."""

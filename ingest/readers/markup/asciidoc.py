@@ -1,0 +1,157 @@
+"""Reads AsciiDoc into blocks: headings, lists, tables with merged cells, code, captions, descriptions of pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.merged_cells import Cell, spread
+from vectorstore.models import Scalar
+
+_HEADING = re.compile(r"(={1,6}) +(\S.*)$")
+_ATTRIBUTE = re.compile(r":([\w-]+):[ \t]*(.*)$")
+_BLOCK_ATTRIBUTES = re.compile(r"\[[^\]]*\]\s*$")
+_CAPTION = re.compile(r"\.([^\s.].*)$")
+_MACRO = re.compile(r"(image|video|audio|include|toc)::([^\[]*)\[(.*)\]\s*$")
+_ITEM = re.compile(r"(\s*)([*-]+|\.+|\d{1,3}\.)\s+(\S.*)$")
+_VERBATIM = re.compile(r"(-{4,}|\.{4,}|`{3,}|/{4,}|\+{4,})\s*$")
+_FRAME = re.compile(r"(={4,}|\*{4,}|_{4,}|--)\s*$")
+_FENCE = re.compile(r"[|,:!]={3,}\s*$")
+_CELL = re.compile(r"(?:(?:^|(?<=[\s|]))(?:(\d+)?(?:\.(\d+))?[+*])?[<^>]?(?:\.[<^>])?[aehlmsd]?)?\|(?!=)")
+_EMPHASIS = re.compile(r"(?<!\w)([*_`#]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
+_LINK = re.compile(r"(?:link:|xref:|image:|(?=https?://))[^\s\[]+\[([^\],]*)[^\]]*\]|<<[^,>]+,\s*([^>]+)>>")
+_PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language", "description": "subject"}
+
+
+def read_asciidoc(text: str, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the document's blocks to the builder; return its title and what its header says of it."""
+    reader = _Reader(text.replace("\r\n", "\n").split("\n"), into)
+    reader.read()
+    return reader.properties
+
+
+@dataclass
+class _Reader:
+    """Goes through the lines once."""
+
+    lines: Sequence[str]
+    into: DocumentBuilder
+
+    def __post_init__(self) -> None:
+        self.properties: dict[str, Scalar] = {}
+        self._position = 0
+        self._paragraph: list[str] = []
+        self._items: list[str] = []
+
+    def read(self) -> None:
+        """All blocks."""
+        while self._position < len(self.lines):
+            line = self.lines[self._position]
+            self._position += 1
+            self._read(line)
+        self._flush()
+
+    def _flush(self) -> None:
+        self.into.list_items(self._items)
+        self.into.prose("\n".join(self._paragraph))
+        self._items, self._paragraph = [], []
+
+    def _read(self, line: str) -> None:
+        if not line.strip():
+            if self._paragraph:
+                self._flush()
+        elif line.startswith("//") and not line.startswith("///"):
+            return
+        elif heading := _HEADING.match(line):
+            self._heading(len(heading[1]), _plain(heading[2]))
+        elif _FENCE.match(line):
+            self._flush()
+            self.into.table(spread(_rows(list(self._until(line)))))
+        elif fence := _VERBATIM.match(line):
+            self._flush()
+            content = "\n".join(self._until(line))
+            if not fence[1].startswith("/"):  # a comment
+                self.into.code(content)
+        elif attribute := _ATTRIBUTE.match(line):
+            self._property(attribute[1], attribute[2])
+        elif macro := _MACRO.match(line):
+            self._flush()
+            self.into.prose(macro[3].split(",")[0].strip('" ') if macro[1] == "image" else "")
+        elif caption := _CAPTION.match(line):
+            self._flush()
+            self.into.prose(_plain(caption[1]))
+        elif item := _ITEM.match(line):
+            self._item(item)
+        elif _FRAME.match(line) or (_BLOCK_ATTRIBUTES.match(line) and not self._paragraph) or line.strip() == "+":
+            self.into.prose("")
+        elif self._items:
+            self._items[-1] += f" {_plain(line.strip())}"
+        else:
+            self._paragraph.append(_plain(line))
+
+    def _heading(self, level: int, text: str) -> None:
+        self._flush()
+        if level == 1:
+            self.properties.setdefault("title", text)
+        self.into.heading(text, level)
+
+    def _property(self, name: str, value: str) -> None:
+        if name in _PROPERTIES and value.strip():
+            self.properties[_PROPERTIES[name]] = value.strip()
+
+    def _until(self, fence: str) -> Iterator[str]:
+        """The lines up to the fence that ends a block."""
+        while self._position < len(self.lines):
+            line = self.lines[self._position]
+            self._position += 1
+            if line.rstrip() == fence.rstrip():
+                return
+            yield line
+
+    def _item(self, item: re.Match[str]) -> None:
+        if self._paragraph:
+            self._flush()
+        mark = item[2]
+        depth = max(len(mark) - 1 if mark[0] in "*-." else 0, len(item[1].expandtabs()) // 2)
+        shown = mark if mark[0].isdigit() else "1." if mark[0] == "." else "-"
+        if mark[0] == ".":
+            indent = "  " * depth
+            before = next((line for line in reversed(self._items) if not line.startswith(indent + " ")), "")
+            number = re.match(rf"{indent}(\d+)\. ", before)
+            shown = f"{int(number[1]) + 1}." if number else "1."
+        self._items.append(f"{'  ' * depth}{shown} {_plain(item[3])}")
+
+
+def _rows(lines: Sequence[str]) -> Iterator[list[Cell]]:
+    """The rows of a table: as many columns as its first line of several cells has, or as its cells on one line."""
+    per_line = [list(_cells(line)) for line in lines if line.strip()]
+    width = next((sum(cell.columns for cell in cells) for cells in per_line if len(cells) > 1), 1)
+    if all(len(cells) != 1 for cells in per_line):
+        yield from (cells for cells in per_line if cells)
+        return
+    row: list[Cell] = []
+    for cell in (cell for cells in per_line for cell in cells):
+        row.append(cell)
+        if sum(one.columns for one in row) >= width:
+            yield row
+            row = []
+    if row:
+        yield row
+
+
+def _cells(line: str) -> Iterator[Cell]:
+    marks = list(_CELL.finditer(line))
+    for mark, after in zip_longest(marks, marks[1:]):
+        text = line[mark.end() : after.start() if after else len(line)]
+        if after is None and not text.strip() and len(marks) > 1:
+            return  # a mark that closes the line
+        yield Cell(_plain(text.strip()), int(mark[1] or 1), int(mark[2] or 1))
+
+
+def _plain(text: str) -> str:
+    """Inline text without the marks of its emphasis and the targets of its links."""
+    text = _LINK.sub(lambda link: link[1] or link[2] or link[0], text)
+    return _EMPHASIS.sub(r"\2", text)

@@ -1,0 +1,283 @@
+"""Reads OpenDocument text and presentations: headings, lists, tables with merged cells, notes, comments, charts.
+
+kreuzberg drops tables, footnotes and most lists of .odt, and reads no .odp. Spreadsheets are read by workbooks.py.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.merged_cells import Cell, spread
+from ingest.readers.shared.ooxml import attribute, comment_line, local_name, number
+from vectorstore.models import Scalar
+
+_MOST_REPEATS = 1024  # a program fills a sheet to its edge by one cell "repeated" a million times
+_LEFT_OUT = {"tracked-changes", "sequence-decls", "forms", "annotation-end", "bookmark", "soft-page-break", "title"}
+_PROPERTIES = {
+    "title": "title",
+    "subject": "subject",
+    "initial-creator": "authors",
+    "creator": "authors",
+    "creation-date": "created_at",
+    "date": "modified_at",
+    "language": "language",
+}
+
+
+def read_opendocument(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the document's blocks, of a presentation also its pages; return its properties."""
+    archive = _opened(data, path)
+    content = _xml(archive, "content.xml", path)
+    body = content.find("{*}body")
+    if body is not None:
+        _Body(archive, path, content, into).write(body)
+    return _properties(archive, path)
+
+
+def _opened(data: bytes, path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # of offsets before the beginning
+        raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
+
+
+def _xml(archive: zipfile.ZipFile, name: str, path: Path) -> Element:
+    try:
+        return ElementTree.fromstring(archive.read(name))
+    except KeyError:
+        raise CorruptDocument(f"{path} lacks its part {name}. Export or download it again.") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+        raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
+    except (ElementTree.ParseError, RuntimeError, LookupError) as error:
+        if _is_encrypted(archive, path):
+            raise EncryptedDocument(
+                f"{path} is encrypted. Save a copy without its password and ingest that."
+            ) from error
+        raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
+
+
+def _is_encrypted(archive: zipfile.ZipFile, path: Path) -> bool:
+    name = "META-INF/manifest.xml"
+    return name in archive.namelist() and b"encryption-data" in archive.read(name)
+
+
+def _properties(archive: zipfile.ZipFile, path: Path) -> dict[str, Scalar]:
+    if "meta.xml" not in archive.namelist():
+        return {}
+    found: dict[str, Scalar] = {}
+    for element in _xml(archive, "meta.xml", path).iterfind("{*}meta/*"):
+        key, text = _PROPERTIES.get(local_name(element)), (element.text or "").strip()
+        if key and text:
+            found.setdefault(key, text)
+    return found
+
+
+def _count(element: Element, name: str) -> int:
+    return number(attribute(element, name), 1)
+
+
+class _Body:
+    """Writes the elements of a body into a builder, in order."""
+
+    def __init__(self, archive: zipfile.ZipFile, path: Path, content: Element, into: DocumentBuilder) -> None:
+        self._archive = archive
+        self._path = path
+        self._into = into
+        self._numbered = set(_numbered_styles(content))
+        self._titles = set(_title_styles(content))
+        self._slides = 0
+
+    def write(self, element: Element) -> None:
+        """The children of an element, each by what it is."""
+        for child in element:
+            self._write(child)
+
+    def _write(self, element: Element) -> None:
+        match local_name(element):
+            case "h":
+                self._into.heading(_words(element), _count(element, "outline-level"))
+                self._write_attached(element)
+            case "p":
+                self._write_paragraph(element)
+            case "list":
+                self._into.list_items(list(self._list_lines(element)))
+                for paragraph in element.iterfind(".//{*}p"):
+                    self._write_attached(paragraph)
+            case "table":
+                self._into.table(spread(self._rows(element)))
+                for paragraph in element.iterfind(".//{*}p"):
+                    self._write_attached(paragraph, also_frames=False)
+            case "page":
+                self._slides += 1
+                self._into.page(self._slides)
+                self._write_slide(element)
+            case "annotation":
+                self._into.prose(_comment(element))
+            case "object":
+                self._write_object(element)
+            case name if name not in _LEFT_OUT:
+                self.write(element)
+            case _:
+                pass
+
+    def _write_paragraph(self, paragraph: Element) -> None:
+        if attribute(paragraph, "style-name") in self._titles:
+            self._into.heading(_words(paragraph), level=1)
+        else:
+            self._into.prose(_words(paragraph))
+        self._write_attached(paragraph)
+
+    def _write_attached(self, paragraph: Element, *, also_frames: bool = True) -> None:
+        """What stands in a paragraph by its place and not by its words: notes, comments, text boxes and charts."""
+        for element in _attached(paragraph):
+            match local_name(element):
+                case "note":
+                    body = element.find("{*}note-body")
+                    words = "" if body is None else " ".join(_words(part) for part in body.iterfind(".//{*}p"))
+                    self._into.prose(f"[{element.findtext('{*}note-citation', '')}] {words}")
+                case "annotation":
+                    self._into.prose(_comment(element))
+                case "text-box" | "custom-shape" if also_frames:
+                    self.write(element)
+                case "object" if also_frames:
+                    self._write_object(element)
+                case _:
+                    pass
+
+    def _write_slide(self, page: Element) -> None:
+        """A slide: its title, then its frames; its notes last."""
+        frames = [child for child in page if local_name(child) not in ("notes", *_LEFT_OUT)]
+        for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
+            if attribute(frame, "class") == "title":
+                self._into.heading(" ".join(_words(line) for line in frame.iterfind(".//{*}p")), level=1)
+            else:
+                self._write(frame)
+        notes = page.findall("{*}notes/{*}frame/{*}text-box")
+        text = "\n".join(_words(line) for box in notes for line in box.iterfind(".//{*}p")).strip()
+        self._into.prose(f"Notes: {text}" if text else "")
+
+    def _list_lines(self, element: Element, depth: int = 0, numbered: bool = False) -> Iterator[str]:
+        numbered = attribute(element, "style-name") in self._numbered or (numbered and depth > 0)
+        count = _count(element, "start-value")
+        for item in element:
+            lines = 0
+            for part in item:
+                if local_name(part) == "list":
+                    yield from self._list_lines(part, depth + 1, numbered)
+                elif words := " ".join(_words(part).split()):
+                    mark = f"{count}. " if numbered else "- "
+                    yield "  " * depth + (mark if not lines else " " * len(mark)) + words
+                    lines += 1
+            count += bool(lines)
+
+    def _rows(self, table: Element) -> Iterator[list[Cell]]:
+        for row in _own_rows(table):
+            cells = [cell for element in row for cell in self._repeated(element)]
+            for _ in range(min(_count(row, "number-rows-repeated"), _MOST_REPEATS if _said(cells) else 1)):
+                yield cells
+
+    def _repeated(self, element: Element) -> list[Cell]:
+        if local_name(element) != "table-cell":
+            return []
+        text = self._cell_text(element)
+        cell = Cell(text, _count(element, "number-columns-spanned"), _count(element, "number-rows-spanned"))
+        return [cell] * min(_count(element, "number-columns-repeated"), _MOST_REPEATS if text else 64)
+
+    def _cell_text(self, cell: Element) -> str:
+        """All that a cell says, a table in it row by row."""
+        parts: list[str] = []
+        for part in cell:
+            match local_name(part):
+                case "list":
+                    lines = list(self._list_lines(part))
+                    parts += lines if len(lines) > 1 else [line.partition(" ")[2] for line in lines]
+                case "table":
+                    parts += [" ".join(row) for row in spread(self._rows(part))]
+                case "annotation":
+                    pass
+                case _:
+                    parts.append(_words(part))
+        return "\n".join(part for part in parts if part.strip())
+
+    def _write_object(self, element: Element) -> None:
+        """A chart, by the table of its data; other embedded objects say nothing here."""
+        name = posixpath.join(posixpath.normpath(attribute(element, "href")), "content.xml")
+        if name not in self._archive.namelist():
+            return
+        chart = _xml(self._archive, name, self._path).find(".//{*}chart/{*}chart")
+        if chart is None:
+            return
+        title = chart.find("{*}title")
+        kind = f"{attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"
+        self._into.prose(kind if title is None else f"{kind}: {' '.join(_words(line) for line in title)}")
+        for table in chart.iterfind("{*}table"):
+            self._into.table(spread(self._rows(table)))
+
+
+def _attached(element: Element) -> Iterator[Element]:
+    """The elements below; what holds paragraphs of its own is not entered."""
+    for child in element:
+        yield child
+        if local_name(child) not in ("note", "annotation", "text-box", "custom-shape"):
+            yield from _attached(child)
+
+
+def _own_rows(table: Element) -> Iterator[Element]:
+    """The rows of a table, also those in groups; not those of a table in a cell."""
+    for child in table:
+        if local_name(child) == "table-row":
+            yield child
+        elif local_name(child) in ("table-header-rows", "table-rows", "table-row-group"):
+            yield from _own_rows(child)
+
+
+def _said(cells: list[Cell]) -> bool:
+    return any(cell.text for cell in cells)
+
+
+def _numbered_styles(content: Element) -> Iterator[str]:
+    for style in content.iterfind(".//{*}list-style"):
+        if len(style) and local_name(style[0]) == "list-level-style-number" and attribute(style[0], "num-format"):
+            yield attribute(style, "name")
+
+
+def _title_styles(content: Element) -> Iterator[str]:
+    yield "Title"
+    for style in content.iterfind(".//{*}style"):
+        if attribute(style, "parent-style-name") == "Title":
+            yield attribute(style, "name")
+
+
+def _comment(annotation: Element) -> str:
+    said = " ".join(_words(line) for line in annotation.iterfind(".//{*}p"))
+    return comment_line(annotation.findtext("{*}creator", ""), annotation.findtext("{*}date", ""), said)
+
+
+def _words(element: Element) -> str:
+    """The words of a paragraph: blanks and line breaks that stand for themselves, without notes and frames."""
+    parts = [element.text or ""]
+    for child in element:
+        match local_name(child):
+            case "line-break":
+                parts.append("\n")
+            case "tab":
+                parts.append("\t")
+            case "s":
+                parts.append(" " * min(_count(child, "c"), 80))
+            case "note":
+                parts.append(f"[{child.findtext('{*}note-citation', '')}]")
+            case "annotation" | "frame" | "custom-shape" | "object" | "tracked-changes":
+                pass
+            case _:
+                parts.append(_words(child))
+        parts.append(child.tail or "")
+    return "".join(parts)

@@ -1,0 +1,1 @@
+"""Reads PDF: lines, headings, tables, page headers and scanned pages."""

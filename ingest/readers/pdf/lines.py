@@ -1,0 +1,345 @@
+"""The lines of a PDF's pages: words with their boxes and type, as PDFium gives them.
+
+Only this file, pdf_drawing.py and page_images.py use PDFium.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import pi
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
+from ingest.readers.pdf.drawing import Box, Drawing, Rule, band_of, box_of, drawing_of, turned
+from vectorstore.models import Scalar
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+_METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
+_PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
+_SOFT_HYPHEN = "\x02"  # what PDFium puts where a word is broken at a line end
+_LAM, _ALEFS = "ل", "اأإآ"
+_BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
+_NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
+_CURRENCY = re.compile(r"^[$€£¥₹]$")
+_PERCENT = re.compile(r"^\)?%\)?$")
+_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
+
+_WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
+_RULED_GAP = 0.2  # the same where a ruled line stands between them
+_ON_ONE_LINE = 0.8  # of their height in which words overlap that stand on one line
+
+_ANGLES_READ = 200  # characters of a page that tell how it is turned
+
+_DPI = 300  # of page images for text recognition
+_MOST_PIXELS = 40_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    x0: float
+    x1: float
+    bottom: float
+    top: float
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        return (self.x0 + self.x1) / 2, (self.bottom + self.top) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    words: tuple[Word, ...]
+    cells: tuple[tuple[Word, ...], ...]
+    size: float
+    bold: bool
+    page: int
+    band: tuple[float, float] | None
+    """The drawn lines below and above it, where it stands between such: in a ruled table, its row."""
+    boxes: tuple[Box | None, ...]
+    """The frames of its cells."""
+
+    @property
+    def text(self) -> str:
+        return joined(self.words)
+
+    @property
+    def bottom(self) -> float:
+        return min(word.bottom for word in self.words)
+
+    @property
+    def top(self) -> float:
+        return max(word.top for word in self.words)
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
+"""Text recognition: from a page's number, whether it has text, a resolution, and its image in that, its lines."""
+
+
+def joined(words: Iterable[Word]) -> str:
+    """The words of a line as text."""
+    return " ".join(word.text for word in words)
+
+
+def read_lines(data: bytes, path: Path, recognise: Recognise) -> tuple[list[list[Line]], dict[str, Scalar]]:
+    """The lines of every page in PDFium's reading order, and the title, authors and the like."""
+    document = _open(data, path)
+    try:
+        pages = (_page(document, number, path) for number in range(1, len(document) + 1))
+        return [_lines(page, number, recognise) for number, page in enumerate(pages, start=1)], _metadata(document)
+    finally:
+        document.close()
+
+
+def _open(data: bytes, path: Path) -> PdfDocument:
+    import pypdfium2
+
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        raise _open_error(path, str(error)) from error
+
+
+def _page(document: PdfDocument, number: int, path: Path) -> PdfPage:
+    import pypdfium2
+
+    try:
+        return document[number - 1]
+    except pypdfium2.PdfiumError as error:
+        raise CorruptDocument(f"{path} is damaged: page {number} cannot be read. Export it again.") from error
+
+
+def _open_error(path: Path, reason: str) -> ParseError:
+    if "password" in reason.lower() or "security" in reason.lower():
+        return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
+    return CorruptDocument(f"{path} is damaged: PDFium says {reason!r}. Export or download it again.")
+
+
+def _metadata(document: PdfDocument) -> dict[str, Scalar]:
+    """The entries that say what the document is, under the names that other formats use."""
+    found = document.get_metadata_dict()
+    return {
+        name: found[key]
+        for key, name in _METADATA.items()
+        if found.get(key) and found[key].strip("()").lower() not in _PLACEHOLDERS
+    }
+
+
+def _lines(page: PdfPage, number: int, recognise: Recognise) -> list[Line]:
+    try:
+        lines = _written_lines(page, number)
+        if not _is_drawn_on(page):
+            return lines
+        dpi = _resolution(page)
+        return recognise(number, bool(lines), dpi, lambda: _image(page, dpi)) or lines
+    finally:
+        page.close()
+
+
+def _is_drawn_on(page: PdfPage) -> bool:
+    import pypdfium2.raw as pdfium
+
+    return bool(pdfium.FPDFPage_CountObjects(page.raw))
+
+
+def _resolution(page: PdfPage) -> int:
+    """Dots per inch for text recognition: fewer for posters."""
+    square_inches = page.get_width() * page.get_height() / 72**2
+    return max(1, min(_DPI, int((_MOST_PIXELS / max(square_inches, 1)) ** 0.5)))
+
+
+def _image(page: PdfPage, dpi: int) -> bytes:
+    """The page as a grey image, in the portable format that needs no encoder."""
+    bitmap = page.render(scale=dpi / 72, grayscale=True)
+    try:
+        pixels = bytes(bitmap.buffer)
+        rows = (pixels[start : start + bitmap.width] for start in range(0, len(pixels), bitmap.stride))
+        return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows)
+    finally:
+        bitmap.close()
+
+
+def _written_lines(page: PdfPage, number: int) -> list[Line]:
+    text_page = page.get_textpage()
+    try:
+        turn = _turn(text_page.raw)
+        drawing = drawing_of(page, turn)
+        groups = _word_lines(text_page.raw, turn)
+        return [_line(text_page.raw, words, drawing, number) for words in groups]
+    finally:
+        text_page.close()
+
+
+def _turn(text_page: ctypes.c_void_p) -> int:
+    """By how many quarters the page's text is turned to the left: that of most of its characters."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFText_CountChars(text_page)
+    sample = range(0, count, max(1, count // _ANGLES_READ))
+    angles = (pdfium.FPDFText_GetCharAngle(text_page, index) for index in sample)
+    quarters = Counter(round(angle / (pi / 2)) % 4 for angle in angles if angle >= 0)
+    return -quarters.most_common(1)[0][0] % 4 if quarters else 0
+
+
+def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[int, Word]]]:
+    """Lines of words with the index of each word's first character. A word beside the line begins a new one.
+
+    The cells of a row can be lines to PDFium: those that follow one another to the right are one here.
+    """
+    line: list[tuple[int, Word]] = []
+    ended = False
+    for index, word, ends_line in _words(text_page, turn):
+        if line and not (_continues(line[-1][1], word) if ended else _beside(line[-1][1], word)):
+            yield line
+            line = []
+        line.append((index, word))
+        ended = ends_line
+    if line:
+        yield line
+
+
+def _beside(last: Word, word: Word, share: float = 0.3) -> bool:
+    """Whether two words share a line: they overlap in height."""
+    overlap = min(last.top, word.top) - max(last.bottom, word.bottom)
+    return overlap > share * min(last.top - last.bottom, word.top - word.bottom)
+
+
+def _continues(last: Word, word: Word) -> bool:
+    """Whether a word is on the same line, to the right."""
+    return word.x0 >= last.x1 and _beside(last, word, _ON_ONE_LINE)
+
+
+def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, bool]]:
+    """Every word with the index of its first character, and whether a line ends after it."""
+    import pypdfium2.raw as pdfium
+
+    count = pdfium.FPDFText_CountChars(text_page)
+    characters = _characters(text_page, count)
+    start = 0
+    while start < count:
+        if characters[start].isspace():
+            start += 1
+            continue
+        end = start + 1
+        while end < count and not characters[end].isspace() and characters[end - 1] != _SOFT_HYPHEN:
+            end += 1
+        ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == _SOFT_HYPHEN)
+        text = "".join(characters[start:end]).replace(_SOFT_HYPHEN, "-")
+        yield start, _boxed(text_page, text, start, end, turn), ends_line
+        start = end
+
+
+def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
+    """The page's characters by PDFium's index; halves of surrogate pairs joined, the second half left empty."""
+    import pypdfium2.raw as pdfium
+
+    codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count)]
+    characters = [chr(code) if code < 0x110000 else "" for code in codes]
+    for index, code in enumerate(codes):
+        if 0xD800 <= code < 0xE000:
+            low = codes[index + 1] if index + 1 < count else 0
+            is_pair = code < 0xDC00 and 0xDC00 <= low < 0xE000
+            characters[index] = chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)) if is_pair else ""
+    for index in range(1, count):
+        if characters[index] == _LAM and characters[index - 1] in _ALEFS and _one_glyph(text_page, index - 1, index):
+            characters[index - 1 : index + 1] = [_LAM, characters[index - 1]]
+    return characters
+
+
+def _one_glyph(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
+    """Whether two characters are written as one: then PDFium gives those of Arabic from left to right."""
+    import pypdfium2.raw as pdfium
+
+    boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    for index, box in zip((first, second), boxes, strict=True):
+        pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
+    return bool(boxes[0].left == boxes[1].left and boxes[0].right == boxes[1].right)
+
+
+def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: int) -> Word:
+    import pypdfium2.raw as pdfium
+
+    first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
+    pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
+    pdfium.FPDFText_GetLooseCharBox(text_page, end - 1, last)
+    left, bottom, right, top = turned(
+        min(first.left, last.left),
+        min(first.bottom, last.bottom),
+        max(first.right, last.right),
+        max(first.top, last.top),
+        turn,
+    )
+    return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)
+
+
+def _line(
+    text_page: ctypes.c_void_p,
+    words: Sequence[tuple[int, Word]],
+    drawing: Drawing,
+    page: int,
+) -> Line:
+    plain = tuple(word for _, word in words)
+    cells = cells_of(plain, rules=drawing.upright)
+    return Line(
+        words=plain,
+        cells=cells,
+        size=median(word.top - word.bottom for word in plain),
+        bold=all(_is_bold(text_page, index) for index in {words[0][0], words[-1][0]}),
+        page=page,
+        band=band_of(*plain[0].middle, drawing.level),
+        boxes=tuple(box_of(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
+    )
+
+
+def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
+    import pypdfium2.raw as pdfium
+
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
+    return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
+
+
+def cells_of(
+    words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[Rule] = ()
+) -> tuple[tuple[Word, ...], ...]:
+    """The words of a line as table cells: split at wide gaps, and at narrower ones with a ruled line between."""
+    cells: list[list[Word]] = [[words[0]]]
+    for last, word in pairwise(words):
+        begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
+        ruled = _ruled(last, word, rules)
+        gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
+        apart = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
+        is_amount = _CURRENCY.match(last.text) or _PERCENT.match(word.text)
+        if apart and not is_amount and (ruled or not begins_item):
+            cells.append([word])
+        else:
+            cells[-1].append(word)
+    return tuple(tuple(cell) for cell in cells)
+
+
+def _begins_amount(last: Word, word: Word) -> bool:
+    """Whether a currency's sign follows a figure: the next amount, however narrow the gap."""
+    return bool(_CURRENCY.match(word.text)) and last.text[-1] in "0123456789)%—–-"
+
+
+def is_bullet(word: Word) -> bool:
+    """Whether the word is the mark of a list item."""
+    return bool(_BULLET.match(word.text))
+
+
+def _ruled(last: Word, word: Word, rules: Sequence[Rule]) -> bool:
+    middle = (word.top + word.bottom) / 2
+    return any(last.x1 - 1 <= x <= word.x0 + 1 and bottom <= middle <= top for x, bottom, top in rules)

@@ -1,0 +1,191 @@
+"""Text recognition on page images by Tesseract, where it is installed: lines such as PDFium gives for other pages.
+
+Owns the choice of the pages, all use of Tesseract (a program, run once per page image; nothing is downloaded), and what
+is said about pages that stay unread. How lines become headings, paragraphs and tables is left to ``pdf.py``.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from ingest.errors import CorruptDocument
+from ingest.heartbeat import still_working
+from ingest.parser import OcrMode, ParserOptions
+from ingest.readers.pdf.lines import Line, Word, cells_of
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_INSTALL = "the program Tesseract is not installed (`apt-get install tesseract-ocr`, `brew install tesseract`)"
+_MOST_LANGUAGES = 4  # taken unasked; with more, recognition gets slow and worse
+_UNSURE = 30  # per cent: words that Tesseract gives less are specks and drawings
+_DEFAULT_DPI = 300
+_HOCR = "{http://www.w3.org/1999/xhtml}"
+_NUMBERS = r"-?[\d.]+(?: -?[\d.]+)*"
+
+
+class ScanReader:
+    """Reads the page images of one document, and keeps account of what it read and what it could not read."""
+
+    def __init__(self, options: ParserOptions, path: Path) -> None:
+        self._options = options
+        self._path = path
+        self._images = 0
+        self._recognised: list[int] = []
+        self._unread: list[int] = []
+
+    def page(self, number: int, has_text: bool, dpi: int, render: Callable[[], bytes]) -> list[Line] | None:
+        """The lines recognised on a page; None where its own text, if any, is to be taken."""
+        if has_text and self._options.ocr is not OcrMode.ALWAYS:
+            return None
+        if self._reason():
+            if not has_text:
+                self._unread.append(number)
+            return None
+        lines = next(iter(self._pages(render(), dpi)), [])
+        if lines:
+            self._recognised.append(number)
+        elif has_text:
+            return None
+        return [*_numbered(lines, number)]
+
+    def image(self, data: bytes) -> list[list[Line]]:
+        """The lines of every page of an image file."""
+        if self._reason():
+            self._unread.append(1)
+            return []
+        pages = [[*_numbered(lines, number)] for number, lines in enumerate(self._pages(data, dpi=None), start=1)]
+        self._recognised += [number for number, lines in enumerate(pages, start=1) if lines]
+        return pages
+
+    @property
+    def how(self) -> str:
+        """Which pages were recognised and by what; empty if none was: for the document's metadata."""
+        if not self._recognised:
+            return ""
+        return f"{_spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was left unread, and what to do."""
+        if not self._unread:
+            return ()
+        return (f"{_spans(self._unread)} without text not read: {self._reason()}.",)
+
+    @property
+    def nothing_read(self) -> str:
+        """Why no text came of the document, and what to do."""
+        if self._unread:
+            return f"Its pages are images, and {self._reason()}. Then ingest it again."
+        return "Tesseract recognises none on its images." if self._images else "Its pages are blank."
+
+    def _reason(self) -> str:
+        """Why nothing can be recognised; empty if it can."""
+        if self._options.ocr is OcrMode.NEVER:
+            return "text recognition is switched off (choose 'auto' for ocr)"
+        if shutil.which("tesseract") is None:
+            return _INSTALL
+        missing = [code for code in self._languages() or ["eng"] if code not in _installed_languages()]
+        if missing:
+            packages = " ".join(f"tesseract-ocr-{code.lower().replace('_', '-')}" for code in missing)
+            return f"Tesseract lacks the data of the language {', '.join(missing)} (`apt-get install {packages}`)"
+        return ""
+
+    def _languages(self) -> Sequence[str]:
+        return self._options.ocr_languages or _usual_languages(_installed_languages())
+
+    def _pages(self, image: bytes, dpi: int | None) -> Iterator[list[Line]]:
+        self._images += 1
+        hocr = _run_tesseract(image, self._path, self._languages(), dpi)
+        still_working()
+        for page in hocr.iter(f"{_HOCR}div"):
+            if page.get("class") == "ocr_page":
+                yield [*_lines(page)]
+
+
+def _run_tesseract(image: bytes, path: Path, languages: Sequence[str], dpi: int | None) -> Element:
+    """Its hOCR, from one core: parsers run side by side already."""
+    segmentation = "1" if "osd" in _installed_languages() else "3"  # 1 turns pages that lie on their side
+    command = [
+        "env",
+        "OMP_THREAD_LIMIT=1",
+        "tesseract",
+        "stdin",
+        "stdout",
+        "-l",
+        "+".join(languages),
+        "--psm",
+        segmentation,
+    ]
+    command += ["--dpi", str(dpi)] if dpi else []
+    result = subprocess.run([*command, "hocr"], input=image, capture_output=True, check=False)
+    if result.returncode != 0:
+        said = result.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
+        raise CorruptDocument(f"{path}: Tesseract cannot read a page image: {said[-1]}. Save it anew, as PNG or PDF.")
+    return ElementTree.fromstring(result.stdout)
+
+
+@cache
+def _installed_languages() -> tuple[str, ...]:
+    listed = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+    return tuple(sorted(listed.split("\n")[1:-1]))
+
+
+def _usual_languages(installed: Sequence[str]) -> Sequence[str]:
+    """All that are installed, unless somebody installed them all: then English."""
+    languages = sorted((code for code in installed if code not in ("osd", "equ")), key=lambda code: code != "eng")
+    return languages if len(languages) <= _MOST_LANGUAGES else languages[:1]
+
+
+def _lines(page: Element) -> Iterator[Line]:
+    height = _values(page, "bbox")[3]
+    dpi = (_values(page, "scan_res") or (_DEFAULT_DPI,))[0] or _DEFAULT_DPI
+    for span in page.iter(f"{_HOCR}span"):
+        if not span.get("class", "").startswith("ocrx") and (words := [*_words(span, height, 72 / dpi)]):
+            size = (_values(span, "x_size") or (10 * dpi / 72,))[0] * 72 / dpi
+            cells = cells_of(words)
+            yield Line(
+                words=tuple(words),
+                cells=cells,
+                size=float(round(size)),
+                bold=False,
+                page=1,
+                band=None,
+                boxes=(None,) * len(cells),
+            )
+
+
+def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:
+    """The words of a line, as high as the line, in points from the page's lower left corner."""
+    _, top, _, bottom = _values(line, "bbox")
+    for span in line.iter(f"{_HOCR}span"):
+        text = "".join(span.itertext()).strip()
+        if span.get("class") == "ocrx_word" and text and _values(span, "x_wconf")[0] >= _UNSURE:
+            left, _, right, _ = _values(span, "bbox")
+            yield Word(text, left * scale, right * scale, (page_height - bottom) * scale, (page_height - top) * scale)
+
+
+def _values(element: Element, key: str) -> tuple[float, ...]:
+    """The numbers that hOCR writes after a key in an element's title."""
+    found = re.search(rf"\b{key} ({_NUMBERS})", element.get("title", ""))
+    return tuple(map(float, found[1].split())) if found else ()
+
+
+def _numbered(lines: Sequence[Line], page: int) -> Iterator[Line]:
+    return (replace(line, page=page) for line in lines)
+
+
+def _spans(pages: Sequence[int]) -> str:
+    """Page numbers as people write them: 'page 3', 'pages 1-4, 7'."""
+    starts = [page for page in pages if page - 1 not in pages]
+    ends = [page for page in pages if page + 1 not in pages]
+    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+    return f"page {shown}" if len(pages) == 1 else f"pages {shown}"

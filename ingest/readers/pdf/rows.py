@@ -1,0 +1,95 @@
+"""Puts the lines of a PDF's table together that are one row, since a label or a cell of it is wrapped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from ingest.readers.pdf.grids import unbroken
+from ingest.readers.pdf.lines import Line
+
+Band = tuple[float, float]
+
+_WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
+_SAME_PITCH = 1.3  # times the gap between rows: a label reads on in lines no further apart
+_LEAST_PITCH = 0.1  # in line heights
+
+
+class _Part(NamedTuple):
+    """A line of the table, and what it says in each column."""
+
+    line: Line
+    cells: Sequence[str]
+
+    @property
+    def label(self) -> str:
+        return self.cells[0]
+
+    @property
+    def has_values(self) -> bool:
+        return any(self.cells[1:])
+
+
+def gap(one: Line, other: Line) -> float:
+    """The space between two lines in line heights; 0 where they stand beside each other."""
+    space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
+    return space / max(one.height, other.height, 1.0)
+
+
+def whole_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: float) -> tuple[tuple[str, ...], ...]:
+    """The rows of a table from its lines, each with its cells. ``limit`` is how far right its labels reach."""
+    parts = [_Part(*part) for part in zip(lines, cells, strict=True)]
+    layout = _Layout(parts, limit)
+    rows: list[_Part] = []
+    members: list[Line] = []
+    for part in parts:
+        if rows and layout.goes_on(rows[-1], members, part):
+            rows[-1] = _Part(part.line, [unbroken(*pair) for pair in zip(rows[-1].cells, part.cells, strict=True)])
+            members.append(part.line)
+        else:
+            rows.append(part)
+            members = [part.line]
+    return tuple(tuple(row.cells) for row in rows)
+
+
+class _Layout:
+    """How the rows of one table stand apart: by the space between them, or by drawn lines and shades."""
+
+    def __init__(self, parts: Sequence[_Part], limit: float) -> None:
+        starts = [part.line for part in parts if part.label]
+        self._pitch = max(median([gap(above, below) for above, below in pairwise(starts)] or [0.0]), _LEAST_PITCH)
+        self._limit = limit
+        labelled: Counter[Band] = Counter()
+        full: Counter[Band] = Counter()
+        for part in parts:
+            if part.line.band:
+                labelled[part.line.band] += bool(part.label)
+                full[part.line.band] += bool(part.label and part.has_values)
+        self._single = {band for band, count in labelled.items() if count == 1}
+        """Spaces between drawn lines with one label line: whatever else stands in them is of its row."""
+        self._wrapped = {band for band, count in labelled.items() if count > 1 and full[band] <= 1}
+        """Spaces with several label lines, but no more than one with values, if most spaces are rows."""
+        if 2 * len(self._single | self._wrapped) <= len(labelled):
+            self._wrapped = set()
+
+    def goes_on(self, row: _Part, members: Sequence[Line], part: _Part) -> bool:
+        """Whether the row, of these lines, goes on with a line."""
+        same_band = row.line.band == part.line.band
+        if same_band and part.line.band in self._single:
+            return True
+        distance = min(gap(member, part.line) for member in members) / self._pitch
+        if not part.label:
+            return part.line.band not in self._single and distance < _WRAPPED_GAP
+        if row.label.endswith(":") or (row.has_values and part.has_values):
+            return False
+        if part.label[0].islower():
+            return distance < _SAME_PITCH
+        return same_band and part.line.band in self._wrapped and not row.has_values and self._fills(row, part)
+
+    def _fills(self, row: _Part, part: _Part) -> bool:
+        """Whether a label had to be wrapped: the next line's first word would not have stood in its line."""
+        word = part.line.words[0]
+        return row.line.words[-1].x1 + (word.x1 - word.x0) > self._limit

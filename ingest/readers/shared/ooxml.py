@@ -1,0 +1,205 @@
+"""What Word, Excel and PowerPoint files have in common: a zip of XML parts, their relations, properties and charts.
+
+Owns opening them; a part that is missing or damaged is the caller's to pass over, a damaged package is an error here.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
+
+_OLE = b"\xd0\xcf\x11\xe0"
+"""How files begin that hold an encrypted package."""
+
+_CHART_KINDS = {
+    "barChart": "Bar chart",
+    "bar3DChart": "Bar chart",
+    "lineChart": "Line chart",
+    "line3DChart": "Line chart",
+    "pieChart": "Pie chart",
+    "pie3DChart": "Pie chart",
+    "doughnutChart": "Doughnut chart",
+    "areaChart": "Area chart",
+    "area3DChart": "Area chart",
+    "scatterChart": "Scatter chart",
+    "bubbleChart": "Bubble chart",
+    "radarChart": "Radar chart",
+    "stockChart": "Stock chart",
+}
+_PROPERTIES = {
+    "title": "title",
+    "subject": "subject",
+    "creator": "authors",
+    "created": "created_at",
+    "modified": "modified_at",
+    "language": "language",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What one part says about another: the last word of the relation's type, and the other's name in the zip."""
+
+    id: str
+    kind: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart by its data: a row per category, a column per series."""
+
+    kind: str
+    title: str
+    rows: list[list[str]]
+
+    def write(self, into: DocumentBuilder) -> None:
+        """Add it as a line and a table."""
+        into.prose(f"{self.kind}: {self.title}" if self.title else self.kind)
+        into.table(self.rows)
+
+
+_DAMAGE = (
+    ElementTree.ParseError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    LookupError,
+)
+
+
+class Package:
+    """An opened package of parts."""
+
+    def __init__(self, data: bytes, path: Path) -> None:
+        if data.startswith(_OLE):
+            raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # of offsets before the beginning
+            raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
+        self._path = path
+        self._names = set(self._zip.namelist())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def xml(self, name: str) -> ElementTree.Element:
+        """The root of a part. Raises CorruptDocument if the part is missing or damaged."""
+        try:
+            return ElementTree.fromstring(self._zip.read(name))
+        except KeyError:
+            raise CorruptDocument(f"{self._path} lacks its part {name}. Export or download it again.") from None
+        except _DAMAGE as error:
+            raise CorruptDocument(f"{self._path} is damaged in {name}: {error}. Export it again.") from error
+        except RuntimeError as error:  # how zipfile says that a member is encrypted
+            raise EncryptedDocument(f"{self._path} is encrypted. Save a copy without its password.") from error
+
+    def relations(self, name: str) -> dict[str, Relation]:
+        """The relations of a part to other parts that are there, by their ids."""
+        folder, base = posixpath.split(name)
+        part = posixpath.join(folder, "_rels", f"{base}.rels")
+        if part not in self:
+            return {}
+        relations = {}
+        for element in self.xml(part):
+            target = posixpath.normpath(posixpath.join("/", folder, element.get("Target", ""))).lstrip("/")
+            if target in self:
+                kind = element.get("Type", "").rsplit("/", 1)[-1]
+                relations[element.get("Id", "")] = Relation(element.get("Id", ""), kind, target)
+        return relations
+
+    def related(self, name: str, *kinds: str) -> list[str]:
+        """The names of the parts that a part relates to in one of these ways."""
+        return [relation.target for relation in self.relations(name).values() if relation.kind in kinds]
+
+    def properties(self) -> dict[str, Scalar]:
+        """Title, authors, dates and the like, as the user's program noted them."""
+        if "docProps/core.xml" not in self:
+            return {}
+        found = {local_name(element): (element.text or "").strip() for element in self.xml("docProps/core.xml")}
+        return {key: found[name] for name, key in _PROPERTIES.items() if found.get(name)}
+
+    def chart(self, name: str) -> Chart:
+        """The chart in a part, read from the values that it keeps of its data."""
+        root = self.xml(name)
+        plot = root.find(".//{*}plotArea")
+        kinds = [_CHART_KINDS[local_name(element)] for element in plot or () if local_name(element) in _CHART_KINDS]
+        series = [_Series.read(element) for element in root.iterfind(".//{*}ser")]
+        title = root.find("./{*}chart/{*}title")
+        return Chart(
+            kind=" and ".join(dict.fromkeys(kinds)) or "Chart",
+            title=""
+            if title is None
+            else " ".join(element.text or "" for element in title.iterfind(".//{*}t")).strip(),
+            rows=_chart_rows(series),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    name: str
+    labels: dict[int, str]
+    values: dict[int, str]
+
+    @staticmethod
+    def read(element: ElementTree.Element) -> _Series:
+        values = _points(element, "val") or _points(element, "yVal")
+        labels = _points(element, "cat") or _points(element, "xVal")
+        return _Series(" ".join(_points(element, "tx").values()), labels, values)
+
+
+def _points(series: ElementTree.Element, role: str) -> dict[int, str]:
+    points = {}
+    for index, point in enumerate(series.iterfind(f"./{{*}}{role}//{{*}}pt")):
+        points[number(point.get("idx"), index)] = point.findtext("{*}v", "")
+    return points
+
+
+def _chart_rows(series: list[_Series]) -> list[list[str]]:
+    labels: dict[int, str] = {}
+    for one in series:
+        labels = {**dict.fromkeys(one.values, ""), **one.labels, **labels}
+    if not any(one.values for one in series):
+        return []
+    header = ["", *(one.name for one in series)]
+    return [header, *([labels[index], *(one.values.get(index, "") for one in series)] for index in sorted(labels))]
+
+
+def local_name(element: ElementTree.Element) -> str:
+    """The element's name without its namespace: the strict and the usual flavour of the format differ in those."""
+    return element.tag.rpartition("}")[2]
+
+
+def attribute(element: ElementTree.Element | None, name: str, default: str = "") -> str:
+    """An attribute that belongs to a namespace, such as ``w:val`` or ``r:id``, by its name alone."""
+    if element is None:
+        return default
+    return next((value for key, value in element.attrib.items() if key[0] == "{" and key.endswith("}" + name)), default)
+
+
+def number(value: str | None, default: int = 0) -> int:
+    """A count that a document gives; the default where it is none, or one that no document has."""
+    return int(value) if value and value.isdecimal() and len(value) < 10 else default
+
+
+def comment_line(author: str, when: str, text: str) -> str:
+    """A reader's comment on one line, with who made it and when."""
+    return f"Comment ({', '.join(part for part in (author, when) if part)}): {' '.join(text.split())}"
+
+
+def texts(element: ElementTree.Element, name: str = "t") -> Iterator[str]:
+    """The texts of all elements of that name below, in order."""
+    return (found.text or "" for found in element.iterfind(f".//{{*}}{name}"))

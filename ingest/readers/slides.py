@@ -1,0 +1,187 @@
+"""Reads PowerPoint: a page per slide with its title as heading, its lists, tables, charts, notes and comments.
+
+kreuzberg fails on slides with damaged pictures and leaves out charts, comments and merged cells; so the parts are read
+here. A slide's text comes in the order of its shapes, its title first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.merged_cells import Cell, spread
+from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
+from vectorstore.models import Scalar
+
+_TITLES = {"title", "ctrTitle"}
+_FURNITURE = {"dt", "ftr", "sldNum", "hdr", "sldImg"}
+_FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
+_OWN_MARK = re.compile(r"(?:[-*•–]|\d{1,3}[.)])\s")
+_LISTED = {"body", "obj", ""}
+"""Kinds of placeholders whose paragraphs the layout marks as items."""
+
+
+def read_presentation(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the slides' blocks and pages to the builder; return the presentation's properties."""
+    package = Package(data, path)
+    main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
+    authors = dict(_comment_authors(package, main))
+    relations = package.relations(main)
+    slides = [attribute(entry, "id") for entry in package.xml(main).iterfind(".//{*}sldId")]
+    for page, relation in enumerate((relations[slide] for slide in slides if slide in relations), start=1):
+        into.page(page)
+        _Slide(package, relation.target, into).write(authors)
+    return package.properties()
+
+
+def _comment_authors(package: Package, main: str) -> Iterator[tuple[str, str]]:
+    for part in package.related(main, "commentAuthors", "authors"):
+        for author in package.xml(part):
+            yield author.get("id", ""), author.get("name", "")
+
+
+class _Slide:
+    """Writes one slide into a builder."""
+
+    def __init__(self, package: Package, name: str, into: DocumentBuilder) -> None:
+        self._package = package
+        self._name = name
+        self._relations = package.relations(name)
+        self._into = into
+
+    def write(self, authors: dict[str, str]) -> None:
+        shapes = list(_shapes(self._package.xml(self._name).find(".//{*}spTree")))
+        for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
+            self._write_shape(shape)
+        for part in self._package.related(self._name, "notesSlide"):
+            self._write_notes(part)
+        for part in self._package.related(self._name, "comments"):
+            self._write_comments(part, authors)
+
+    def _write_shape(self, shape: Element) -> None:
+        kind = _placeholder(shape)
+        body = shape.find("{*}txBody")
+        if local_name(shape) == "graphicFrame":
+            self._write_graphic(shape)
+        elif local_name(shape) == "pic":
+            self._into.prose(_description(shape))
+        elif body is not None and kind in _TITLES:
+            self._into.heading(" ".join(_text(paragraph) for paragraph in body.iterfind("{*}p")), level=1)
+        elif body is not None and kind not in _FURNITURE:
+            self._write_text(body.findall("{*}p"), listed=kind in _LISTED)
+
+    def _write_graphic(self, frame: Element) -> None:
+        table = frame.find(".//{*}tbl")
+        if table is not None:
+            self._into.table(spread(_cells(row) for row in table.iterfind("{*}tr")))
+        for chart in frame.iterfind(".//{*}chart"):
+            relation = self._relations.get(attribute(chart, "id"))
+            if relation is not None:
+                self._package.chart(relation.target).write(self._into)
+        for diagram in frame.iterfind(".//{*}relIds"):
+            relation = self._relations.get(attribute(diagram, "dm"))
+            if relation is not None:
+                points = self._package.xml(relation.target).iterfind(".//{*}pt/{*}t")
+                self._into.list_items([f"- {text}" for point in points if (text := " ".join(texts(point)).strip())])
+
+    def _write_text(self, paragraphs: Sequence[Element], *, listed: bool) -> None:
+        """Paragraphs, and lists of those that carry a mark of their own or stand in a list by the slide's layout."""
+        filled = [paragraph for paragraph in paragraphs if _text(paragraph).strip()]
+        items: list[str] = []
+        numbers: dict[int, int] = {}
+        for paragraph in filled:
+            if not _is_item(paragraph, listed=listed and len(filled) > 1):
+                self._into.list_items(items)
+                items, numbers = [], {}
+                self._into.prose(_text(paragraph))
+                continue
+            level = _level(paragraph)
+            numbers = {depth: count for depth, count in numbers.items() if depth <= level}
+            mark = "-"
+            if paragraph.find("{*}pPr/{*}buAutoNum") is not None:
+                numbers[level] = numbers.get(level, 0) + 1
+                mark = f"{numbers[level]}."
+            text = " ".join(_text(paragraph).split())
+            items.append("  " * level + (text if _OWN_MARK.match(text) else f"{mark} {text}"))
+        self._into.list_items(items)
+
+    def _write_notes(self, part: str) -> None:
+        for shape in _shapes(self._package.xml(part).find(".//{*}spTree")):
+            body = shape.find("{*}txBody")
+            if body is not None and _placeholder(shape) not in _FURNITURE:
+                text = "\n".join(_text(paragraph) for paragraph in body.iterfind("{*}p")).strip()
+                self._into.prose(f"Notes: {text}" if text else "")
+
+    def _write_comments(self, part: str, authors: dict[str, str]) -> None:
+        for comment in self._package.xml(part).iter():
+            if local_name(comment) in ("cm", "reply"):
+                text = comment.findtext("{*}text") or " ".join(texts(comment.find("{*}txBody") or comment))
+                when = comment.get("dt", comment.get("created", ""))
+                self._into.prose(comment_line(authors.get(comment.get("authorId", ""), ""), when, text))
+
+
+def _shapes(tree: Element | None) -> Iterator[Element]:
+    """The shapes of a tree and of its groups; of alternatives for newer and older programs the first."""
+    for element in () if tree is None else tree:
+        match local_name(element):
+            case "sp" | "pic" | "graphicFrame" | "cxnSp":
+                yield element
+            case "grpSp" | "Choice":
+                yield from _shapes(element)
+            case "AlternateContent":
+                choice = element.find("{*}Choice")
+                yield from _shapes(choice if choice is not None else element.find("{*}Fallback"))
+            case _:
+                pass
+
+
+def _placeholder(shape: Element) -> str | None:
+    """Which kind of placeholder of the layout the shape fills; None if it is a shape of its own."""
+    found = shape.find("./*/{*}nvPr/{*}ph")
+    return None if found is None else found.get("type", "")
+
+
+def _description(picture: Element) -> str:
+    """What its author says that the picture shows; not what programs guess or fill in."""
+    properties = picture.find("./{*}nvPicPr/{*}cNvPr")
+    text = "" if properties is None else properties.get("descr", "")
+    return "" if "generated" in text or _FILE_NAME.fullmatch(text) else text
+
+
+def _text(paragraph: Element) -> str:
+    """A paragraph's words, its line breaks kept; mathematics by its letters."""
+    parts = []
+    for element in paragraph.iter():
+        if local_name(element) == "t":
+            parts.append(element.text or "")
+        elif local_name(element) == "br":
+            parts.append("\n")
+    return "".join(parts)
+
+
+def _level(paragraph: Element) -> int:
+    properties = paragraph.find("{*}pPr")
+    return 0 if properties is None else min(number(properties.get("lvl")), 8)
+
+
+def _is_item(paragraph: Element, *, listed: bool) -> bool:
+    properties = paragraph.find("{*}pPr")
+    if properties is None:
+        return listed
+    if properties.find("{*}buNone") is not None:
+        return False
+    return listed or any(local_name(mark) in ("buChar", "buAutoNum", "buBlip") for mark in properties)
+
+
+def _cells(row: Element) -> list[Cell]:
+    """A row's cells; those that a merged one covers are left out."""
+    cells = []
+    for cell in row.iterfind("{*}tc"):
+        if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
+            continue
+        text = "\n".join(_text(paragraph) for paragraph in cell.iterfind("./{*}txBody/{*}p"))
+        cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
+    return cells

@@ -1,0 +1,362 @@
+"""Reads Word: headings with their numbers, lists as they are marked, tables with merged cells, notes and comments.
+
+kreuzberg leaves out the numbers of headings, charts, comments and ticked boxes, and shifts the rows of tables with
+merged cells. Deleted text, running heads and the code of fields are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.formulas import latex
+from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
+from vectorstore.models import Scalar
+
+_BODY_LEVEL = 9  # the outline level that stands for "no heading"
+_DEEPEST_STYLE = 20
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+def read_word(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the document's blocks to the builder; return its properties."""
+    package = Package(data, path)
+    main = next(iter(package.related("", "officeDocument")), "word/document.xml")
+    body = package.xml(main).find("{*}body")
+    if body is not None:
+        _Body(package, main, into).write(body)
+    return package.properties()
+
+
+# Styles and numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    name: str
+    base: str
+    outline: int | None
+    numbering: str
+    level: int
+
+
+def _styles(package: Package, main: str) -> dict[str, _Style]:
+    styles = {}
+    for part in package.related(main, "styles"):
+        for style in package.xml(part).iterfind("{*}style"):
+            outline = attribute(style.find("{*}pPr/{*}outlineLvl"), "val")
+            styles[attribute(style, "styleId")] = _Style(
+                name=attribute(style.find("{*}name"), "val").lower(),
+                base=attribute(style.find("{*}basedOn"), "val"),
+                outline=int(outline) if outline.isdecimal() else None,
+                numbering=attribute(style.find("{*}pPr/{*}numPr/{*}numId"), "val"),
+                level=number(attribute(style.find("{*}pPr/{*}numPr/{*}ilvl"), "val")),
+            )
+    return styles
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How one level of a list is marked."""
+
+    format: str
+    pattern: str
+    start: int
+
+
+@dataclass
+class _Numbering:
+    """The lists of a document, and how far each has counted."""
+
+    lists: Mapping[str, str]
+    levels: Mapping[str, Mapping[int, _Level]]
+    restarts: dict[tuple[str, int], int]
+    counts: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    @staticmethod
+    def read(package: Package, main: str) -> _Numbering:
+        lists, levels, restarts = {}, {}, {}
+        for part in package.related(main, "numbering"):
+            root = package.xml(part)
+            for abstract in root.iterfind("{*}abstractNum"):
+                levels[attribute(abstract, "abstractNumId")] = dict(_levels(abstract))
+            for instance in root.iterfind("{*}num"):
+                identity = attribute(instance, "numId")
+                lists[identity] = attribute(instance.find("{*}abstractNumId"), "val")
+                for override in instance.iterfind("{*}lvlOverride"):
+                    start = attribute(override.find("{*}startOverride"), "val")
+                    if start.isdecimal():
+                        restarts[identity, number(attribute(override, "ilvl"))] = int(start)
+        return _Numbering(lists, levels, restarts)
+
+    def mark(self, identity: str, level: int) -> str | None:
+        """Count one paragraph on; how it is marked: ``-``, a number as printed, or None if it is in no list."""
+        abstract = self.lists.get(identity)
+        defined = self.levels.get(abstract or "", {})
+        if abstract is None or level not in defined:
+            return None
+        counts = self.counts.setdefault(abstract, {})
+        restart = self.restarts.pop((identity, level), None)
+        counts[level] = restart if restart is not None else counts.get(level, defined[level].start - 1) + 1
+        for deeper in [known for known in counts if known > level]:
+            del counts[deeper]
+        if defined[level].format in ("bullet", "none", ""):
+            return "-"
+        mark = defined[level].pattern
+        for place, shown in defined.items():
+            count = counts.get(place, shown.start)
+            mark = mark.replace(f"%{place + 1}", _counted(count, shown.format))
+        return mark.strip() or "-"
+
+
+def _levels(abstract: Element) -> Iterator[tuple[int, _Level]]:
+    for level in abstract.iterfind("{*}lvl"):
+        yield (
+            number(attribute(level, "ilvl")),
+            _Level(
+                format=attribute(level.find("{*}numFmt"), "val", "decimal"),
+                pattern=attribute(level.find("{*}lvlText"), "val"),
+                start=number(attribute(level.find("{*}start"), "val", "1")),
+            ),
+        )
+
+
+def _counted(count: int, style: str) -> str:
+    """A count as the list shows it."""
+    match style:
+        case "lowerLetter" | "upperLetter":
+            letter = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1) if 0 < count < 1000 else str(count)
+            return letter.upper() if style == "upperLetter" else letter
+        case "lowerRoman" | "upperRoman":
+            roman = _roman(count)
+            return roman.upper() if style == "upperRoman" else roman
+        case "decimalZero":
+            return f"{count:02}"
+        case _:
+            return str(count)
+
+
+def _roman(count: int) -> str:
+    if not 0 < count < 4000:
+        return str(count)
+    written = ""
+    for value, letters in _ROMAN:
+        written += letters * (count // value)
+        count %= value
+    return written
+
+
+# The body
+
+
+class _Body:
+    """Writes the elements of a body into a builder, in order; items that follow one another become one list."""
+
+    def __init__(self, package: Package, main: str, into: DocumentBuilder) -> None:
+        self._package = package
+        self._into = into
+        self._relations = package.relations(main)
+        self._styles = _styles(package, main)
+        self._numbering = _Numbering.read(package, main)
+        self._notes = {
+            kind: dict(_remarks(package, main, f"{kind}s", kind)) for kind in ("footnote", "endnote", "comment")
+        }
+        self._items: list[str] = []
+
+    def write(self, body: Element) -> None:
+        """All blocks of an element."""
+        for block in _blocks(body):
+            if local_name(block) == "p":
+                self._write_paragraph(block)
+            elif (box := _only_cell(block)) is not None:
+                self.write(box)
+            else:
+                self._flush()
+                self._into.table(list(self._rows(block)))
+                self._write_attached(block)
+        self._flush()
+
+    def _flush(self) -> None:
+        self._into.list_items(self._items)
+        self._items = []
+
+    def _write_paragraph(self, paragraph: Element) -> None:
+        text = _text(paragraph).strip()
+        heading = self._heading_level(paragraph)
+        mark, level = self._mark(paragraph) if text else (None, 0)
+        if heading is not None and text:
+            self._flush()
+            self._into.heading(f"{mark} {text}" if mark and mark != "-" else text, heading)
+        elif mark is not None:
+            self._items.append(f"{'  ' * level}{mark} {' '.join(text.split())}")
+        elif text:
+            self._flush()
+            self._into.prose(text)
+        self._write_attached(paragraph)
+
+    def _heading_level(self, paragraph: Element) -> int | None:
+        outline = attribute(paragraph.find("{*}pPr/{*}outlineLvl"), "val")
+        if outline.isdecimal() and int(outline) < _BODY_LEVEL:
+            return int(outline) + 1
+        for style in self._ancestry(paragraph):
+            if style.name == "title":
+                return 1
+            if style.outline is not None:
+                return style.outline + 1 if style.outline < _BODY_LEVEL else None
+            if style.name.startswith("heading ") and style.name[8:].isdecimal():
+                return int(style.name[8:])
+        return None
+
+    def _ancestry(self, paragraph: Element) -> Iterator[_Style]:
+        """The paragraph's style and those that it is based on."""
+        identity = attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")
+        for _ in range(_DEEPEST_STYLE):
+            style = self._styles.get(identity)
+            if style is None:
+                return
+            yield style
+            identity = style.base
+
+    def _mark(self, paragraph: Element) -> tuple[str | None, int]:
+        """How the paragraph is marked in its list, and how deep it stands there."""
+        properties = paragraph.find("{*}pPr/{*}numPr")
+        numbering = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
+        level = attribute(properties.find("{*}ilvl"), "val") if properties is not None else ""
+        inherited = next((style for style in self._ancestry(paragraph) if style.numbering), None)
+        if not numbering and inherited is not None:
+            numbering = inherited.numbering
+        if not level and inherited is not None:
+            level = str(inherited.level)
+        return self._numbering.mark(numbering, number(level)), number(level)
+
+    def _write_attached(self, block: Element) -> None:
+        """What belongs to a place in a block and not to its words: notes, comments, text boxes, charts."""
+        for element in _visible(block):
+            match local_name(element):
+                case "footnoteReference" | "endnoteReference" | "commentReference":
+                    self._write_remark(element)
+                case "txbxContent":
+                    self._flush()
+                    self.write(element)
+                case "chart":
+                    relation = self._relations.get(attribute(element, "id"))
+                    if relation is not None:
+                        self._flush()
+                        self._package.chart(relation.target).write(self._into)
+                case _:
+                    pass
+
+    def _write_remark(self, reference: Element) -> None:
+        remark = self._notes[local_name(reference).removesuffix("Reference")].get(attribute(reference, "id"))
+        if remark:
+            self._flush()
+            self._into.prose(remark)
+
+    # Tables
+
+    def _rows(self, table: Element) -> Iterator[list[str]]:
+        """The rows with one text per column: merged cells say theirs in each column and row that they cover."""
+        above: list[str] = []
+        for row in _inside(table, "tr"):
+            line = [""] * min(number(attribute(row.find("{*}trPr/{*}gridBefore"), "val")), 64)
+            for cell in _inside(row, "tc"):
+                merge = cell.find("{*}tcPr/{*}vMerge")
+                goes_on = merge is not None and attribute(merge, "val", "continue") == "continue"
+                text = above[len(line)] if goes_on and len(line) < len(above) else self._cell_text(cell)
+                width = number(attribute(cell.find("{*}tcPr/{*}gridSpan"), "val", "1")) or 1
+                line += [text] * min(width, 256)
+            yield line
+            above = line
+
+    def _cell_text(self, cell: Element) -> str:
+        parts = []
+        for block in _blocks(cell):
+            if local_name(block) == "tbl":
+                parts += [" ".join(row) for row in self._rows(block)]
+            elif text := _text(block).strip():
+                mark, _ = self._mark(block)
+                parts.append(f"{mark} {text}" if mark else text)
+        return "\n".join(parts)
+
+
+_WRAPPERS = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
+
+
+def _blocks(body: Element) -> Iterator[Element]:
+    """The paragraphs and tables of a body, a cell or a box, also those in content controls."""
+    for child in body:
+        if local_name(child) in ("p", "tbl"):
+            yield child
+        elif local_name(child) in _WRAPPERS:
+            yield from _blocks(child)
+
+
+def _inside(element: Element, name: str) -> Iterator[Element]:
+    """The rows of a table or the cells of a row, also those in content controls."""
+    for child in element:
+        if local_name(child) == name:
+            yield child
+        elif local_name(child) in _WRAPPERS:
+            yield from _inside(child, name)
+
+
+def _only_cell(table: Element) -> Element | None:
+    """The cell of a table that is a frame around other blocks; None of a table of several cells."""
+    cells = [cell for row in _inside(table, "tr") for cell in _inside(row, "tc")]
+    return cells[0] if len(cells) == 1 else None
+
+
+def _visible(element: Element) -> Iterator[Element]:
+    """The elements below, without deleted ones, without what stands in a text box, and drawings once."""
+    for child in element:
+        if local_name(child) in ("del", "moveFrom", "Fallback"):
+            continue
+        yield child
+        if local_name(child) != "txbxContent":
+            yield from _visible(child)
+
+
+def _text(paragraph: Element) -> str:
+    """A paragraph's words as printed."""
+    return "".join(_runs(paragraph))
+
+
+def _runs(element: Element) -> Iterator[str]:
+    for child in element:
+        match local_name(child):
+            case "t":
+                yield child.text or ""
+            case "tab" if local_name(element) == "r":
+                yield "\t"
+            case "br" | "cr":
+                yield "\n"
+            case "noBreakHyphen":
+                yield "-"
+            case "oMath":
+                yield f"${latex(child)}$"
+            case "sdt" if (box := child.find("{*}sdtPr/{*}checkbox")) is not None:
+                yield "[x]" if attribute(box.find("{*}checked"), "val") in ("1", "true") else "[ ]"
+            case "footnoteReference" | "endnoteReference":
+                yield f"[{attribute(child, 'id')}]"
+            case "del" | "moveFrom" | "Fallback" | "txbxContent" | "instrText" | "pPr" | "rPr" | "sdtPr":
+                pass
+            case _:
+                yield from _runs(child)
+
+
+def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Notes or comments by their ids, as they are written after the paragraph that they stand at."""
+    for part in package.related(main, relation):
+        for remark in package.xml(part).iterfind(f"{{*}}{kind}"):
+            identity = attribute(remark, "id")
+            said = " ".join(
+                " ".join(texts(paragraph)) if kind == "comment" else _text(paragraph)
+                for paragraph in remark.iterfind(".//{*}p")
+            ).strip()
+            if said and attribute(remark, "type") not in ("separator", "continuationSeparator"):
+                author, when = attribute(remark, "author"), attribute(remark, "date")
+                yield identity, comment_line(author, when, said) if kind == "comment" else f"[{identity}] {said}"

@@ -1,0 +1,269 @@
+"""How documents are cut: exact spans, nothing lost, nothing longer than the model reads, structure kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from ingest.chunking.chunker import Chunker, Source
+from ingest.parser import ParsedDocument
+from ingest.readers.markup.markdown import read_markdown
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.embedding.embedder import Embedder
+from vectorstore.models import Chunk, ChunkKind
+
+SOURCE = Source(document_id="id", path="/docs/field guide.md", name="field guide.md", version="0" * 64)
+SENTENCE = "The pump moves heat from the cold air outside to the warm water of the floor. "
+
+
+@pytest.fixture
+def chunk(embedder: Embedder) -> Callable[..., list[Chunk]]:
+    def chunk(document: ParsedDocument | str, budget: int = 64, overlap: int = 0) -> list[Chunk]:
+        parsed = parse(document) if isinstance(document, str) else document
+        return Chunker(embedder.count_tokens, budget, overlap).chunk(parsed, SOURCE)
+
+    return chunk
+
+
+def parse(markdown: str) -> ParsedDocument:
+    builder = DocumentBuilder()
+    read_markdown(markdown, builder)
+    return builder.build(parser="test", mime_type="text/markdown")
+
+
+# What always holds, whatever the document
+
+words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=30)
+prose = st.lists(words, min_size=1, max_size=60).map(" ".join)
+rows = st.integers(1, 5).flatmap(lambda width: st.lists(st.lists(words, min_size=width, max_size=width), max_size=30))
+pages = st.integers(1, 9)
+parts = st.lists(
+    st.one_of(
+        st.tuples(st.just("heading"), words, st.integers(1, 4)),
+        st.tuples(st.just("prose"), prose),
+        st.tuples(st.just("code"), prose),
+        st.tuples(st.just("list"), st.lists(prose, min_size=1, max_size=8)),
+        st.tuples(st.just("table"), rows),
+        st.tuples(st.just("page")),
+    ),
+    max_size=12,
+)
+
+
+def build(parts: list[tuple[object, ...]]) -> ParsedDocument:
+    builder = DocumentBuilder()
+    page = 0
+    for part in parts:
+        match part:
+            case ("heading", str(text), int(level)):
+                builder.heading(text, level)
+            case ("prose", str(text)):
+                builder.prose(text)
+            case ("code", str(text)):
+                builder.code(text)
+            case ("list", list(items)):
+                builder.list_items([f"- {item}" for item in items])
+            case ("table", list(table)):
+                builder.table(table)
+            case _:
+                page += 1
+                builder.page(page)
+    return builder.build(parser="test", mime_type="text/plain")
+
+
+@example(
+    parts=[("heading", "0", 1), ("list", ["0", "0", "0 0", "0: 00000000 0 0:0:0::0 0:0 0:0 0:0A02:0:", "0: 00000000"])],
+    budget=60,
+    overlap=8,
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(parts=parts, budget=st.sampled_from([32, 60, 254]), overlap=st.sampled_from([0, 0, 8]))
+def test_spans_are_exact_complete_and_within_the_budget(
+    embedder: Embedder, parts: list[tuple[object, ...]], budget: int, overlap: int
+) -> None:
+    parsed = build(parts)
+    chunks = Chunker(embedder.count_tokens, budget, overlap).chunk(parsed, SOURCE)
+
+    covered = bytearray(len(parsed.text))
+    for chunk in chunks:
+        assert parsed.text[chunk.start : chunk.end] == chunk.text
+        covered[chunk.start : chunk.end] = b"x" * len(chunk.text)
+        if chunk.header:
+            assert parsed.text[chunk.header.start : chunk.header.end] == chunk.header.text
+        for span in chunk.page_spans:
+            (page,) = [page for page in parsed.pages if page.number == span.number]
+            assert page.start <= span.start < span.end <= page.end
+    assert [c for c, seen in zip(parsed.text, covered, strict=True) if not seen and not c.isspace()] == []
+    assert all(count <= budget for count in embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert all(first.start < second.start for first, second in pairwise(chunks))
+    if not overlap:
+        assert all(first.end <= second.start for first, second in pairwise(chunks))
+
+
+# Sections
+
+
+def test_a_chunk_carries_the_headings_above_it(chunk: Callable[..., list[Chunk]]) -> None:
+    chunks = chunk(f"# Guide\n\n{SENTENCE * 3}\n\n## Limits\n\n{SENTENCE * 3}\n\n### Cold\n\n{SENTENCE * 3}")
+    assert [(c.title, c.section) for c in chunks] == [
+        ("Guide", ()),
+        ("Guide", ("Limits",)),
+        ("Guide", ("Limits", "Cold")),
+    ]
+    assert chunks[2].embedded_text.startswith("Guide › Limits › Cold\nCold\n\nThe pump")
+
+
+def test_a_heading_stays_with_what_follows(chunk: Callable[..., list[Chunk]]) -> None:
+    chunks = chunk(f"{SENTENCE * 2}\n\n# One\n\n## Two\n\n{SENTENCE * 9}")
+    assert [c.text[:8] for c in chunks if "One" in c.text] == ["One\n\nTwo"]
+    assert "The pump moves" in next(c.text for c in chunks if c.text.startswith("One"))
+
+
+def test_short_paragraphs_of_a_section_share_a_chunk(chunk: Callable[..., list[Chunk]]) -> None:
+    assert len(chunk("# Notes\n\n" + "\n\n".join(f"Note {n} is short." for n in range(5)))) == 1
+
+
+def test_a_tiny_section_shares_a_chunk_with_its_sibling(chunk: Callable[..., list[Chunk]]) -> None:
+    chunks = chunk("# Terms\n\n## Heat\n\nEnergy.\n\n## Work\n\nForce.", budget=254)
+    assert [(c.section, c.text) for c in chunks] == [((), "Terms\n\nHeat\n\nEnergy.\n\nWork\n\nForce.")]
+
+
+def test_no_section_loses_its_name(chunk: Callable[..., list[Chunk]]) -> None:
+    """A chunk that begins in the middle of a section names it; one that begins with headings has them in its text."""
+    sections = "".join(f"## Part {n}\n\n### Detail {n}\n\n{SENTENCE * (n % 4 + 1)}\n\n" for n in range(12))
+    for part in chunk(f"# Manual\n\n{sections}", budget=100):
+        named = part.embedded_text
+        for line in part.text.split("\n\n"):
+            if line.startswith("The pump"):
+                assert "Detail" in named.split("The pump")[0]
+                assert "Part" in named.split("The pump")[0]
+    starts = [c.section for c in chunk(f"# Manual\n\n## Long\n\n{SENTENCE * 12}\n\n## Next\n\nShort.", budget=100)]
+    assert starts[-1] == ("Long",), "begins in the section Long, and holds the section Next with its heading"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "title"),
+    [
+        ("---\ntitle: From the front\n---\n# Heading\n\nText.", "Heading"),
+        ("# Heading\n\nText.", "Heading"),
+        ("Text only.", "field guide"),
+        ("# 2024\n\nText.", "field guide"),
+        (f"{SENTENCE * 9}\n\n# Annex\n\nText.", "field guide"),
+        (f"# {SENTENCE * 9}\n\nText.", "field guide"),
+    ],
+)
+def test_the_title_is_a_heading_at_the_beginning_or_the_files_name(
+    chunk: Callable[..., list[Chunk]], markdown: str, title: str
+) -> None:
+    assert {c.title for c in chunk(markdown)} == {title}
+
+
+def test_the_documents_own_title_comes_first(chunk: Callable[..., list[Chunk]]) -> None:
+    assert chunk(parse("# Heading\n\nText.").model_copy(update={"title": "Own title"}))[0].title == "Own title"
+
+
+def test_a_pdf_without_a_title_in_words_is_called_by_its_file(chunk: Callable[..., list[Chunk]]) -> None:
+    """The heading of a form says nothing about the report that was made on it."""
+    builder = DocumentBuilder()
+    builder.heading("SECURITIES AND EXCHANGE COMMISSION", 1)
+    builder.prose("Net sales were $82,959 million.")
+    form = builder.build(parser="test", mime_type="application/pdf", title="0000320193-22-000070")
+    assert chunk(form)[0].title == "field guide"
+    assert chunk(form.model_copy(update={"title": "Report of June"}))[0].title == "Report of June"
+
+
+# Kinds
+
+
+def test_a_table_that_fits_is_whole(chunk: Callable[..., list[Chunk]]) -> None:
+    table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
+    chunks = chunk(f"{SENTENCE * 3}\n\n{table}\n\n{SENTENCE * 3}")
+    assert [table in c.text for c in chunks if "| 1 |" in c.text or "| 3 |" in c.text] == [True]
+
+
+@pytest.mark.parametrize("where", ["above", "below"])
+@pytest.mark.parametrize("rows", [3, 40])
+def test_a_caption_stays_with_its_table(chunk: Callable[..., list[Chunk]], where: str, rows: int) -> None:
+    caption = "Table 3: Heat given off"
+    table = "| room | heat |\n| --- | --- |\n" + "\n".join(f"| room {n} | {n} kW |" for n in range(rows))
+    both = f"{caption}\n\n{table}" if where == "above" else f"{table}\n\n{caption}"
+    chunks = chunk(f"{SENTENCE * 4}\n\n{both}\n\n{SENTENCE * 4}", budget=100)
+    (captioned,) = [c.text for c in chunks if caption in c.text]
+    assert f"{caption}\n\n| room | heat |" in captioned or f"kW |\n\n{caption}" in captioned
+
+
+def test_a_list_stays_with_the_sentence_that_introduces_it(chunk: Callable[..., list[Chunk]]) -> None:
+    chunks = chunk(f"{SENTENCE * 4}What it needs is this.\n\n- A well.\n- A cellar.\n\n{SENTENCE * 4}", budget=100)
+    assert [c for c in chunks if "What it needs is this.\n\n- A well." in c.text]
+
+
+def test_a_long_text_leaves_no_short_remainder(chunk: Callable[..., list[Chunk]]) -> None:
+    sizes = [c.text.count("The pump") for c in chunk(SENTENCE * 14, budget=100)]
+    assert sum(sizes) == 14
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_a_long_table_is_split_between_rows_with_its_header_repeated(chunk: Callable[..., list[Chunk]]) -> None:
+    header = "| Runner | Time |\n| --- | --- |"
+    rows = [f"| Runner number {n} | 2:0{n % 10}:11 |" for n in range(40)]
+    chunks = chunk("# Results\n\n" + "\n".join([header, *rows]), budget=100)
+    assert len(chunks) > 3
+    assert chunks[0].text.startswith(f"Results\n\n{header}\n{rows[0]}")
+    assert all(c.header and c.header.text == header and c.reading_text.startswith(header) for c in chunks[1:])
+    assert [line for c in chunks for line in c.text.splitlines() if "Runner number" in line] == rows
+    sizes = [len(c.text.splitlines()) for c in chunks[1:]]
+    assert max(sizes) - min(sizes) <= 3, "parts of about equal size"
+
+
+def test_a_row_longer_than_a_chunk_is_split_rather_than_cut(chunk: Callable[..., list[Chunk]]) -> None:
+    row = f"| 1 | {SENTENCE * 12}|"
+    chunks = chunk(f"| n | text |\n| --- | --- |\n{row}\n| 2 | short |")
+    assert sum(c.text.count("The pump moves heat") for c in chunks) == 12
+
+
+def test_lists_and_code_are_split_between_lines(chunk: Callable[..., list[Chunk]]) -> None:
+    items = [f"- item {n}: {SENTENCE.strip()}" for n in range(8)]
+    code = [f"value_{n} = compute(value_{n - 1}, factor={n})" for n in range(30)]
+    chunks = chunk("\n".join(items) + "\n\n```\n" + "\n".join(code) + "\n```")
+    lines = {line for c in chunks for line in c.text.splitlines()}
+    assert {*items, *code} <= lines
+    assert {c.kind for c in chunks} == {ChunkKind.LIST, ChunkKind.CODE}
+
+
+def test_prose_is_split_between_sentences(chunk: Callable[..., list[Chunk]]) -> None:
+    for part in chunk(SENTENCE * 20):
+        assert part.text.startswith("The pump")
+        assert part.text.endswith("floor.")
+
+
+def test_overlap_repeats_the_sentence_before(chunk: Callable[..., list[Chunk]]) -> None:
+    chunks = chunk(" ".join(f"Sentence number {n} says something new." for n in range(40)), overlap=16)
+    assert all(second.start < first.end for first, second in pairwise(chunks))
+
+
+def test_pages_of_a_quote_are_those_it_stands_on(chunk: Callable[..., list[Chunk]]) -> None:
+    builder = DocumentBuilder()
+    builder.page(1)
+    builder.prose("First page.")
+    builder.page(2)
+    builder.prose("Second page.")
+    (only,) = chunk(builder.build(parser="test", mime_type="application/pdf"))
+    start = only.text.index("Second")
+    assert only.pages == (1, 2)
+    assert only.pages_of(start, start + 6) == (2,)
+    assert only.pages_of(0, 5) == (1,)
+
+
+def test_ids_follow_from_document_version_and_position(chunk: Callable[..., list[Chunk]]) -> None:
+    assert [c.id for c in chunk(SENTENCE * 20)] == [c.id for c in chunk(SENTENCE * 20)]
+    assert len({c.id for c in chunk(SENTENCE * 20)}) == len(chunk(SENTENCE * 20))
+
+
+def test_the_fingerprint_tells_settings_apart(embedder: Embedder) -> None:
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v3/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v3/254/overlap-16"

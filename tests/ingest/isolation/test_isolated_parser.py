@@ -1,0 +1,217 @@
+"""A parser that hangs, crashes or eats memory costs one file. A named pipe without a writer makes a parser hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ingest.errors import (
+    EmptyDocument,
+    ParserCrashed,
+    ParserOutOfMemory,
+    ParserTimeout,
+    ParserUnavailable,
+    UnknownParser,
+)
+from ingest.isolation.isolated_parser import IsolatedParser
+from ingest.parser import load_parser
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "note.txt"
+    path.write_text("The pump stands in the cellar.")
+    return path
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    """A file whose reading never ends."""
+    path = tmp_path / "endless.txt"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture
+def make_parser() -> Iterator[Callable[..., IsolatedParser]]:
+    made: list[IsolatedParser] = []
+
+    def make(*, workers: int = 1, timeout_s: float = 30, memory_mb: int = 2048) -> IsolatedParser:
+        made.append(IsolatedParser("kreuzberg", workers=workers, timeout_s=timeout_s, memory_mb=memory_mb))
+        return made[-1]
+
+    yield make
+    for parser in made:
+        parser.close()
+
+
+def worker_ids(of: int | None = None) -> set[int]:
+    return {
+        child.pid
+        for child in psutil.Process(of).children()
+        if child.status() != psutil.STATUS_ZOMBIE and any("ingest.isolation.worker" in part for part in child.cmdline())
+    }
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_reads_what_the_parser_reads(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
+    plain, isolated = load_parser("kreuzberg"), make_parser()
+    assert (isolated.name, isolated.version) == (plain.name, plain.version)
+    assert isolated.parse(text) == plain.parse(text)
+
+
+def test_says_what_the_parser_says_against_a_file(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text(" ")
+    with pytest.raises(EmptyDocument, match=r"empty\.txt"):
+        make_parser().parse(tmp_path / "empty.txt")
+
+
+def test_unknown_parsers_are_refused_at_once() -> None:
+    with pytest.raises(UnknownParser, match="kreuzberg"):
+        IsolatedParser("none", workers=1, timeout_s=1, memory_mb=1)
+
+
+def test_starts_when_first_needed_and_reuses_its_workers(
+    make_parser: Callable[..., IsolatedParser], text: Path, tmp_path: Path
+) -> None:
+    before = worker_ids()
+    parser = make_parser(workers=2)
+    assert worker_ids() == before
+    parser.parse(text)
+    (started,) = worker_ids() - before
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises(EmptyDocument):
+        parser.parse(tmp_path / "empty.txt")
+    parser.parse(text)
+    assert worker_ids() - before == {started}
+
+
+def test_many_threads_share_few_workers(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
+    before = worker_ids()
+    parser = make_parser(workers=2)
+    paths = [tmp_path / f"{number}.txt" for number in range(40)]
+    for path in paths:
+        path.write_text(f"Words of {path.name}.")
+    with ThreadPoolExecutor(8) as pool:
+        assert [document.text for document in pool.map(parser.parse, paths)] == [f"Words of {p.name}." for p in paths]
+    assert len(worker_ids() - before) == 2
+
+
+def test_a_hanging_parser_is_stopped(make_parser: Callable[..., IsolatedParser], endless: Path, text: Path) -> None:
+    parser = make_parser(timeout_s=0.5)
+    parser.parse(text)
+    started = time.monotonic()
+    with pytest.raises(ParserTimeout, match=r"endless\.txt was not parsed within 0\.5 s"):
+        parser.parse(endless)
+    assert time.monotonic() - started < 20  # it would go on for ever
+    assert parser.parse(text).text == "The pump stands in the cellar."
+
+
+def test_a_native_crash_costs_one_file(make_parser: Callable[..., IsolatedParser], endless: Path, text: Path) -> None:
+    before = worker_ids()
+    parser = make_parser()
+    parser.parse(text)
+    (worker,) = worker_ids() - before
+    with ThreadPoolExecutor(1) as pool:
+        parsing = pool.submit(parser.parse, endless)
+        with endless.open("wb"):  # opens once the worker reads
+            os.kill(worker, signal.SIGSEGV)
+        with pytest.raises(ParserCrashed, match=r"endless\.txt crashed the parser kreuzberg \(SIGSEGV\)"):
+            parsing.result()
+    assert parser.parse(text).text == "The pump stands in the cellar."
+
+
+def test_a_file_that_takes_too_much_memory_is_given_up(
+    make_parser: Callable[..., IsolatedParser], tmp_path: Path, text: Path
+) -> None:
+    (tmp_path / "large.txt").write_bytes(b"many words " * 15_000_000)
+    parser = make_parser(memory_mb=150)
+    with pytest.raises(ParserOutOfMemory, match=r"large\.txt took more than 150 MB"):
+        parser.parse(tmp_path / "large.txt")
+    assert parser.parse(text).text == "The pump stands in the cellar."
+
+
+def test_a_worker_that_has_grown_is_replaced(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
+    before = worker_ids()
+    parser = make_parser(memory_mb=60)  # of which a worker takes more than half from the beginning
+    parser.parse(text)
+    assert worker_ids() == before
+
+
+def test_closing_stops_what_is_under_way_without_blaming_the_file(
+    make_parser: Callable[..., IsolatedParser], endless: Path
+) -> None:
+    before = worker_ids()
+    parser = make_parser()
+    with ThreadPoolExecutor(1) as pool:
+        parsing = pool.submit(parser.parse, endless)
+        with endless.open("wb"):
+            parser.close()
+            with pytest.raises(ParserUnavailable):
+                parsing.result()
+    with pytest.raises(ParserUnavailable, match="closed"):
+        parser.parse(endless)
+    wait_until(lambda: worker_ids() == before)
+
+
+def test_no_worker_outlives_a_killed_ingest(endless: Path, text: Path) -> None:
+    """Neither one that waits nor one that hangs."""
+    script = f"""
+import sys, threading; sys.path[:] = {sys.path!r}
+from pathlib import Path
+from ingest.isolation.isolated_parser import IsolatedParser
+parser = IsolatedParser("kreuzberg", workers=2, timeout_s=60, memory_mb=2048)
+threading.Thread(target=parser.parse, args=[Path({str(endless)!r})], daemon=True).start()
+parser.parse(Path({str(text)!r}))
+print("parsed", flush=True)
+threading.Event().wait()
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as ingest:
+        assert ingest.stdout is not None
+        assert ingest.stdout.readline() == b"parsed\n"
+        workers = worker_ids(ingest.pid)
+        assert len(workers) == 2
+        ingest.kill()
+    wait_until(lambda: not any(map(psutil.pid_exists, workers)), seconds=5)
+
+
+def test_workers_reach_no_network() -> None:
+    script = f"""
+import sys; sys.path[:] = {sys.path!r}
+import socket
+from ingest.isolation.worker import confine
+confine()
+for reach in (lambda: socket.create_connection(("127.0.0.1", 9)), lambda: socket.getaddrinfo("example.org", 80)):
+    try:
+        reach()
+    except PermissionError as error:
+        print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.count("which parsers must not") == 2
+
+
+def test_close_is_safe_from_any_thread(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
+    parser = make_parser(workers=2)
+    parser.parse(text)
+    closing = [threading.Thread(target=parser.close) for _ in range(4)]
+    for thread in closing:
+        thread.start()
+    for thread in closing:
+        thread.join()

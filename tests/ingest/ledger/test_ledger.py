@@ -1,0 +1,136 @@
+"""What the ledger keeps of every file, and how a person finds a document in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine
+
+from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
+from ingest.ledger.ledger import Ledger
+from ingest.ledger.records import DocumentRecord, DocumentState, Stage, document_id
+from ingest.readers.shared.document_builder import DocumentBuilder
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}"))
+
+
+def record(name: str, collection: str = "papers", **fields: Any) -> DocumentRecord:
+    path = f"/docs/{name}"
+    known = {"state": DocumentState.INDEXED, "stage": Stage.STORING, "version": "a" * 64, "chunks": 3} | fields
+    return DocumentRecord(collection=collection, id=document_id(path), path=path, name=name, **known)
+
+
+def test_a_record_comes_back_as_it_was_written(ledger: Ledger) -> None:
+    written = record(
+        "pumps/a.pdf", seconds={"parsing": 0.5}, warnings=("odd",), metadata={"authors": "A. Author", "year": 2024}
+    )
+    ledger.record(written)
+    assert ledger.get("papers", written.id) == written
+    assert ledger.get("recipes", written.id) is None
+
+
+def test_a_later_record_replaces_the_earlier(ledger: Ledger) -> None:
+    ledger.record(record("a.md"))
+    ledger.record(record("a.md", state=DocumentState.FAILED, stage=Stage.PARSING, reason="damaged"))
+    assert [(r.state, r.reason) for r in ledger.list("papers")] == [(DocumentState.FAILED, "damaged")]
+
+
+def test_the_parsed_text_is_kept_with_its_structure_even_if_a_later_ingest_fails(ledger: Ledger) -> None:
+    builder = DocumentBuilder()
+    builder.page(1)
+    builder.heading("Pumps — Übersicht", 1)
+    builder.table([("a", "b"), ("1", "2")])
+    parsed = builder.build(parser="test", mime_type="application/pdf")
+    ledger.record(record("a.pdf"), parsed)
+    ledger.record(record("a.pdf", state=DocumentState.FAILED))
+    kept = ledger.text("papers", document_id("/docs/a.pdf"))
+    assert (kept.text, kept.blocks, kept.pages) == (parsed.text, parsed.blocks, parsed.pages)
+
+
+def test_a_document_without_text_says_so(ledger: Ledger) -> None:
+    with pytest.raises(DocumentNotFound, match="no parsed text"):
+        ledger.text("papers", "unheard-of")
+
+
+@pytest.mark.parametrize("by", ["id", "id prefix", "path", "name", "file name"])
+def test_a_document_is_found_by(ledger: Ledger, by: str) -> None:
+    ledger.record(record("pumps/a.pdf"))
+    ledger.record(record("pumps/b.pdf"))
+    wanted = record("pumps/b.pdf")
+    reference = {
+        "id": wanted.id,
+        "id prefix": wanted.id[:8],
+        "path": "/docs/pumps/b.pdf",
+        "name": "pumps/b.pdf",
+        "file name": "b.pdf",
+    }[by]
+    assert ledger.find("papers", reference).id == wanted.id
+
+
+def test_an_unknown_and_an_ambiguous_name_are_told_apart(ledger: Ledger) -> None:
+    ledger.record(record("2023/report.pdf"))
+    ledger.record(record("2024/report.pdf"))
+    with pytest.raises(DocumentNotFound, match=r"'summary\.pdf' in collection 'papers'"):
+        ledger.find("papers", "summary.pdf")
+    with pytest.raises(AmbiguousDocument, match=r"2 documents: 2023/report\.pdf .*, 2024/report\.pdf"):
+        ledger.find("papers", "report.pdf")
+
+
+def test_wildcards_in_a_name_mean_themselves(ledger: Ledger) -> None:
+    ledger.record(record("a/100%.md"))
+    with pytest.raises(DocumentNotFound):
+        ledger.find("papers", "%")
+
+
+def test_documents_are_listed_by_name_and_by_state(ledger: Ledger) -> None:
+    for name, state in [("b.md", "failed"), ("a.md", "indexed"), ("c.md", "indexed")]:
+        ledger.record(record(name, state=DocumentState(state)))
+    assert [r.name for r in ledger.list("papers")] == ["a.md", "b.md", "c.md"]
+    assert [r.name for r in ledger.list("papers", DocumentState.FAILED)] == ["b.md"]
+
+
+def test_forgetting_a_collection_leaves_the_others(ledger: Ledger) -> None:
+    ledger.record(record("a.md"))
+    ledger.record(record("a.md", collection="recipes"))
+    ledger.forget("papers")
+    assert (ledger.list("papers"), len(ledger.list("recipes"))) == ([], 1)
+
+
+def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="unable to open database file"):
+        Ledger(create_engine(f"sqlite:///{tmp_path / 'no such folder' / 'candor.sqlite'}"))
+
+
+def test_the_table_of_an_earlier_release_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}")
+    Ledger(engine).record(record("a.md"))
+    with engine.begin() as connection:
+        for column in ("attempts", "container", "read_at"):
+            connection.exec_driver_sql(f"ALTER TABLE documents DROP COLUMN {column}")
+    kept = Ledger(engine).list("papers")[0]
+    assert (kept.name, kept.attempts, kept.container, kept.read_at) == ("a.md", 0, "", 0.0)
+
+
+def test_publishing_an_edition_hides_the_one_before_in_the_same_moment(ledger: Ledger) -> None:
+    old, new = record("a.md", version="a" * 64), record("a.md", version="b" * 64)
+    parsed = DocumentBuilder()
+    parsed.prose("Text.")
+    ledger.hide("papers", new.id, new.edition)
+    ledger.publish(new, parsed.build(parser="test", mime_type="text/plain"), superseded=old.edition)
+    assert ledger.hidden("papers") == {old.edition: old.id}
+    ledger.unhide("papers", [old.edition])
+    assert ledger.hidden("papers") == {}
+
+
+def test_a_removed_document_is_hidden_and_remembered_with_the_reason(ledger: Ledger) -> None:
+    gone = record("a.md")
+    ledger.record(gone)
+    ledger.remove("papers", gone.id, gone.edition, "gone from disk")
+    kept = ledger.find("papers", "a.md")
+    assert (kept.state, kept.reason, kept.chunks) == (DocumentState.REMOVED, "gone from disk", 0)
+    assert ledger.hidden("papers") == {gone.edition: gone.id}

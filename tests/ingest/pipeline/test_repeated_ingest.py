@@ -1,0 +1,203 @@
+"""A second ingest: what has changed, moved, gone, or failed before."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from ingest.chunking.chunker import Chunker
+from ingest.errors import NothingToIngest
+from ingest.ledger.versions import LiveCollection, remove_document
+from ingest.parser import load_parser
+from ingest.pipeline.pipeline import IngestPipeline
+from ingest.pipeline.plan import Plan, Verdict
+from ingest.settings import IngestSettings
+from support.opened import opened_files
+from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace
+
+
+def test_a_moved_file_is_not_embedded_again_and_is_found_only_where_it_is(
+    workplace: Workplace, counting: CountingEmbedder
+) -> None:
+    path = workplace.write("untitled.txt", "Nothing in here is a heading.\n")
+    workplace.ingest()
+    path.rename(workplace.documents / "other name.txt")
+    report = workplace.ingest()
+    assert (report.indexed, report.embedded, report.removed) == (1, 0, ("untitled.txt",))
+    assert len(counting.embedded) == 1
+    assert workplace.searched("heading") == ["other name.txt"]
+    assert workplace.states() == {"other name.txt": "indexed", "untitled.txt": "removed"}
+    assert workplace.ledger.find("papers", "untitled.txt").reason.endswith("other name.txt")
+
+
+def test_equal_texts_are_embedded_once_whenever_they_come(workplace: Workplace, counting: CountingEmbedder) -> None:
+    workplace.write("a.md", PUMPS)
+    workplace.write("b.md", PUMPS)
+    assert workplace.ingest().embedded == 1
+    workplace.write("c.md", PUMPS)
+    assert workplace.ingest().embedded == 0
+    assert len(counting.embedded) == 1
+    assert len(workplace.searched("heat pump")) == 3
+
+
+def test_of_a_changed_document_only_what_is_new_is_embedded_and_its_id_stays(
+    workplace: Workplace, counting: CountingEmbedder
+) -> None:
+    sections = [f"## Part {n}\n\n" + f"This is about the number {n}. " * 30 for n in range(4)]
+    path = workplace.write("parts.md", "\n\n".join(["# Parts", *sections]))
+    workplace.ingest()
+    identity = workplace.ledger.find("papers", "parts.md").id
+    counting.embedded.clear()
+    path.write_text("\n\n".join(["# Parts", *sections[:3], sections[3].replace("number", "numeral")]))
+    workplace.ingest()
+    assert counting.embedded
+    assert all("numeral" in text for text in counting.embedded)
+    assert workplace.ledger.find("papers", "parts.md").id == identity
+
+
+def test_a_search_beside_an_ingest_finds_one_edition_of_a_document_never_both_or_neither(workplace: Workplace) -> None:
+    def edition(number: int) -> str:
+        return "\n\n".join(f"## Part {part}\n\n" + f"Edition {number} of part {part}. " * 30 for part in range(6))
+
+    path = workplace.write("report.md", edition(0))
+    workplace.ingest()
+    with workplace.collection() as collection:
+        live = LiveCollection(collection, workplace.ledger)
+        pipeline = IngestPipeline(
+            parser=load_parser("kreuzberg"), chunker=workplace.chunker, embedder=workplace.embedder,
+            collection=collection, ledger=workplace.ledger, settings=IngestSettings(embed_batch=2),
+        )  # fmt: skip
+        seen: list[set[str]] = []
+        stop = threading.Event()
+
+        def search() -> None:
+            while not stop.is_set():
+                chunks = list(live.scan())
+                seen.append({chunk.version for chunk in chunks} | {str(len(chunks))})
+
+        searching = threading.Thread(target=search)
+        searching.start()
+        for number in range(1, 5):
+            path.write_text(edition(number))
+            pipeline.ingest([workplace.documents])
+        stop.set()
+        searching.join()
+        parts = str(len(list(live.scan())))
+    assert len(seen) > 10
+    assert len(set.union(*seen)) > 3  # it did see several editions
+    assert all(len(versions) == 2 and parts in versions for versions in seen)
+
+
+def test_sync_removes_what_has_gone_from_disk_and_nothing_else(workplace: Workplace, tmp_path: Path) -> None:
+    path = workplace.write("sub/pumps.md", PUMPS)
+    workplace.write("bread.md", BREAD)
+    elsewhere = tmp_path / "elsewhere.md"
+    elsewhere.write_text("# Elsewhere\n\nAnother heat pump.\n")
+    workplace.ingest(workplace.documents, elsewhere)
+    path.unlink()
+    elsewhere.unlink()
+    assert workplace.ingest().removed == ()
+    assert workplace.ingest(sync=True).removed == ("sub/pumps.md",)
+    assert workplace.chunks(path) == []
+    assert workplace.states() == {"bread.md": "indexed", "elsewhere.md": "indexed", "sub/pumps.md": "removed"}
+
+
+def test_sync_does_not_take_an_empty_folder_for_the_wish_to_remove_everything(workplace: Workplace) -> None:
+    path = workplace.write("pumps.md", PUMPS)
+    workplace.ingest()
+    path.unlink()
+    with pytest.raises(NothingToIngest):
+        workplace.ingest(sync=True)
+    assert len(workplace.chunks()) == 1
+
+
+def test_a_removed_document_is_not_found_and_the_ledger_remembers_it(workplace: Workplace) -> None:
+    path = workplace.write("pumps.md", PUMPS)
+    workplace.write("bread.md", BREAD)
+    workplace.ingest()
+    with workplace.collection() as collection:
+        remove_document(collection, workplace.ledger, workplace.ledger.find("papers", "pumps.md"), "by hand")
+    assert workplace.searched("heat") == ["bread.md"]
+    assert workplace.chunks(path) == []
+    assert workplace.states() == {"bread.md": "indexed", "pumps.md": "removed"}
+    assert workplace.ingest().indexed == 1  # its file is still there
+
+
+def test_a_known_failure_is_reported_again_and_tried_again_only_when_asked(workplace: Workplace) -> None:
+    path = workplace.write("binary.dat", bytes(range(256)) * 4)
+    os.utime(path, (1, 1))
+    parser = CountingParser()
+    assert len(workplace.ingest(parser=parser).failed) == 1
+    again = workplace.ingest(parser=parser)
+    assert (len(again.failed), again.failed_before, len(parser.parsed)) == (1, 1, 1)
+    retried = workplace.ingest(parser=parser, retry_failed=True)
+    assert (len(retried.failed), retried.failed_before, len(parser.parsed)) == (1, 0, 2)
+    assert workplace.ledger.find("papers", "binary.dat").attempts == 2
+
+
+def test_other_settings_are_announced_before_they_are_applied(workplace: Workplace) -> None:
+    path = workplace.write("pumps.md", PUMPS * 20)
+    workplace.ingest()
+    before = {chunk.id for chunk in workplace.chunks(path)}
+    with workplace.collection() as collection:
+        spec = collection.spec
+    workplace.chunker = Chunker(workplace.embedder.count_tokens, 64)
+    plans: list[Plan] = []
+    with workplace.store.create(spec) as collection:
+        IngestPipeline(
+            parser=load_parser("kreuzberg"), chunker=workplace.chunker, embedder=workplace.embedder,
+            collection=collection, ledger=workplace.ledger, settings=IngestSettings(),
+        ).ingest([workplace.documents], on_plan=plans.append)  # fmt: skip
+        after = {chunk.id for chunk in collection.scan()}
+    assert plans[0].count(Verdict.SETTINGS) == 1
+    assert "64" in plans[0].notices[0]
+    assert len(after) > len(before)
+    assert not after & before
+
+
+def test_a_plan_tells_what_will_be_done(workplace: Workplace) -> None:
+    workplace.write("same.md", PUMPS)
+    changed = workplace.write("changed.md", BREAD)
+    bad = workplace.write("bad.txt", "")
+    for path in workplace.documents.iterdir():
+        os.utime(path, (1, 1))
+    workplace.ingest()
+    changed.write_text(BREAD * 2)
+    workplace.write("new.md", BREAD)
+    plans: list[Plan] = []
+    workplace.ingest(on_plan=plans.append)
+    verdicts = {planned.file.name: planned.verdict for planned in plans[0].files}
+    assert verdicts == {
+        "same.md": Verdict.UNCHANGED, "changed.md": Verdict.CHANGED, bad.name: Verdict.KNOWN_FAILURE,
+        "new.md": Verdict.NEW,
+    }  # fmt: skip
+
+
+def test_unchanged_files_are_not_even_opened(workplace: Workplace) -> None:
+    for number in range(400):
+        os.utime(workplace.write(f"{number}.md", f"# Number {number}\n\nOf many.\n"), (1, 1))
+    workplace.ingest()
+    with opened_files() as opened:
+        report = workplace.ingest()
+    assert report.unchanged == 400
+    assert "reading" not in report.stage_seconds
+    assert not [path for path in opened if path.endswith(".md")]
+    os.utime(workplace.documents / "7.md", (2, 2))
+    with opened_files() as opened:
+        workplace.ingest()
+    assert [Path(path).name for path in opened if path.endswith(".md")] == ["7.md"], "else the list tells nothing"
+
+
+def test_a_change_that_size_and_time_do_not_show_is_seen_if_it_came_right_after_the_reading(
+    workplace: Workplace,
+) -> None:
+    path = workplace.write("pumps.md", "# Pumps\n\nIt is warm.\n")
+    workplace.ingest()
+    status = path.stat()
+    path.write_text("# Pumps\n\nIt is cold.\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    workplace.ingest()
+    assert "cold" in workplace.chunks(path)[0].text

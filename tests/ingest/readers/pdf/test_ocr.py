@@ -1,0 +1,149 @@
+"""Page images are read by Tesseract where it is installed; where it is not, the document says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import CorruptDocument, EmptyDocument
+from ingest.isolation.isolated_parser import IsolatedParser
+from ingest.parser import BlockKind, OcrMode, Parser, ParserOptions, load_parser
+from support.files import write_pdf, write_scan
+
+RESULTS = [("Athlete", "Time"), ("Amos Kirui", "2:03:11"), ("Sofia Brandt", "2:19:40")]
+
+with_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+
+
+@pytest.fixture
+def without_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    return write_pdf(
+        tmp_path / "written.pdf",
+        parts=[("h1", "Marathon results"), "The course was flat and the morning cold.", ("table", RESULTS)],
+    )
+
+
+def make_parser(ocr: OcrMode = OcrMode.AUTO) -> Parser:
+    return load_parser("kreuzberg", ParserOptions(ocr=ocr))
+
+
+@with_tesseract
+def test_a_scan_is_read_with_its_headings_and_tables(written: Path, tmp_path: Path) -> None:
+    document = make_parser().parse(write_scan(tmp_path / "scan.pdf", [written]))
+    assert [(block.kind, document.text[block.start : block.end]) for block in document.blocks] == [
+        (BlockKind.HEADING, "Marathon results"),
+        (BlockKind.PROSE, "The course was flat and the morning cold."),
+        (BlockKind.TABLE, "| Athlete | Time |\n| --- | --- |\n| Amos Kirui | 2:03:11 |\n| Sofia Brandt | 2:19:40 |"),
+    ]
+    assert str(document.metadata["recognised"]).startswith("page 1 by Tesseract (")
+    assert document.warnings == ()
+
+
+@with_tesseract
+def test_the_pages_of_a_scan_keep_their_numbers(written: Path, tmp_path: Path) -> None:
+    other = write_pdf(tmp_path / "other.pdf", parts=["Entirely different words."])
+    document = make_parser().parse(write_scan(tmp_path / "scan.pdf", [written, None, other]))
+    assert [page.number for page in document.pages] == [1, 3]
+    (last,) = [page for page in document.pages if page.number == 3]
+    assert document.text[last.start : last.end].strip() == "Entirely different words."
+    assert str(document.metadata["recognised"]).startswith("pages 1, 3 ")
+
+
+@with_tesseract
+def test_images_are_read(written: Path, tmp_path: Path) -> None:
+    document = make_parser().parse(write_scan(tmp_path / "photo.png", [written]))
+    assert document.mime_type == "image/png"
+    assert "The course was flat and the morning cold." in document.text
+
+
+@with_tesseract
+def test_pages_with_text_are_recognised_only_when_asked_to(written: Path) -> None:
+    assert "recognised" not in make_parser().parse(written).metadata
+    assert "recognised" in make_parser(OcrMode.ALWAYS).parse(written).metadata
+
+
+@with_tesseract
+def test_an_image_without_words_says_so(tmp_path: Path) -> None:
+    with pytest.raises(EmptyDocument, match="recognises none on its images"):
+        make_parser().parse(write_scan(tmp_path / "blank.png", [None]))
+
+
+@with_tesseract
+def test_a_damaged_image_says_so(written: Path, tmp_path: Path) -> None:
+    whole = write_scan(tmp_path / "photo.png", [written]).read_bytes()
+    (tmp_path / "cut.png").write_bytes(whole[:64])
+    with pytest.raises(CorruptDocument, match="Save it anew"):
+        make_parser().parse(tmp_path / "cut.png")
+
+
+@pytest.fixture
+def slow_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A program in Tesseract's place that takes a while to say one word."""
+    program = tmp_path / "programs" / "tesseract"
+    program.parent.mkdir()
+    program.write_text(
+        """#!/bin/sh
+[ "$1" = --list-langs ] && { echo "List of languages (1):"; echo eng; exit; }
+sleep 0.5
+cat <<END
+<html xmlns="http://www.w3.org/1999/xhtml"><div class="ocr_page" title="bbox 0 0 90 90; scan_res 72 72">
+<span class="ocr_line" title="bbox 1 1 80 9; x_size 9"><span class="ocrx_word" title="bbox 1 1 80 9; x_wconf 99">Word
+</span></span></div></html>
+END
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+
+
+@pytest.mark.usefixtures("slow_tesseract")
+def test_a_long_scan_has_the_time_limit_for_each_page(written: Path, tmp_path: Path) -> None:
+    scan = write_scan(tmp_path / "long.pdf", [written] * 6, dpi=40)
+    with IsolatedParser("kreuzberg", workers=1, timeout_s=2, memory_mb=2048) as parser:
+        assert parser.parse(scan).metadata["recognised"] == "pages 1-6 by Tesseract (eng)"
+
+
+@pytest.mark.usefixtures("without_tesseract")
+def test_without_tesseract_a_scan_fails_with_how_to_install_it(written: Path, tmp_path: Path) -> None:
+    for name in ("scan.pdf", "scan.png"):
+        with pytest.raises(EmptyDocument, match=r"Its pages are images.*`apt-get install tesseract-ocr`"):
+            make_parser().parse(write_scan(tmp_path / name, [written]))
+
+
+@pytest.mark.usefixtures("without_tesseract")
+def test_without_tesseract_the_unread_pages_are_named(written: Path, tmp_path: Path) -> None:
+    import pypdfium2
+
+    mixed = pypdfium2.PdfDocument(written)
+    mixed.import_pages(pypdfium2.PdfDocument(write_scan(tmp_path / "scan.pdf", [written, None, written])))
+    mixed.save(tmp_path / "mixed.pdf")
+    document = make_parser().parse(tmp_path / "mixed.pdf")
+    assert "The course was flat" in document.text
+    (warning,) = document.warnings
+    assert warning.startswith("pages 2-4 without text not read: the program Tesseract is not installed")
+
+
+@with_tesseract
+def test_a_language_without_its_data_is_named(written: Path, tmp_path: Path) -> None:
+    parser = load_parser("kreuzberg", ParserOptions(ocr_languages=("eng", "tlh")))
+    with pytest.raises(
+        EmptyDocument, match=r"lacks the data of the language tlh \(`apt-get install tesseract-ocr-tlh`"
+    ):
+        parser.parse(write_scan(tmp_path / "scan.pdf", [written]))
+
+
+def test_switched_off_a_scan_says_so(written: Path, tmp_path: Path) -> None:
+    with pytest.raises(EmptyDocument, match="switched off"):
+        make_parser(OcrMode.NEVER).parse(write_scan(tmp_path / "scan.pdf", [written]))
+
+
+def test_blank_pages_are_no_scan(tmp_path: Path) -> None:
+    with pytest.raises(EmptyDocument, match="blank"):
+        make_parser().parse(write_pdf(tmp_path / "blank.pdf"))

@@ -1,0 +1,388 @@
+"""What each format says besides its plain paragraphs, and how it is written down: one test per kind of thing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.word97 import read_flat_word
+from support.office import SLIDE, WORD, write_office, write_open
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    return load_parser("kreuzberg")
+
+
+def blocks(document: ParsedDocument) -> list[tuple[str, str]]:
+    return [(block.kind.value, document.text[block.start : block.end]) for block in document.blocks]
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+# Word
+
+
+def _word(path: Path, body: str, **others: str) -> Path:
+    parts = {"word/document.xml": f"<w:document {WORD}><w:body>{body}</w:body></w:document>"}
+    parts |= {f"word/{name}.xml": f"<w:{name} {WORD}>{content}</w:{name}>" for name, content in others.items()}
+    relations = {name: (name, f"word/{name}.xml") for name in others}
+    return write_office(path, "word/document.xml", parts, {"word/document.xml": relations})
+
+
+def _paragraph(text: str, properties: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def test_word_numbers_its_headings_and_lists_as_printed(parser: Parser, tmp_path: Path) -> None:
+    def numbered(list_id: int, level: int) -> str:
+        return f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{list_id}"/></w:numPr>'
+
+    heading = '<w:outlineLvl w:val="{}"/>'
+    numbering = """
+      <w:abstractNum w:abstractNumId="0">
+        <w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1"/></w:lvl>
+        <w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>
+      </w:abstractNum>
+      <w:abstractNum w:abstractNumId="1">
+        <w:lvl w:ilvl="0"><w:start w:val="3"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1)"/></w:lvl>
+      </w:abstractNum>
+      <w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num>"""
+    body = (
+        _paragraph("Scope", heading.format(0) + numbered(1, 0))
+        + _paragraph("Terms", heading.format(0) + numbered(1, 0))
+        + _paragraph("Notice", heading.format(1) + numbered(1, 1))
+        + _paragraph("by letter", numbered(2, 0))
+        + _paragraph("by hand", numbered(2, 0))
+    )
+    document = parser.parse(_word(tmp_path / "a.docx", body, numbering=numbering))
+    assert blocks(document) == [
+        ("heading", "1 Scope"),
+        ("heading", "2 Terms"),
+        ("heading", "2.1 Notice"),
+        ("list", "c) by letter\nd) by hand"),
+    ]
+    assert [block.level for block in document.blocks] == [1, 1, 2, 0]
+
+
+def test_word_gives_notes_and_comments_and_leaves_out_what_was_deleted(parser: Parser, tmp_path: Path) -> None:
+    body = (
+        "<w:p><w:r><w:t>The rent is 900 euros</w:t></w:r><w:del><w:r><w:delText> a week</w:delText></w:r></w:del>"
+        '<w:ins><w:r><w:t> a month</w:t></w:r></w:ins><w:r><w:footnoteReference w:id="2"/></w:r>'
+        '<w:r><w:commentReference w:id="7"/></w:r></w:p>'
+    )
+    footnotes = f'<w:footnote w:id="2">{_paragraph("Heating is extra.")}</w:footnote>'
+    comments = f'<w:comment w:id="7" w:author="Ada" w:date="2024-05-01">{_paragraph("Too much?")}</w:comment>'
+    document = parser.parse(_word(tmp_path / "a.docx", body, footnotes=footnotes, comments=comments))
+    assert document.text == (
+        "The rent is 900 euros a month[2]\n\n[2] Heating is extra.\n\nComment (Ada, 2024-05-01): Too much?"
+    )
+
+
+def test_word_repeats_merged_cells_where_they_reach(parser: Parser, tmp_path: Path) -> None:
+    def cell(text: str, properties: str = "") -> str:
+        return f"<w:tc><w:tcPr>{properties}</w:tcPr>{_paragraph(text)}</w:tc>"
+
+    rows = [
+        cell("Region") + cell("Sales", '<w:gridSpan w:val="2"/>'),
+        cell("North", '<w:vMerge w:val="restart"/>') + cell("Q1") + cell("5"),
+        cell("", "<w:vMerge/>") + cell("Q2") + cell("7"),
+    ]
+    body = f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"
+    assert parser.parse(_word(tmp_path / "a.docx", body)).text.splitlines() == [
+        "| Region | Sales | Sales |",
+        "| --- | --- | --- |",
+        "| North | Q1 | 5 |",
+        "| North | Q2 | 7 |",
+    ]
+
+
+def test_the_tables_of_old_word_files_are_told_by_their_tabs() -> None:
+    builder = DocumentBuilder()
+    read_flat_word("Figure  SEQ Figure \\* ARABIC 1: Plan\n\tFood\t\tLeaf\t50\t\t\nEnd", builder)
+    assert blocks(builder.build(parser="", mime_type="")) == [
+        ("prose", "Figure 1: Plan"),
+        ("table", "|  | Food |\n| --- | --- |\n| Leaf | 50 |"),
+        ("prose", "End"),
+    ]
+
+
+# PowerPoint
+
+
+def _shape(text: str, placeholder: str = "") -> str:
+    paragraphs = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("|"))
+    return f"<p:sp><p:nvSpPr><p:nvPr>{placeholder}</p:nvPr></p:nvSpPr><p:txBody>{paragraphs}</p:txBody></p:sp>"
+
+
+def _slides(path: Path, slides: list[str], related: dict[str, tuple[str, str]], parts: dict[str, str]) -> Path:
+    listed = "".join(f'<p:sldId id="{256 + n}" r:id="s{n}"/>' for n in range(len(slides)))
+    files = {"ppt/presentation.xml": f"<p:presentation {SLIDE}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>"}
+    files |= {
+        f"ppt/slides/slide{n}.xml": f"<p:sld {SLIDE}><p:cSld><p:spTree>{slide}</p:spTree></p:cSld></p:sld>"
+        for n, slide in enumerate(slides)
+    }
+    relations = {
+        "ppt/presentation.xml": {f"s{n}": ("slide", f"ppt/slides/slide{n}.xml") for n in range(len(slides))},
+        "ppt/slides/slide0.xml": related,
+    }
+    return write_office(path, "ppt/presentation.xml", {**files, **parts}, relations)
+
+
+def test_slides_are_pages_with_title_first_and_notes_last(parser: Parser, tmp_path: Path) -> None:
+    notes = f"<p:notes {SLIDE}><p:cSld><p:spTree>{_shape('Speak slowly.')}</p:spTree></p:cSld></p:notes>"
+    first = (
+        _shape("Costs fell|Sales rose", '<p:ph idx="1"/>')
+        + _shape("Results", '<p:ph type="title"/>')
+        + "<p:pic><p:nvPicPr><p:cNvPr descr='Two pumps'/></p:nvPicPr></p:pic>"
+        + _shape("12", '<p:ph type="sldNum"/>')
+    )
+    path = _slides(
+        tmp_path / "a.pptx",
+        [first, _shape("Outlook", '<p:ph type="ctrTitle"/>')],
+        {"n": ("notesSlide", "ppt/notes.xml")},
+        {"ppt/notes.xml": notes},
+    )
+    document = parser.parse(path)
+    assert blocks(document) == [
+        ("heading", "Results"),
+        ("list", "- Costs fell\n- Sales rose"),
+        ("prose", "Two pumps"),
+        ("prose", "Notes: Speak slowly."),
+        ("heading", "Outlook"),
+    ]
+    assert [document.text[page.start : page.end].split()[0] for page in document.pages] == ["Results", "Outlook"]
+
+
+def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: Path) -> None:
+    def points(role: str, *values: str) -> str:
+        written = "".join(f"<c:pt idx='{n}'><c:v>{value}</c:v></c:pt>" for n, value in enumerate(values))
+        return f"<c:{role}>{written}</c:{role}>"
+
+    series = points("tx", "Ducks") + points("cat", "2023", "2024") + points("val", "12", "15")
+    chart = (
+        f"<c:chartSpace {SLIDE}><c:chart><c:title><a:t>Counted</a:t></c:title>"
+        f"<c:plotArea><c:barChart><c:ser>{series}</c:ser></c:barChart></c:plotArea></c:chart></c:chartSpace>"
+    )
+    frame = '<p:graphicFrame><a:graphic><c:chart r:id="c1"/></a:graphic></p:graphicFrame>'
+    path = _slides(tmp_path / "a.pptx", [frame], {"c1": ("chart", "ppt/chart1.xml")}, {"ppt/chart1.xml": chart})
+    assert blocks(parser.parse(path)) == [
+        ("prose", "Bar chart: Counted"),
+        ("table", "|  | Ducks |\n| --- | --- |\n| 2023 | 12 |\n| 2024 | 15 |"),
+    ]
+
+
+# Workbooks
+
+
+def test_a_sheet_gives_merged_cells_comments_and_a_table_per_header(parser: Parser, tmp_path: Path) -> None:
+    import openpyxl
+    from openpyxl.comments import Comment
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Plan"
+    for row in [("Team", "Days"), ("North", 5), ("", 8.5), (), ("Item", "Price"), ("Pump", 120)]:
+        sheet.append(row)
+    sheet.merge_cells("A2:A3")
+    sheet["B3"].comment = Comment("Confirmed?", "Ada")
+    book.save(tmp_path / "plan.xlsx")
+    assert blocks(parser.parse(tmp_path / "plan.xlsx")) == [
+        ("heading", "Plan"),
+        ("table", "| Team | Days |\n| --- | --- |\n| North | 5 |\n| North | 8.5 |"),
+        ("table", "| Item | Price |\n| --- | --- |\n| Pump | 120 |"),
+        ("prose", "B3: Comment (Ada): Confirmed?"),
+    ]
+
+
+# OpenDocument
+
+
+def test_an_opendocument_text_gives_lists_notes_and_tables(parser: Parser, tmp_path: Path) -> None:
+    styles = '<text:list-style style:name="N"><text:list-level-style-number style:num-format="1"/></text:list-style>'
+    body = """<text:h text:outline-level="2">Delivery</text:h>
+      <text:p>Within<text:s text:c="2"/>10 days<text:note><text:note-citation>1</text:note-citation><text:note-body>
+      <text:p>Working days.</text:p></text:note-body></text:note>.</text:p>
+      <text:list text:style-name="N"><text:list-item><text:p>pack</text:p></text:list-item>
+      <text:list-item><text:p>send</text:p></text:list-item></text:list>
+      <table:table><table:table-row><table:table-cell table:number-columns-spanned="2"><text:p>Zone</text:p>
+      </table:table-cell><table:covered-table-cell/></table:table-row><table:table-row>
+      <table:table-cell><text:p>EU</text:p></table:table-cell><table:table-cell><text:p>5 EUR</text:p>
+      </table:table-cell></table:table-row></table:table>"""
+    assert blocks(parser.parse(write_open(tmp_path / "a.odt", "text", body, styles))) == [
+        ("heading", "Delivery"),
+        ("prose", "Within  10 days[1]."),
+        ("prose", "[1] Working days."),
+        ("list", "1. pack\n2. send"),
+        ("table", "| Zone | Zone |\n| --- | --- |\n| EU | 5 EUR |"),
+    ]
+
+
+def test_a_note_in_a_text_box_is_read_once(parser: Parser, tmp_path: Path) -> None:
+    note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Once.</text:p>"
+    box = f"<draw:text-box><text:p>Boxed{note}</text:note-body></text:note></text:p></draw:text-box>"
+    body = f"<text:p>Outside<draw:frame>{box}</draw:frame></text:p>"
+    assert parser.parse(write_open(tmp_path / "a.odt", "text", body)).text == "Outside\n\nBoxed[1]\n\n[1] Once."
+
+
+def test_an_opendocument_presentation_gives_its_slides_as_pages(parser: Parser, tmp_path: Path) -> None:
+    def slide(title: str, note: str = "") -> str:
+        def frame(text: str) -> str:
+            return f"<draw:text-box><text:p>{text}</text:p></draw:text-box></draw:frame>"
+
+        notes = f"<presentation:notes><draw:frame>{frame(note)}</presentation:notes>" if note else ""
+        return f'<draw:page><draw:frame presentation:class="title">{frame(title)}{notes}</draw:page>'
+
+    document = parser.parse(write_open(tmp_path / "a.odp", "presentation", slide("One", "Smile.") + slide("Two")))
+    assert document.text == "One\n\nNotes: Smile.\n\nTwo"
+    assert [page.number for page in document.pages] == [1, 2]
+
+
+# Markup
+
+
+def test_a_page_gives_merged_cells_and_leaves_out_its_menus(parser: Parser, tmp_path: Path) -> None:
+    source = """<html lang="fi"><head><meta charset="iso-8859-1"><meta name="author" content="Äijä"><title>T</title>
+    </head><body><nav><a href="/">Home</a></nav><p>Sää on hyvä.<table><caption>Pumps</caption>
+    <tr><th>Model<th colspan=2>Power<tr><td rowspan=2>A<td>low<td>3<tr><td>high<td>9</table>"""
+    document = parser.parse(write(tmp_path / "a.html", source.encode("iso-8859-1")))
+    assert blocks(document) == [
+        ("prose", "Sää on hyvä."),
+        ("prose", "Pumps"),
+        ("table", "| Model | Power | Power |\n| --- | --- | --- |\n| A | low | 3 |\n| A | high | 9 |"),
+    ]
+    assert document.metadata == {"language": "fi", "authors": "Äijä"}
+
+
+def test_a_table_that_places_the_blocks_of_a_page_is_no_table(parser: Parser, tmp_path: Path) -> None:
+    source = """<table><tr><td>Menu</td><td><h1>Prices</h1><p>All in euros.</p>
+    <table><tr><th>Item</th><th>Price</th></tr><tr><td>Pump with a long name</td><td>120</td></tr></table></td></tr>
+    </table><table><tr><td><p>One frame</p><p>around two lines</p></td></tr></table>"""
+    assert blocks(parser.parse(write(tmp_path / "a.html", source))) == [
+        ("prose", "Menu"),
+        ("heading", "Prices"),
+        ("prose", "All in euros."),
+        ("table", "| Item | Price |\n| --- | --- |\n| Pump with a long name | 120 |"),
+        ("prose", "One frame"),
+        ("prose", "around two lines"),
+    ]
+
+
+def test_html_in_markdown_is_read_as_html(parser: Parser, tmp_path: Path) -> None:
+    source = "# A\n\n<table><tr><th>x</th></tr><tr><td>1</td></tr></table>\n"
+    assert blocks(parser.parse(write(tmp_path / "a.md", source)))[1] == ("table", "| x |\n| --- |\n| 1 |")
+
+
+def test_asciidoc_gives_headings_lists_tables_and_captions(parser: Parser, tmp_path: Path) -> None:
+    source = """= Guide
+:author: Ada
+
+Press *start*, see https://example.org[the plan].
+
+. one
+. two
+** nested
+
+.Limits
+[cols="1,1"]
+|===
+|Mode |Power
+2+|both
+|.a|b
+|===
+
+----
+x = 1
+----
+"""
+    document = parser.parse(write(tmp_path / "a.adoc", source))
+    assert blocks(document) == [
+        ("heading", "Guide"),
+        ("prose", "Press start, see the plan."),
+        ("list", "1. one\n2. two\n  - nested"),
+        ("prose", "Limits"),
+        ("table", "| Mode | Power |\n| --- | --- |\n| both | both |\n| .a | b |"),
+        ("code", "x = 1"),
+    ]
+    assert (document.title, document.metadata) == ("Guide", {"authors": "Ada"})
+
+
+def test_an_article_in_xml_gives_sections_tables_and_formulas(parser: Parser, tmp_path: Path) -> None:
+    source = r"""<?xml version="1.0"?><!DOCTYPE article SYSTEM "jats.dtd"><article><front><article-meta>
+    <title-group><article-title>On &agr;-decay</article-title></title-group><contrib-group>
+    <contrib contrib-type="author"><name><surname>Curie</surname><given-names>Marie</given-names></name></contrib>
+    </contrib-group></article-meta></front><body><sec><title>Method</title><p>CO<sub>2</sub> at
+    <inline-formula><alternatives><tex-math>\begin{document}$x^2$\end{document}</tex-math></alternatives></inline-formula></p><table-wrap><table><tr><td>a</td><td>b</td></tr></table></table-wrap></sec></body></article>"""
+    document = parser.parse(write(tmp_path / "a.xml", source))
+    assert ("heading", "On α-decay") in blocks(document)
+    assert blocks(document)[-3:] == [
+        ("heading", "Method"),
+        ("prose", "CO2 at\nx^2"),
+        ("table", "| a | b |\n| --- | --- |"),
+    ]
+    assert (document.title, document.metadata) == ("On α-decay", {"authors": "Marie Curie"})
+
+
+def test_records_in_xml_keep_the_names_of_their_fields(parser: Parser, tmp_path: Path) -> None:
+    source = "<?xml version='1.0'?><orders><order><id>7</id><price>12.50</price></order></orders>"
+    assert parser.parse(write(tmp_path / "a.xml", source)).text == "id: 7\nprice: 12.50"
+
+
+def test_broken_xml_is_read_with_a_warning(parser: Parser, tmp_path: Path) -> None:
+    document = parser.parse(write(tmp_path / "a.xml", "<?xml version='1.0'?><a><p>Fish & chips</p><p>Tea</a>"))
+    assert document.text == "Fish & chips\n\nTea"
+    assert "not well-formed" in document.warnings[0]
+
+
+def test_xml_fetches_nothing_and_reads_no_other_file(parser: Parser, tmp_path: Path) -> None:
+    write(tmp_path / "secret.txt", "the secret")
+    source = (
+        f"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file://{tmp_path}/secret.txt">]><a><p>x: &x;</p></a>"""
+    )
+    assert "the secret" not in parser.parse(write(tmp_path / "a.xml", source)).text
+
+
+def test_a_document_nested_without_end_is_refused(parser: Parser, tmp_path: Path) -> None:
+    with pytest.raises(CorruptDocument, match="nested too deeply"):
+        parser.parse(write(tmp_path / "a.xml", "<?xml version='1.0'?>" + "<a>" * 5000 + "x" + "</a>" * 5000))
+
+
+# Encrypted
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx"])
+def test_an_encrypted_office_file_says_so(parser: Parser, tmp_path: Path, name: str) -> None:
+    import io
+
+    ooxml = pytest.importorskip("msoffcrypto.format.ooxml")
+    plain = _word(tmp_path / "plain.docx", _paragraph("x"))
+    sealed = io.BytesIO()
+    ooxml.OOXMLFile(plain.open("rb")).encrypt("word", sealed)
+    with pytest.raises(EncryptedDocument, match="password"):
+        parser.parse(write(tmp_path / name, sealed.getvalue()))
+
+
+# PDF
+
+
+@pytest.mark.parametrize("angle", [90, 270])
+def test_a_page_that_is_turned_is_read_as_if_it_stood_upright(parser: Parser, tmp_path: Path, angle: int) -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    with pdf.rotation(angle, x=105, y=148):
+        for row, cells in enumerate([("Model", "Power", "Price"), ("A-1", "5 kW", "900"), ("A-2", "7 kW", "1200")]):
+            for column, cell in enumerate(cells):
+                pdf.text(60 + 40 * column, 140 + 6 * row, cell)
+    pdf.output(str(tmp_path / "a.pdf"))
+    text = parser.parse(tmp_path / "a.pdf").text
+    assert text == "| Model | Power | Price |\n| --- | --- | --- |\n| A-1 | 5 kW | 900 |\n| A-2 | 7 kW | 1200 |"
