@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from api.bootstrap import Candor
-from multi_agent.custom.agents import Choice, CustomAgent, SkillName
-from multi_agent.custom.cast import Member
+from multi_agent.catalog.catalog import Member
+from multi_agent.catalog.entries import Choice, CustomAgent, SkillName
 from multi_agent.orchestrator.direct import can_be_asked
 from vectorstore.models import Value
 

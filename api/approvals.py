@@ -13,8 +13,8 @@ from pydantic import Field
 from api.access import Caller, Right
 from api.bootstrap import Candor
 from api.runs import find_run
-from multi_agent.approvals import Approval, Choice
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, RunNotFound
+from multi_agent.toolbox.approvals import Approval, Choice
 from vectorstore.models import Value
 
 

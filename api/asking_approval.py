@@ -8,9 +8,9 @@ import threading
 from typing import Any
 
 from api.access import AT_THIS_MACHINE
-from multi_agent.approvals import Approvals, Choice
 from multi_agent.errors import ApprovalClosed, ToolError
 from multi_agent.events import ApprovalRequested, Event
+from multi_agent.toolbox.approvals import Approvals, Choice
 
 _NOBODY = "candor ask, which has no terminal to ask on"
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ingest.pipeline.reports import Progress
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.plans import PlanMemory
-    from multi_agent.toolbox import Toolbox
-    from multi_agent.tracing.trace import Trace
+    from multi_agent.storage.trace import Trace
+    from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.models import CollectionSpec
     from vectorstore.store import Collection, VectorStore
@@ -83,7 +83,7 @@ class Candor(PanelParts):
     @cached_property
     def trace(self) -> Trace:
         """What happened in every run."""
-        from multi_agent.tracing.trace import Trace
+        from multi_agent.storage.trace import Trace
 
         return Trace(self.engine)
 
@@ -112,10 +112,10 @@ class Candor(PanelParts):
     @cached_property
     def tools(self) -> Toolbox:
         """The tools that agents can be granted."""
-        from multi_agent.approvals import Approvals
-        from multi_agent.tool_registry import BUILT_IN, ToolRegistry
-        from multi_agent.toolbox import Toolbox
-        from multi_agent.tracing.tool_calls import ToolCalls
+        from multi_agent.storage.tool_calls import ToolCalls
+        from multi_agent.toolbox.approvals import Approvals
+        from multi_agent.toolbox.registry import BUILT_IN, ToolRegistry
+        from multi_agent.toolbox.toolbox import Toolbox
 
         settings = self.settings.tools
         servers = (server.name for server in settings.mcp_servers)

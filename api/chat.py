@@ -15,7 +15,7 @@ from api.errors import UsageError
 from api.exporting import UNSUPPORTED, Report, gaps_heading
 from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.trace import RunSummary
 from vectorstore.models import Value
 
 _NOT_READ = "Each question is researched by itself; the earlier messages of this conversation are not read."

@@ -19,7 +19,7 @@ from api.settings import load_settings
 from multi_agent.answer import Answer
 from multi_agent.llm.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.models import Models
-from multi_agent.llm.replaying import ReplayingLLM
+from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
 from vectorstore.models import Value

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from api.bootstrap import Candor
 from api.errors import HomeError
 from api.settings import Settings
-from multi_agent.llm.probing import Check, check
+from multi_agent.llm.probe import Check, check
 from vectorstore.errors import StoreError
 from vectorstore.models import Value
 

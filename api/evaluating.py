@@ -24,10 +24,10 @@ from ingest.ledger.records import DocumentState
 from multi_agent.answer import Answer
 from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.drafting import choose_passages, draft
+from multi_agent.evaluation.draft_questions import choose_passages, draft
 from multi_agent.evaluation.gold_check import Held, astray
 from multi_agent.evaluation.metric import MetricClass, discover
-from multi_agent.evaluation.observing import Source, observe
+from multi_agent.evaluation.observe import Source, observe
 from multi_agent.evaluation.question_set import Question, QuestionSet, delimiter, dump_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
 from multi_agent.evaluation.runner import Bench, Runner

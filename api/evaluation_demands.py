@@ -15,7 +15,7 @@ from api.errors import UsageError
 from api.evaluating import store_of
 from multi_agent.evaluation.metric import Figure, MetricClass, figures_of
 from multi_agent.evaluation.records import EvaluationResult
-from multi_agent.evaluation.summing import Comparison, Summary, against
+from multi_agent.evaluation.summary import Comparison, Summary, against
 
 SIGNIFICANT = 0.05
 _CONDITION = re.compile(r"\s*([\w@.]+)\s*(<=|>=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")

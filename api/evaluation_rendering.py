@@ -14,7 +14,7 @@ from api.evaluation_reports.report import bounds, changed, in_order, shown, spen
 from api.rendering import show_table
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import rightness
-from multi_agent.evaluation.summing import Comparison, Summary
+from multi_agent.evaluation.summary import Comparison, Summary
 
 _ASTRAY_SHOWN = 10
 

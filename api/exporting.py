@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import Field
 
 from multi_agent.answer import Answer, Computed, Quote, Status
-from multi_agent.reading import show_pages
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.prompts.show_passages import show_pages
+from multi_agent.storage.trace import RunSummary
 from vectorstore.models import Value
 
 UNSUPPORTED = "not supported by the evidence"

@@ -28,8 +28,8 @@ from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.events import Event
 from multi_agent.request import LONGEST, Request
-from multi_agent.tracing.listing import RunFilter, RunState
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.run_filter import RunFilter, RunState
+from multi_agent.storage.trace import RunSummary
 from vectorstore.models import Hit, Value
 
 P = ParamSpec("P")

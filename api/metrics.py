@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.bootstrap import Candor
 from multi_agent.events import Event, ModelCalled, ModelFailed, StepFailed, StepFinished
 from multi_agent.llm.llm import Usage
-from multi_agent.tracing.listing import RunState
+from multi_agent.storage.run_filter import RunState
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 

@@ -10,15 +10,15 @@ from api.settings import Settings
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from multi_agent.custom.cast import Cast
+    from multi_agent.catalog.catalog import Cast
+    from multi_agent.catalog.registry import AgentRegistry
     from multi_agent.library import Library
     from multi_agent.llm.models import Models
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.orchestrator.orchestrator import Orchestrator
-    from multi_agent.registry import AgentRegistry
-    from multi_agent.toolbox import Toolbox
-    from multi_agent.tracing.trace import Trace
+    from multi_agent.storage.trace import Trace
+    from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Vectors
 
@@ -60,9 +60,9 @@ class PanelParts:
     @cached_property
     def cast(self) -> Cast:
         """The agents and skills there are, to be listed and changed."""
-        from multi_agent.custom.cast import Cast
-        from multi_agent.custom.roster import Roster
-        from multi_agent.registry import BUILT_IN, AgentRegistry
+        from multi_agent.catalog.catalog import Cast
+        from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
+        from multi_agent.catalog.store import Roster
 
         research = self.settings.research
         found = AgentRegistry.discover((BUILT_IN, *research.agent_packages))

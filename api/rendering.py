@@ -22,8 +22,8 @@ from multi_agent.events import Event
 from multi_agent.library import within
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.plan import Plan
-from multi_agent.reading import show_pages, whereabouts
-from multi_agent.tracing.tool_calls import ToolEntry
+from multi_agent.prompts.show_passages import show_pages, whereabouts
+from multi_agent.storage.tool_calls import ToolEntry
 from vectorstore.models import Hit
 
 INDENT = "    "

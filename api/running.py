@@ -28,7 +28,7 @@ from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.request import Request
-from multi_agent.tracing.trace import WAITING, RunSummary
+from multi_agent.storage.trace import WAITING, RunSummary
 from vectorstore.errors import StoreError
 
 IDLE_S = 15.0  # proxies and browsers give up on a connection that is silent for much longer

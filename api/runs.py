@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from api.access import Caller, note_asked
 from api.bootstrap import Candor
-from multi_agent.tracing.listing import RunFilter
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.run_filter import RunFilter
+from multi_agent.storage.trace import RunSummary
 
 
 def find_run(candor: Candor, run_id: str, caller: Caller) -> RunSummary:

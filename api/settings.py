@@ -19,7 +19,7 @@ from api.errors import SettingsError
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
-from multi_agent.tool_settings import ToolSettings
+from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.settings import VectorStoreSettings
 
 PREFIX = "CANDOR_"

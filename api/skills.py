@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from api.bootstrap import Candor
-from multi_agent.custom.agents import Skill
+from multi_agent.catalog.entries import Skill
 
 
 class SkillDescription(Skill):

@@ -12,11 +12,11 @@ from api.bootstrap import Candor
 from api.errors import FileNotThere
 from api.runs import find_run
 from multi_agent.errors import ToolError, ToolServerFailed
-from multi_agent.mcp_tools import ALL, McpServers
-from multi_agent.sandbox import Sandbox
+from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolCard
-from multi_agent.tool_settings import ToolSettings
-from multi_agent.tracing.tool_calls import ToolEntry
+from multi_agent.toolbox.mcp_servers import ALL, McpServers
+from multi_agent.toolbox.sandbox import Sandbox
+from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import Value
 
 

@@ -23,7 +23,7 @@ from api.settings import load_settings
 from benchmarks.question_sets import make_set
 from multi_agent.evaluation.question_set import load_questions
 from multi_agent.evaluation.records import EvaluationResult, State
-from multi_agent.evaluation.summing import against, summarise
+from multi_agent.evaluation.summary import against, summarise
 from multi_agent.settings import Budget
 
 SETS = ("anthropic_docs", "sec-10-q", "squad2", "hotpotqa")

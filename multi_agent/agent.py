@@ -31,12 +31,12 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, model_val
 from multi_agent.bus import Publish
 from multi_agent.context import WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
-from multi_agent.given_tool import Offered, none_offered
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import GetTaskData, NoInputs, TaskData
+from multi_agent.toolbox.granted_tool import Offered, none_offered
 from vectorstore.models import Value
 
 READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}

@@ -25,8 +25,8 @@ from typing import Any, Protocol
 from pydantic import BaseModel, Field
 
 from multi_agent.library import Library
-from multi_agent.sandbox import Sandbox
-from multi_agent.tool_settings import ToolSettings
+from multi_agent.toolbox.sandbox import Sandbox
+from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import Chunk, Value
 
 

@@ -40,7 +40,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     Example: candor agents show Lawyer > lawyer.toml
     """
     from api.agents import describe_agent
-    from multi_agent.custom.roster import as_toml
+    from multi_agent.catalog.store import as_toml
 
     found = describe_agent(make_candor(home), name)
     if as_json:
@@ -62,8 +62,8 @@ def add(
 
     Example: candor agents add lawyer.toml
     """
-    from multi_agent.custom.agents import CustomAgent
-    from multi_agent.custom.roster import read_file
+    from multi_agent.catalog.entries import CustomAgent
+    from multi_agent.catalog.store import read_file
 
     agent = read_file(file, CustomAgent)
     candor = make_candor(home)
@@ -82,7 +82,7 @@ def edit(
 
     Example: candor agents edit Lawyer
     """
-    from multi_agent.custom.agents import CustomAgent
+    from multi_agent.catalog.entries import CustomAgent
 
     candor = make_candor(home)
     candor.cast.edit(edited(candor.cast.custom(name), file, CustomAgent))

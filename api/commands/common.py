@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from api.bootstrap import Candor
-    from multi_agent.custom.roster import EntryT
+    from multi_agent.catalog.store import EntryT
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output.")]
@@ -67,7 +67,7 @@ def edited(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
     """What a file makes of an entry, or the person in their editor. Raises AgentError, UsageError."""
     import click
 
-    from multi_agent.custom.roster import as_toml, read_file, read_toml
+    from multi_agent.catalog.store import as_toml, read_file, read_toml
 
     if file:
         changed = read_file(file, kind)

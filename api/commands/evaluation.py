@@ -171,7 +171,7 @@ def run(
     from api.evaluating import begin, chosen_metrics, gold_astray, make_configuration, read_configuration
     from api.evaluation_demands import demands_on
     from api.evaluation_rendering import astray_lines
-    from multi_agent.evaluation.drafting import DRAFT
+    from multi_agent.evaluation.draft_questions import DRAFT
     from multi_agent.evaluation.question_set import load_questions
 
     candor = make_candor(home)
@@ -258,7 +258,7 @@ def show(
     Example: candor eval show eval_3f2a
     """
     from api.evaluating import store_of
-    from multi_agent.evaluation.summing import summarise
+    from multi_agent.evaluation.summary import summarise
 
     result = store_of(make_candor(home)).get(evaluation)
     summary = summarise(result, by_tag=by_tag)
@@ -283,7 +283,7 @@ def compare(
     Example: candor eval compare eval_3f2a eval_9c01
     """
     from api.evaluating import store_of
-    from multi_agent.evaluation.summing import against
+    from multi_agent.evaluation.summary import against
 
     store = store_of(make_candor(home))
     one, other = store.get(first), store.get(second)
@@ -369,7 +369,7 @@ def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -
     """Show what came out, and exit with 1 if it is not what was demanded."""
     from api.evaluating import store_of
     from api.evaluation_rendering import show_comparison, show_summary, unfinished_lines
-    from multi_agent.evaluation.summing import against, summarise
+    from multi_agent.evaluation.summary import against, summarise
 
     store = store_of(candor)
     results = [store.get(each) for each in ids]

@@ -125,7 +125,7 @@ def runs(
 
     Example: candor runs --status failed --collection papers
     """
-    from multi_agent.tracing.listing import RunFilter, RunState
+    from multi_agent.storage.run_filter import RunFilter, RunState
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
         raise UsageError(f"There is no state {unknown[0]!r}; there are {', '.join(RunState)}.")

@@ -34,7 +34,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     Example: candor skills show plain-words
     """
     from api.skills import describe_skill
-    from multi_agent.custom.roster import as_toml
+    from multi_agent.catalog.store import as_toml
 
     candor = make_candor(home)
     if as_json:
@@ -53,8 +53,8 @@ def add(
 
     Example: candor skills add plain-words.toml
     """
-    from multi_agent.custom.agents import Skill
-    from multi_agent.custom.roster import read_file
+    from multi_agent.catalog.entries import Skill
+    from multi_agent.catalog.store import read_file
 
     skill = read_file(file, Skill)
     make_candor(home).cast.add_skill(skill)
@@ -72,7 +72,7 @@ def edit(
 
     Example: candor skills edit plain-words
     """
-    from multi_agent.custom.agents import Skill
+    from multi_agent.catalog.entries import Skill
 
     cast = make_candor(home).cast
     cast.edit_skill(edited(cast.skill(name).value, file, Skill))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from multi_agent.evaluation.statistics import Interval
-from multi_agent.evaluation.summing import Comparison
+from multi_agent.evaluation.summary import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.runner import RIGHT, rightness
 from multi_agent.evaluation.statistics import Interval, Paired
-from multi_agent.evaluation.summing import Comparison, Summary, against, summarise
+from multi_agent.evaluation.summary import Comparison, Summary, against, summarise
 from multi_agent.llm.llm import Usage
 from vectorstore.models import Value
 

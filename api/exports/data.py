@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from multi_agent.answer import Answer
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.trace import RunSummary
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:

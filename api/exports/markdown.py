@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from api.exporting import UNSUPPORTED, Calculation, Report, Statement
 from multi_agent.answer import Answer
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.trace import RunSummary
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&|~#]")
 _AT_THE_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Tree
 
 from api.exporting import UNSUPPORTED, Calculation, Report, Statement
 from multi_agent.answer import Answer
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.trace import RunSummary
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _STYLE = """

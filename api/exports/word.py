@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from api.exporting import UNSUPPORTED, Calculation, Report, Statement
 from multi_agent.answer import Answer
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.trace import RunSummary
 
 if TYPE_CHECKING:
     from docx.document import Document

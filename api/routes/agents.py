@@ -11,7 +11,7 @@ from api.agents import AgentChanges, AgentDescription, change_agent, describe_ag
 from api.errors import UsageError
 from api.problems import problems
 from api.service import Served
-from multi_agent.custom.agents import CustomAgent
+from multi_agent.catalog.entries import CustomAgent
 from vectorstore.models import Value
 
 router = APIRouter(prefix="/v1", tags=["agents"])

@@ -10,7 +10,7 @@ from api.access import Called
 from api.approvals import Decision, decide, open_approvals
 from api.problems import problems
 from api.service import Served
-from multi_agent.approvals import Approval
+from multi_agent.toolbox.approvals import Approval
 
 router = APIRouter(prefix="/v1/approvals", tags=["approvals"])
 

@@ -23,7 +23,7 @@ from multi_agent.evaluation.metric import Figure, discover, figures_of
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, refuse_doubles
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import rightness
-from multi_agent.evaluation.summing import Comparison, Summary, against, summarise
+from multi_agent.evaluation.summary import Comparison, Summary, against, summarise
 from multi_agent.settings import Budget
 from vectorstore.models import Value
 

@@ -8,7 +8,7 @@ from api.access import CalledIfKnown
 from api.doctor import check_parts
 from api.researcher import Researcher
 from api.service import Served
-from multi_agent.llm.probing import Check
+from multi_agent.llm.probe import Check
 from vectorstore.models import Value
 
 router = APIRouter(tags=["health"])

@@ -16,8 +16,8 @@ from api.streaming import EVENT_STREAM, LAST, event_stream
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
-from multi_agent.tracing.listing import RunFilter
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.run_filter import RunFilter
+from multi_agent.storage.trace import RunSummary
 from vectorstore.models import Value
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

@@ -11,7 +11,7 @@ from api.errors import UsageError
 from api.problems import problems
 from api.service import Served
 from api.skills import SkillDescription, describe_skill, list_skills
-from multi_agent.custom.agents import Skill
+from multi_agent.catalog.entries import Skill
 
 router = APIRouter(prefix="/v1/skills", tags=["agents"])
 

@@ -13,7 +13,7 @@ from api.problems import problems
 from api.routes.runs import RunId
 from api.service import Served
 from api.tools import RunFile, ToolDescription, describe_tools, file_of, files_of, tool_calls
-from multi_agent.tracing.tool_calls import ToolEntry
+from multi_agent.storage.tool_calls import ToolEntry
 
 router = APIRouter(prefix="/v1", tags=["tools"])
 

@@ -12,12 +12,12 @@ from typing import ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.computing import RecordDatabase, Result
 from multi_agent.context import Computation, ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
 from multi_agent.events import Computed
-from multi_agent.reading import bullets, spread
-from multi_agent.records import ORIGIN, Column, RecordTable, current, table_of
+from multi_agent.prompts.show_passages import bullets, spread
+from multi_agent.records.sql import RecordDatabase, Result
+from multi_agent.records.table import ORIGIN, Column, RecordTable, current, table_of
 from multi_agent.tasks import TaskData
 from vectorstore.models import Scalar
 

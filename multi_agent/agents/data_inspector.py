@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
-from multi_agent.reading import bullets, not_read, sample, show_passages
+from multi_agent.prompts.show_passages import bullets, not_read, sample, show_passages
 from multi_agent.tasks import TaskData
 
 

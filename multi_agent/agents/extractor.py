@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.citing import Located, Quoted, quote_model, reject, verify
 from multi_agent.context import ContextUpdate, Record, RecordField, ResearchContext, Strategy
 from multi_agent.errors import BudgetReached
+from multi_agent.grounding.citations import Located, Quoted, quote_model, reject, verify
 from multi_agent.llm.llm import Message
 from multi_agent.prompt import Prompt
-from multi_agent.reading import bullets, packs, show_passages
+from multi_agent.prompts.show_passages import bullets, packs, show_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
-from multi_agent.reading import bullets, not_read, sample, show_passages
+from multi_agent.prompts.show_passages import bullets, not_read, sample, show_passages
 from multi_agent.tasks import TaskData
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, Finding, ResearchContext
 from multi_agent.errors import AgentError
-from multi_agent.reading import bullets
+from multi_agent.prompts.show_passages import bullets
 from multi_agent.tasks import TaskData
 
 

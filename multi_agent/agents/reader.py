@@ -12,15 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.agents.synthesizer import SynthesisResponse
-from multi_agent.citing import Quoted, quote_model, reject, verify
 from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
-from multi_agent.drafting import Checked, telling
 from multi_agent.events import Searched
-from multi_agent.given_tool import Offered
+from multi_agent.grounding.citations import Quoted, quote_model, reject, verify
+from multi_agent.grounding.draft_claims import Checked, telling
 from multi_agent.library import within
-from multi_agent.reading import bullets, in_order, packs, show_passages
+from multi_agent.prompts.show_passages import bullets, in_order, packs, show_passages
 from multi_agent.tasks import TaskData
-from multi_agent.tool_use import ToolLoop
+from multi_agent.toolbox.granted_tool import Offered
+from multi_agent.toolbox.loop import ToolLoop
 from vectorstore.models import Chunk, Value
 
 _TOLD = 600  # characters of an answer: enough to name what fits

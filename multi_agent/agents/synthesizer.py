@@ -10,10 +10,17 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.basis import citable, computations_of, show_computations, show_evidence, show_findings, show_records
 from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
-from multi_agent.drafting import Checked, telling
-from multi_agent.reading import bullets
+from multi_agent.grounding.draft_claims import Checked, telling
+from multi_agent.prompts.show_evidence import (
+    citable,
+    computations_of,
+    show_computations,
+    show_evidence,
+    show_findings,
+    show_records,
+)
+from multi_agent.prompts.show_passages import bullets
 from multi_agent.tasks import TaskData
 
 

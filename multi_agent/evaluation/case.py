@@ -9,7 +9,7 @@ from pydantic import Field
 
 from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.question_set import Gold, Question
-from multi_agent.quoting import folded
+from multi_agent.grounding.quotes import folded
 from vectorstore.models import Value
 
 _MARK = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")

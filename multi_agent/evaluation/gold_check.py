@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from multi_agent.evaluation.question_set import Gold, Question
-from multi_agent.quoting import folded
+from multi_agent.grounding.quotes import folded
 
 
 class Held(NamedTuple):

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, LLMError
 from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.counted_judge import CountedJudge
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.failures import place_of
-from multi_agent.evaluation.judging import CountedJudge
 from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State

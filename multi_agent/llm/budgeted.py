@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from multi_agent.errors import BudgetReached, LLMError
-from multi_agent.llm.fitting import estimate_tokens
+from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT, Usage
 from multi_agent.settings import Budget
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multi_agent.llm.fitting import Fitting
-from multi_agent.llm.limiting import Limiting
+from multi_agent.llm.concurrency import Limiting
+from multi_agent.llm.context_window import Fitting
+from multi_agent.llm.cross_process_limit import Sharing
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.ollama_native import OllamaNative
 from multi_agent.llm.openai_compatible import OpenAICompatible
-from multi_agent.llm.pacing import Pacing
-from multi_agent.llm.retrying import Retrying
+from multi_agent.llm.reply_queue import Pacing
+from multi_agent.llm.retry import Retrying
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.sharing import Sharing
 from multi_agent.llm.typed import TypedLLM
 
 

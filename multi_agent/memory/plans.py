@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 import numpy as np
 import sqlalchemy as sql
 
-from multi_agent.columns import add_missing_columns
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.plan import Plan, PlanExample
+from multi_agent.storage.columns import add_missing_columns
 from vectorstore.store import Vectors
 
 LIKE = 0.5

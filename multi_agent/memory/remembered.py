@@ -12,7 +12,7 @@ from pydantic import Field
 
 from multi_agent.answer import Answer
 from multi_agent.prompt import Prompt
-from multi_agent.reading import bullets
+from multi_agent.prompts.show_passages import bullets
 from multi_agent.request import Request
 from vectorstore.models import Value
 

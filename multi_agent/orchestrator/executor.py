@@ -13,16 +13,17 @@ from typing import Any
 
 from multi_agent.agent import DOCUMENTS, StepOutput
 from multi_agent.bus import MessageBus
-from multi_agent.consensus import Candidate
+from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext, Synthesis, merge
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
 from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
-from multi_agent.orchestrator.pace import Pace
+from multi_agent.grounding.consensus import Candidate
+from multi_agent.orchestrator.merge_order import Pace
 from multi_agent.orchestrator.references import resolve
 from multi_agent.orchestrator.validation import answering_step, input_faults, ready
 from multi_agent.orchestrator.worker import Turn, Worker
+from multi_agent.orchestrator.working_context import FailedStep
 from multi_agent.plan import Plan, Step
-from multi_agent.registry import AgentRegistry, RegisteredAgent
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import (
     ErrorDetails,
@@ -34,7 +35,6 @@ from multi_agent.tasks import (
     TaskStorage,
     task_data_type,
 )
-from multi_agent.working_context import FailedStep
 
 Keep = Callable[[ContextUpdate], Awaitable[None]]
 TurnFor = Callable[[RegisteredAgent, str, bool, tuple[str, ...], GetTaskData, Keep], Turn]

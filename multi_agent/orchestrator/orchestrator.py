@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
@@ -16,11 +17,10 @@ from multi_agent.memory.remembered import NO_MEMORY, Memory
 from multi_agent.orchestrator.direct import direct_plan
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
-from multi_agent.registry import AgentRegistry
 from multi_agent.request import Request
 from multi_agent.settings import SUPERVISORS, ResearchSettings
-from multi_agent.toolbox import Toolbox
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.toolbox import Toolbox
 
 
 @dataclass(frozen=True)

@@ -14,21 +14,21 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard
 from multi_agent.bus import Publish
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import ResearchContext, Understanding
 from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.memory.remembered import Remembered
-from multi_agent.orchestrator.listing import list_documents
+from multi_agent.orchestrator.document_list import list_documents
 from multi_agent.orchestrator.validation import faults
+from multi_agent.orchestrator.working_context import WorkingContext
 from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt
-from multi_agent.reading import bullets
-from multi_agent.registry import AgentRegistry
+from multi_agent.prompts.show_passages import bullets
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import NoInputs
-from multi_agent.working_context import WorkingContext
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.agent import AgentKit
 from multi_agent.answer import Answer, Status, status_of
 from multi_agent.bus import ALL, MessageBus, Publish, Subscriber
-from multi_agent.consensus import Candidate, agree
+from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.context import Claim, ResearchContext, Synthesis, Understanding
 from multi_agent.errors import AgentError, BudgetReached, LLMError, NothingFound, PlanError, ReferenceFailed, RunEnded
 from multi_agent.events import (
@@ -25,25 +25,25 @@ from multi_agent.events import (
     RunResumed,
     RunStarted,
 )
+from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.llm.budgeted import Budgeted, Spent
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
-from multi_agent.llm.observing import ObservedLLM
-from multi_agent.llm.varied import Varied
+from multi_agent.llm.observed import ObservedLLM
+from multi_agent.llm.sampled import Varied
 from multi_agent.memory.remembered import Remembered
-from multi_agent.orchestrator.account import Account
+from multi_agent.orchestrator.answer_builder import Account
 from multi_agent.orchestrator.executor import Executor, Keep
-from multi_agent.orchestrator.pace import Pace
+from multi_agent.orchestrator.merge_order import Pace
 from multi_agent.orchestrator.planner import Planner
+from multi_agent.orchestrator.step_timeout import StepTime
 from multi_agent.orchestrator.worker import Turn
+from multi_agent.orchestrator.working_context import Attempt, FailedStep, unmet, working_context
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.prompt import Prompt
-from multi_agent.registry import RegisteredAgent
 from multi_agent.request import Request
-from multi_agent.step_time import StepTime
+from multi_agent.storage.resumed_run import Earlier
 from multi_agent.tasks import GetTaskData
-from multi_agent.tracing.earlier import Earlier
-from multi_agent.working_context import Attempt, FailedStep, unmet, working_context
 from vectorstore.errors import StoreError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from multi_agent.agent import DOCUMENTS, AgentCard
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import SINGLE_VALUED
 from multi_agent.orchestrator.references import stand_in
 from multi_agent.plan import Plan, Reference, Step, malformed, references
-from multi_agent.registry import AgentRegistry
 
 ANSWERS = frozenset({"synthesis", "findings"})
 """Fields of the context that hold an answer: what a final step has to write."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from multi_agent.agent import AgentKit
 from multi_agent.bus import MessageBus
+from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.context import ResearchContext
 from multi_agent.errors import (
     AgentError,
@@ -24,9 +25,8 @@ from multi_agent.errors import (
     StepError,
 )
 from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted
-from multi_agent.registry import AgentRegistry, RegisteredAgent
+from multi_agent.orchestrator.step_timeout import StepTime
 from multi_agent.settings import ResearchSettings
-from multi_agent.step_time import StepTime
 from multi_agent.tasks import ErrorDetails, SubTask, TaskData, TaskOutput, TaskQueue, TaskResult
 from vectorstore.errors import StoreError, StoreUnavailable
 

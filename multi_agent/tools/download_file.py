@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.web import fetch
+from multi_agent.toolbox.web import fetch
 from vectorstore.models import Value
 
 

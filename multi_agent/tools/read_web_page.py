@@ -8,7 +8,7 @@ from pydantic import Field
 
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult, part
-from multi_agent.web import Fetched, fetch
+from multi_agent.toolbox.web import Fetched, fetch
 from vectorstore.models import Value
 
 _HTML = ("text/html", "application/xhtml+xml")

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from multi_agent.reading import in_order
+from multi_agent.prompts.show_passages import in_order
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.tools.read_document import readable
 from vectorstore.models import Value

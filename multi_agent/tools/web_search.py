@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.tool_settings import ToolSettings
+from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import Value
 
 _MOST = 20

@@ -14,7 +14,7 @@ from api.asking import run_question
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
 from multi_agent.settings import ResearchSettings
-from multi_agent.tool_settings import ToolSettings
+from multi_agent.toolbox.settings import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import TASK, Terminal, calls, report, rounds

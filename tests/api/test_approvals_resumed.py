@@ -13,7 +13,7 @@ from api.access import AT_THIS_MACHINE
 from api.approvals import Decision, decide, open_approvals
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
-from multi_agent.tool_settings import ToolSettings
+from multi_agent.toolbox.settings import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import TASK, calls, report, rounds

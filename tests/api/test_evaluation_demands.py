@@ -11,7 +11,7 @@ from api.evaluation_demands import Demands
 from multi_agent.evaluation.metric import discover, figures_of
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
-from multi_agent.evaluation.summing import summarise
+from multi_agent.evaluation.summary import summarise
 
 FIGURES = figures_of(discover().values())
 

@@ -18,7 +18,7 @@ from api.ingesting import run_ingest
 from multi_agent.answer import Status
 from multi_agent.events import Event, RevisionDeclined
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support.service import NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status, until
 
 

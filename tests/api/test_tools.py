@@ -14,7 +14,7 @@ import pytest
 from api.bootstrap import Candor
 from api.ingesting import run_ingest
 from multi_agent.settings import ResearchSettings
-from multi_agent.tool_settings import McpServer, ToolSettings
+from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.handyman import TASK, calls, done, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService

@@ -11,21 +11,21 @@ import pytest
 import sqlalchemy as sql
 
 from api.library import CollectionLibrary
-from multi_agent.approvals import Approvals
+from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.registry import BUILT_IN, AgentRegistry
 from multi_agent.settings import ResearchSettings
-from multi_agent.tool_registry import BUILT_IN as BUILT_IN_TOOLS
-from multi_agent.tool_registry import ToolRegistry
-from multi_agent.tool_settings import ToolSettings
-from multi_agent.toolbox import Toolbox
-from multi_agent.tracing.tool_calls import ToolCalls
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.tool_calls import ToolCalls
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.approvals import Approvals
+from multi_agent.toolbox.registry import BUILT_IN as BUILT_IN_TOOLS
+from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.toolbox.toolbox import Toolbox
 from support.chunks import make_chunk
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from multi_agent.agent import AgentCard
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import TaskAccessDenied
-from multi_agent.registry import AgentRegistry
 from multi_agent.tasks import InProcessTaskQueue, SubTask, TaskResult, TaskStorage, task_data_type
 
 REGISTRY = AgentRegistry.discover()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.context import Claim
-from multi_agent.tracing.trace import RunSummary
+from multi_agent.storage.trace import RunSummary
 
 RUN = RunSummary(
     run_id="run_1", collection="papers", question="How cold?", model="scripted", status="answered",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from multi_agent.approvals import Approval
+from multi_agent.toolbox.approvals import Approval
 
 
 def left_open(run_id: str) -> Approval:

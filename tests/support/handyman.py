@@ -16,13 +16,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.citing import Quoted, reject, verify
+from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.context import ContextUpdate, Note, ResearchContext
+from multi_agent.grounding.citations import Quoted, reject, verify
 from multi_agent.llm.llm import Message
-from multi_agent.registry import RegisteredAgent
 from multi_agent.request import Request
 from multi_agent.tasks import TaskData
-from multi_agent.tool_use import ToolLoop
+from multi_agent.toolbox.loop import ToolLoop
 from support.panel import role_of
 from support.scripted_endpoint import Reply
 from support.scripted_endpoint import Request as ModelRequest

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from api.bootstrap import Candor
-from multi_agent.custom.agents import CustomAgent, Entry, Skill
-from multi_agent.custom.roster import as_toml
+from multi_agent.catalog.entries import CustomAgent, Entry, Skill
+from multi_agent.catalog.store import as_toml
 from support.approvals import left_open
 from support.files import write_pdf
 from support.routes import AGENT

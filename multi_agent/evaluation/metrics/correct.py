@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.listing import matched
+from multi_agent.evaluation.list_items import matched
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalising import Amount, amounts_in, normalised, stands_in
+from multi_agent.evaluation.normalize import Amount, amounts_in, normalised, stands_in
 from multi_agent.evaluation.question_set import AnswerType, Question
 from multi_agent.evaluation.units import converted
-from multi_agent.written import read_date, read_number
+from multi_agent.grounding.numbers_and_dates import read_date, read_number
 
 _CERTAIN_DIGITS = 12  # of a value that was converted
 

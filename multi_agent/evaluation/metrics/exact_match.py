@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalising import normalised, token_f1
+from multi_agent.evaluation.normalize import normalised, token_f1
 from multi_agent.evaluation.question_set import AnswerType
 
 

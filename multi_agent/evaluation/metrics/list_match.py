@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.listing import matched
+from multi_agent.evaluation.list_items import matched
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.evaluation.question_set import AnswerType
 

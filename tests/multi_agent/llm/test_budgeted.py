@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from multi_agent.errors import BudgetReached, InvalidResponse
 from multi_agent.llm.budgeted import Budgeted, Spent
+from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.fitting import estimate_tokens
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.settings import Budget

@@ -23,9 +23,9 @@ from multi_agent.errors import (
 )
 from multi_agent.llm.factory import build_llm, client_of
 from multi_agent.llm.llm import LLM, Message
-from multi_agent.llm.retrying import Retrying
+from multi_agent.llm.retry import Retrying
+from multi_agent.llm.sampled import Varied
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
-from multi_agent.llm.varied import Varied
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
 

@@ -13,8 +13,8 @@ from multi_agent.errors import InvalidResponse, RecordingMissing
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.llm import Message
-from multi_agent.llm.observing import Meter, ObservedLLM
-from multi_agent.llm.replaying import ReplayingLLM
+from multi_agent.llm.observed import Meter, ObservedLLM
+from multi_agent.llm.replay import ReplayingLLM
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
 from support.service import until

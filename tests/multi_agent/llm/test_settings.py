@@ -46,7 +46,7 @@ def test_messages_name_a_setting_as_the_user_sets_it() -> None:
 
 def test_building_blocks_import_without_the_slow_clients() -> None:
     """They are slow to import, and most commands ask no model."""
-    modules = "multi_agent.llm.factory, multi_agent.llm.probing, multi_agent.llm.replaying"
+    modules = "multi_agent.llm.factory, multi_agent.llm.probe, multi_agent.llm.replay"
     slow = "{'openai', 'instructor', 'ollama', 'httpx'}"
     code = f"import sys, {modules}; sys.exit(str({slow} & sys.modules.keys()) if {slow} & sys.modules.keys() else 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

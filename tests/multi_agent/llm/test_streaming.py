@@ -13,7 +13,7 @@ from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRef
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal
 from multi_agent.llm.llm import Completion, Message
-from multi_agent.llm.probing import check
+from multi_agent.llm.probe import check
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import (
     PROTOCOLS,

@@ -12,7 +12,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request
 from multi_agent.settings import Budget
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support.panel import Panel, role_of
 from support.scripted_endpoint import Request as Asked
 

@@ -14,7 +14,7 @@ from multi_agent.events import ClaimDrafted, Event
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support.panel import PLANNER, READING, SYNTHESIS, Panel, planned, reading, step, synthesis
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request, in_pieces, say
 

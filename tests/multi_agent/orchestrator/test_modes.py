@@ -16,7 +16,7 @@ from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.plan import Plan, Step
 from multi_agent.request import Request as Asked
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support.panel import (
     PLANNER,
     READING,

@@ -13,7 +13,7 @@ from multi_agent.events import RunFinished, RunResumed
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Question
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support.panel import (
     PLANNER,
     READING,

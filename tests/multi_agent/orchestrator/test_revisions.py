@@ -15,7 +15,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked
 from multi_agent.settings import Budget
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support import scripted_endpoint as endpoint
 from support.panel import (
     EXPLANATION,

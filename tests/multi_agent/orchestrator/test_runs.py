@@ -13,10 +13,10 @@ from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.llm.journal import RecordedJournal
 from multi_agent.llm.models import Models
-from multi_agent.llm.replaying import ReplayingLLM
+from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.tracing.trace import Trace
+from multi_agent.storage.trace import Trace
 from support import scripted_endpoint as endpoint
 from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
 from support.scripted_endpoint import Request, ScriptedEndpoint

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.orchestrator.validation import answering_step, faults, ready
 from multi_agent.plan import Mode, Plan, Step
-from multi_agent.registry import AgentRegistry
 
 REGISTRY = AgentRegistry.discover()
 SEARCH = {"method": "search", "documents": [], "queries": []}

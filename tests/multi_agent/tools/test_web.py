@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from multi_agent.errors import ToolError
-from multi_agent.sandbox import Sandbox
-from multi_agent.tool_registry import ToolRegistry
-from multi_agent.web import is_public
+from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.sandbox import Sandbox
+from multi_agent.toolbox.web import is_public
 from support.web import Page, Web, redirect
 
 HERE: dict[str, Any] = {"allow_private_addresses": True}

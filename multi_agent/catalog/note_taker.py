@@ -1,0 +1,59 @@
+"""NoteTaker: what an agent does that a person described as one that gives notes. Notes in words."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.catalog.entries import SHOWN
+from multi_agent.context import ContextUpdate, Note, ResearchContext
+from multi_agent.tasks import TaskData
+from multi_agent.toolbox.loop import ToolLoop
+
+_FROM_THE_WEB = "Read on the web, and no evidence: {}"
+
+
+class Remarks(BaseModel):
+    """The model's response."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reasoning: str = Field(description="what you looked at and what follows from it, in one or two sentences")
+    notes: list[str] = Field(description="what you have to say, one item each, complete in itself; [] if nothing")
+
+
+class NoteTakerOutput(StepOutput):
+    """What later steps can use of notes."""
+
+    notes: str = Field(description="what it noted; none if it had nothing to say")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        return cls(notes="; ".join(note.text for note in update.notes))
+
+
+class NoteTaker:
+    """Sees what its prompt names, and says something to whoever writes the answer. Each one has a subclass."""
+
+    card: ClassVar[AgentCard]
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        return True
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        prompt = self._kit.require_prompt()
+        shown = {name: SHOWN[name][1](context, task.instruction, self._kit.settings) for name in prompt.placeholders}
+        use = await ToolLoop(self._kit.llm, await self._kit.tools()).run(prompt.render(**shown))
+        response = (await self._kit.llm.complete(use.closing, Remarks)).value
+        self._reasoning = response.reasoning
+        notes = [*response.notes, *([_FROM_THE_WEB.format(", ".join(use.sources))] if use.sources else [])]
+        return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in notes))
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning

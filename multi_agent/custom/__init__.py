@@ -1,1 +1,0 @@
-"""Agents, skills and choices that are kept as data: what a person can add and change without writing Python."""

@@ -1,0 +1,80 @@
+"""Proposals for a question set: a model asks one question of each of some passages, for a person to confirm.
+
+What it quotes is checked as evidence is: the words must stand in the passage. Every draft carries the tag ``draft``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.evaluation.question_set import Gold, Question
+from multi_agent.grounding.quotes import locate
+from multi_agent.llm.llm import LLM
+from multi_agent.prompt import Prompt
+from vectorstore.models import Chunk
+
+DRAFT = "draft"
+_REASKS = 1
+
+
+class Drafted(BaseModel):
+    """A question to a passage."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    worth_asking: bool
+    question: str
+    answer: str = Field(description="in a sentence")
+    accepted: tuple[str, ...]
+    type: Literal["text", "number", "date", "list", "yes_no"]
+    quote: str
+
+
+def choose_passages(chunks: Sequence[Chunk], count: int, seed: int) -> list[Chunk]:
+    """As many passages, of as many documents as there are: one of each before a second of any."""
+    rng = random.Random(seed)
+    by_document: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        by_document.setdefault(chunk.document_id, []).append(chunk)
+    piles = list(by_document.values())
+    for pile in piles:
+        rng.shuffle(pile)
+    rng.shuffle(piles)
+    rounds = max(map(len, piles), default=0)
+    return [pile[turn] for turn in range(rounds) for pile in piles if turn < len(pile)][:count]
+
+
+async def draft(llm: LLM, passages: Sequence[Chunk]) -> AsyncIterator[Question | str]:
+    """For each passage a question, or why there is none. Raises LLMError."""
+    prompt = Prompt.shipped("drafter")
+    for number, chunk in enumerate(passages, start=1):
+        messages = prompt.render(document=chunk.name, passage=chunk.reading_text)
+        result: Question | str = ""
+        for _ in range(_REASKS + 1):
+            drafted = (await llm.complete(messages, Drafted)).value
+            result = _kept(drafted, chunk, f"draft-{number}")
+            if isinstance(result, Question) or not drafted.worth_asking:
+                break
+            messages += prompt.again(drafted.model_dump_json(), fault=result)
+        yield result
+
+
+def _kept(drafted: Drafted, chunk: Chunk, question_id: str) -> Question | str:
+    if not drafted.worth_asking:
+        return f"nothing worth asking in {chunk.name}"
+    span = locate(drafted.quote, chunk)
+    if span is None:
+        return f"its quote does not stand in the passage of {chunk.name}, word for word."
+    if not drafted.question.strip() or not drafted.accepted or not all(map(str.strip, drafted.accepted)):
+        return f"the question to {chunk.name} needs a text, and at least one accepted answer."
+    if drafted.type == "yes_no" and any(each.casefold() not in ("yes", "no") for each in drafted.accepted):
+        return "a question of type 'yes_no' accepts 'yes' or 'no'."
+    gold = Gold(document=chunk.name, pages=chunk.pages_of(*span), quote=chunk.source_text(*span))
+    return Question(
+        id=question_id, question=drafted.question, answer=drafted.answer, accepted=drafted.accepted,
+        type=drafted.type, gold=(gold,), tags=(DRAFT,),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Verifies what an answer rests on: quotes, citations, votes, equality of values."""

@@ -1,0 +1,139 @@
+"""What an answer is written from, as a model is shown it: evidence, computations, and answers found on the way.
+
+Everything is named by its number in the context. Owns how much of it is shown: of hundreds of rows that were computed
+with, the query and its result stand for all, and some quotes for what the rows are like.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
+from multi_agent.prompts.show_passages import whereabouts
+from multi_agent.records.table import located
+from vectorstore.models import Chunk, ChunkKind, Scalar
+
+_FLAWS_SHOWN = 5
+
+
+def citable(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
+    """The evidence that is shown, and so may be cited: all of it, except where more than ``most`` were computed with.
+
+    Then of the quotes that records were read from, only the first ``most`` behind each computation are shown, which
+    are those that stand in its result.
+    """
+    rows = {row.evidence.place for row in located(context)} if context.computations else set()
+    if len(rows) <= most:
+        return context.evidence
+    behind = {item.place for each in context.computations for item in each.evidence[:most]}
+    return tuple(item for item in context.evidence if item.place not in rows - behind)
+
+
+def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
+    """The quotes with where they stand; rows of a table under its columns."""
+    if not context.evidence:
+        return "There is none: no quote that bears on the question was found in what was read."
+    chunks = {chunk.id: chunk for chunk in context.chunks}
+    lines: list[str] = []
+    table = ""
+    for item in shown:
+        chunk = chunks[item.chunk_id]
+        if (columns := _columns(chunk)) and columns != table:
+            lines.append(f"(The next rows are of a table that begins with {columns})")
+        table = columns
+        lines.append(_show_quote(item, chunk))
+    if hidden := len(context.evidence) - len(shown):
+        lines.append(f"({hidden} more rows went into the records and are not shown; computations stand for them.)")
+    return "\n".join(lines)
+
+
+def computations_of(context: ResearchContext) -> tuple[Computation, ...]:
+    """The computations, with the evidence behind them as it is numbered now: since then more may have come."""
+    now = {item.place: item for item in context.evidence}
+    return tuple(
+        each.model_copy(update={"evidence": tuple(now.get(item.place, item) for item in each.evidence)})
+        for each in context.computations
+    )
+
+
+def show_computations(context: ResearchContext) -> str:
+    """What was computed from the records: query, result, and what it is made from."""
+    if not context.computations:
+        return ""
+    shown = "\n".join(map(_show_computation, computations_of(context)))
+    return f"\nComputations over the records:\n{shown}\n"
+
+
+def show_findings(context: ResearchContext) -> str:
+    """Answers to questions on the way, with the marks of the evidence behind them."""
+    if not context.findings:
+        return ""
+    return "\nAnswered on the way:\n" + "\n".join(_show_finding(each, context) for each in context.findings) + "\n"
+
+
+def show_records(context: ResearchContext) -> str:
+    """The records, unless computations tell what follows from them."""
+    if not context.records or context.computations:
+        return ""
+    rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in located(context)]
+    return "\nThe same as records:\n" + "\n".join(rows) + "\n"
+
+
+def _show_quote(item: Evidence, chunk: Chunk) -> str:
+    why = f"\n    It shows: {item.why}" if item.why else ""
+    return f"[{item.number}] {whereabouts(chunk, item.pages)}: {item.quote}{why}"
+
+
+def _columns(chunk: Chunk) -> str:
+    """The first row of the table that the chunk is part of: where a table has headings, they stand there."""
+    if chunk.kind is not ChunkKind.TABLE:
+        return ""
+    lines = (chunk.header.text if chunk.header else chunk.text).splitlines()
+    return next((line for line in lines if line.startswith("|")), "")  # a title may stand above it
+
+
+def _show_computation(computation: Computation) -> str:
+    rows = [" | ".join(computation.columns), *(" | ".join(map(_show_value, row)) for row in computation.rows)]
+    lines = [f"SQL: {' '.join(computation.sql.split())}", "Result:", *(f"  {row}" for row in rows)]
+    lines += ["  (no rows)"] if not computation.rows else []
+    lines += ["  (and more rows, which are not kept)"] if computation.truncated else []
+    lines.append(f"Made from the records at {_ranges(sorted(item.number for item in computation.evidence))}")
+    if flaws := computation.flaws:
+        more = f"; and {len(flaws) - _FLAWS_SHOWN} more" if len(flaws) > _FLAWS_SHOWN else ""
+        lines.append(f"Left out, as they do not fit: {'; '.join(flaws[:_FLAWS_SHOWN])}{more}")
+    return f"[C{computation.number}] {computation.purpose}\n" + "\n".join(f"    {line}" for line in lines)
+
+
+def _show_value(value: Scalar | None) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Marks of ascending numbers, neighbours drawn together: [2] [5]-[9]."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return " ".join("-".join(f"[{number}]" for number in run) for run in runs)
+
+
+def _show_finding(finding: Finding, context: ResearchContext) -> str:
+    synthesis = finding.synthesis
+    if not synthesis.sufficient:
+        return f"- {finding.question} → not answered: {synthesis.found}"
+    evidence = {item.place: item.number for item in context.evidence}
+    numbers = {item.number: evidence[item.place] for item in synthesis.evidence if item.place in evidence}
+    claims = [f"\n    {claim.text}{_marks(claim, numbers)}" for claim in synthesis.claims if claim.supported]
+    return f"- {finding.question} → {synthesis.short or 'see the claims'}" + "".join(claims)
+
+
+def _marks(claim: Claim, numbers: dict[int, int]) -> str:
+    """The evidence of a claim, by its numbers in the context."""
+    return "".join(f" [{numbers[number]}]" for number in claim.evidence if number in numbers)
+
+
+def _as_json(values: dict[str, Scalar | None]) -> str:
+    return json.dumps(values, ensure_ascii=False)

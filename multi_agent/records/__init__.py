@@ -1,0 +1,1 @@
+"""Extracted records as typed tables, and SQL over them."""

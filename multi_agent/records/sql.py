@@ -1,0 +1,224 @@
+"""Queries over the extracted records, by SQL that a model wrote: an in-memory DuckDB that can do nothing else.
+
+Four layers keep a query to its table, each by itself enough for most attacks: DuckDB's own parser must find one SELECT
+that names nothing but ``records`` and the functions listed here; the database has no access to files, network and
+extensions, and its configuration is locked; every query runs in a read-only transaction; time, memory and the size of
+results are limited. The functions leave out what makes a text longer (the memory limit does not cover single texts),
+what reads the surroundings, and what gives another result each time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pydantic import Field
+
+from multi_agent.errors import QueryRefused
+from multi_agent.records.table import RecordTable
+from vectorstore.models import Scalar, Value
+
+TABLE = "records"
+_LONGEST_QUERY = 8_000
+_LONGEST_RESULT = 20_000
+_LONGEST_MESSAGE = 400
+_CERTAIN_DIGITS = 15  # of a DOUBLE: what comes after them is noise of its binary form
+
+_CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,  # nor to this program's variables, which a query could read by their names
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "temp_directory": "",
+    "memory_limit": "256MB",
+    "threads": 1,
+}
+_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+_FUNCTIONS = frozenset(
+    """
+    + - * / // % ^ ** ~~ !~~ ~~* !~~* ~ !~ && @ like_escape ilike_escape not_like_escape not_ilike_escape
+    count count_star count_if countif sum sum_no_overflow fsum avg mean min max median mode product
+    arg_max arg_min argmax argmin max_by min_by any_value arbitrary first last string_agg group_concat listagg
+    bool_and bool_or stddev stddev_pop stddev_samp variance var_pop var_samp corr covar_pop covar_samp skewness kurtosis
+    regr_slope regr_intercept regr_r2 regr_count quantile quantile_cont quantile_disc approx_count_distinct geomean
+    grouping grouping_id row_number rank dense_rank rank_dense percent_rank cume_dist ntile lag lead first_value
+    last_value nth_value
+    abs round round_even ceil ceiling floor trunc sign sqrt cbrt power pow exp ln log log2 log10 mod fmod fdiv divide
+    multiply add subtract greatest least pi isnan isfinite isinf gcd lcm even
+    coalesce ifnull nullif if
+    lower upper lcase ucase trim ltrim rtrim length len char_length character_length strlen substring substr left right
+    split_part strip_accents nfc_normalize contains starts_with ends_with prefix suffix position strpos instr ascii
+    regexp_matches regexp_full_match regexp_extract translate reverse levenshtein jaro_winkler_similarity
+    year month day quarter week weekofyear isoyear dayofmonth dayofweek isodow dayofyear hour minute second millisecond
+    decade century era monthname dayname date_part datepart date_trunc datetrunc date_diff datediff date_sub datesub
+    date_add last_day make_date make_time make_timestamp epoch epoch_ms strptime try_strptime strftime to_years
+    to_months to_weeks to_days to_hours to_minutes to_seconds to_milliseconds to_quarters normalized_interval
+    """.split()  # noqa: SIM905
+)
+
+
+class Result(Value):
+    """What a query gave."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Scalar | None, ...], ...]
+    truncated: bool
+    reads: frozenset[str] = Field(description="columns of the table that the query names")
+
+
+class RecordDatabase:
+    """The table ``records`` and nothing else. One query at a time; its memory is freed with the object."""
+
+    def __init__(self, table: RecordTable) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(":memory:", config=_CONFIGURATION)
+        self._columns = frozenset(column.name for column in table.columns)
+        self._fill(table)
+        found = self._connection.execute(
+            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+        ).fetchall()
+        self.reserved = frozenset(word for (word,) in found)
+        """Names that stand in double quotes in SQL."""
+        self._connection.execute("SET lock_configuration = true")
+
+    def _fill(self, table: RecordTable) -> None:
+        columns = table.columns
+        kinds = ", ".join(f'"{column.name}" {column.type}' for column in columns)
+        values = ", ".join(f"CAST(unnest(CAST(? AS VARCHAR[])) AS {column.type})" for column in columns)
+        self._connection.execute(f"CREATE TABLE {TABLE} ({kinds})")
+        self._connection.execute(f"INSERT INTO {TABLE} SELECT {values}", [list(column.values) for column in columns])
+
+    def query(self, sql: str, *, rows: int, seconds: float) -> Result:
+        """What the query gives, at most ``rows`` rows. Raises QueryRefused, whose message tells what to change."""
+        import duckdb
+
+        stopwatch = threading.Timer(seconds, self.interrupt)
+        stopwatch.start()
+        try:
+            return self._run(sql, rows, reads=self._check(sql))
+        except duckdb.InterruptException:
+            raise QueryRefused(f"The query was stopped after {seconds:g} s. Let it do less.") from None
+        except duckdb.OutOfMemoryException:
+            raise QueryRefused("The query needs too much memory. Let it join less, or give fewer rows.") from None
+        except (duckdb.Error, OverflowError, ValueError) as error:
+            raise QueryRefused(f"DuckDB says: {str(error).strip()[:_LONGEST_MESSAGE]}") from None
+        finally:
+            stopwatch.cancel()
+            stopwatch.join()  # so that it cannot interrupt a later query
+
+    def interrupt(self) -> None:
+        """End the query that runs, from another thread."""
+        self._connection.interrupt()
+
+    def _run(self, sql: str, limit: int, reads: frozenset[str]) -> Result:
+        self._connection.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            cursor = self._connection.execute(sql)
+            columns = tuple(name for name, *_ in cursor.description or ())
+            found = cursor.fetchmany(limit + 1)
+        finally:
+            self._connection.execute("ROLLBACK")
+        rows = tuple(tuple(_plain(value) for value in row) for row in found[:limit])
+        _require_short(rows)
+        return Result(columns=columns, rows=rows, truncated=len(found) > limit, reads=reads)
+
+    def _check(self, sql: str) -> frozenset[str]:
+        """The columns that a query names which may run. Raises QueryRefused for any other."""
+        import duckdb
+
+        if len(sql) > _LONGEST_QUERY:
+            raise QueryRefused(f"The query has {len(sql)} characters; {_LONGEST_QUERY} are allowed.")
+        statements = self._connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
+            raise QueryRefused(f"Give exactly one SELECT, or WITH … SELECT, and nothing else; this is {kinds}.")
+        nodes = list(_nodes(self._parsed(sql)))
+        _require_allowed(nodes)
+        named = {node["column_names"][-1].lower() for node in nodes if node.get("class") == "COLUMN_REF"}
+        return self._columns if any(node.get("class") == "STAR" for node in nodes) else self._columns & named
+
+    def _parsed(self, sql: str) -> Any:
+        parsed = self._connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+        try:
+            tree = json.loads(parsed[0]) if parsed else {"error": True}
+        except RecursionError:
+            raise QueryRefused("The query is nested too deeply.") from None
+        if tree["error"]:
+            raise QueryRefused(f"This form of query cannot be run: {tree.get('error_message', 'it cannot be parsed')}")
+        return tree
+
+
+def _require_allowed(nodes: Sequence[dict[str, Any]]) -> None:
+    """The query reads only what it may, by functions that it may use. Every fault is named."""
+    named = {TABLE, *(node["key"].lower() for node in nodes if "key" in node and "value" in node)}
+    faults = []
+    for node in nodes:
+        kind, function = node.get("type", ""), node.get("function_name", "")
+        if str(kind).endswith("_NODE") and kind not in _NODES:
+            faults.append(f"It may only read: {kind} is not allowed.")
+        if kind == "BASE_TABLE" and (node["schema_name"] or node["table_name"].lower() not in named):
+            path = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
+            faults.append(f"There is no table {path!r}: read from {TABLE}, or from what WITH names.")
+        if function and function.lower() not in _FUNCTIONS:
+            faults.append(f"The function {function!r} is not available. {_INSTEAD.get(function.lower(), '')}".rstrip())
+    if faults:
+        raise QueryRefused(" ".join(dict.fromkeys(faults)))
+
+
+_INSTEAD = {
+    "||": "Give the parts as columns of their own.",
+    "concat": "Give the parts as columns of their own.",
+    "replace": "To remove characters, use translate(text, 'characters', '').",
+    "row": "Take the columns one by one, or SELECT DISTINCT them in a subquery.",
+    "list": "Use string_agg, or give a row for each.",
+}
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object in the parsed query."""
+    waiting = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            yield each
+            waiting.extend(each.values())
+        elif isinstance(each, list):
+            waiting.extend(each)
+
+
+def _plain(value: Any) -> Scalar | None:
+    """A value of DuckDB as one of a record: decimals exactly as they are printed, what is no scalar as text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and math.isfinite(value):
+        rounded = float(f"{value:.{_CERTAIN_DIGITS}g}")
+        return int(rounded) if rounded.is_integer() and abs(rounded) < 10**_CERTAIN_DIGITS else rounded
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return _clock(value) if isinstance(value, timedelta) else str(value)
+
+
+def _clock(span: timedelta) -> str:
+    """Hours, minutes and seconds, without days: 26:03:10."""
+    seconds, fraction = divmod(abs(span), timedelta(seconds=1))
+    sign = "-" if span < timedelta(0) else ""
+    parts = f"{fraction.microseconds:06}".rstrip("0")
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}{'.' + parts if parts else ''}"
+
+
+def _require_short(rows: Sequence[Sequence[Scalar | None]]) -> None:
+    length = sum(len(value) for row in rows for value in row if isinstance(value, str))
+    if length > _LONGEST_RESULT:
+        raise QueryRefused(
+            f"The texts of the result have {length} characters, more than the {_LONGEST_RESULT} that can be read on. "
+            "Give fewer rows or columns."
+        )

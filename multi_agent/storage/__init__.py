@@ -1,0 +1,1 @@
+"""Runs in SQL: their events, model calls, tool calls and answers."""

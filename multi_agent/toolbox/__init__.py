@@ -1,0 +1,1 @@
+"""Tools in use: discovery, grants, approvals, the sandbox, MCP servers and the tool loop."""

@@ -1,0 +1,248 @@
+"""Tools of MCP servers: reached when an agent that was granted them takes its turn, and held until the run ends.
+
+A tool ``read`` of the server ``files`` is known as ``files.read``; a grant of ``files.*`` means all tools of the
+server. Each of its calls waits for a person unless the settings name it as safe: what a server says of its own tools is
+not relied on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+
+from pydantic import GetJsonSchemaHandler, RootModel, model_validator
+from pydantic_core import CoreSchema
+
+from multi_agent.errors import ToolError, ToolServerFailed
+from multi_agent.tool import Tool, ToolCard, ToolResult, part
+from multi_agent.toolbox.settings import McpServer, ToolSettings
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp_types import Tool as Described
+
+ALL = "*"
+_LAST_WORDS = 500
+_DEEPEST = 20
+
+
+class McpServers:
+    """The connections of one run. They belong to one event loop."""
+
+    def __init__(self, settings: ToolSettings) -> None:
+        self._settings = settings
+        self._open: dict[str, _Connection] = {}
+
+    async def tools(self, server: str, tool: str) -> list[Tool]:
+        """The tool of that name, or all of the server. Raises ToolServerFailed, also if there is no such tool."""
+        connection = self._connection(server)
+        described = await connection.describe()
+        chosen = [each for each in described if tool in (ALL, each.name)]
+        if not chosen:
+            there = ", ".join(f"{server}.{each.name}" for each in described)
+            raise ToolServerFailed(f"The MCP server {server!r} has no tool {tool!r}; there are {there or 'none'}.")
+        return [McpTool(connection, each) for each in chosen]
+
+    async def close(self) -> None:
+        """End all connections, and the servers that were started for them."""
+        for connection in self._open.values():
+            await connection.close()
+        self._open.clear()
+
+    def _connection(self, name: str) -> _Connection:
+        if name not in self._open:
+            named = {server.name: server for server in self._settings.mcp_servers}
+            if name not in named:
+                known = ", ".join(named) or "none"
+                raise ToolServerFailed(f"There is no MCP server {name!r} (`tools.mcp_servers`); there are: {known}.")
+            self._open[name] = _Connection(named[name], self._settings)
+        return self._open[name]
+
+
+class McpTool:
+    """One tool of a server."""
+
+    def __init__(self, connection: _Connection, described: Described) -> None:
+        self._connection, self._name = connection, described.name
+        server = connection.server
+        self.card = ToolCard(
+            name=f"{server.name}.{described.name}",
+            description=described.description or described.title or described.name,
+            inputs=arguments_type(described.name, described.input_schema),
+            dangerous=described.name not in server.safe,
+        )
+
+    async def __call__(self, given: McpArguments) -> ToolResult:
+        return await self._connection.call(self._name, given.root)
+
+
+class McpArguments(RootModel[dict[str, Any]]):
+    """Arguments by a JSON schema, which a subtype holds."""
+
+    json_schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
+
+    @model_validator(mode="after")
+    def _fits(self) -> McpArguments:
+        from jsonschema import Draft202012Validator
+
+        for fault in Draft202012Validator(self.json_schema).iter_errors(self.root):
+            raise ValueError(f"{'.'.join(map(str, fault.absolute_path))}: {fault.message}")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return deepcopy(dict(cls.json_schema))
+
+
+def arguments_type(tool: str, schema: Mapping[str, Any]) -> type[McpArguments]:
+    """A type of arguments that fit the schema. Raises ToolServerFailed for a schema that cannot be told to a model."""
+    told = {key: value for key, value in schema.items() if key not in ("$schema", "$defs", "definitions", "title")}
+    return type("Arguments", (McpArguments,), {"json_schema": _inlined(told, schema, tool, 0)})
+
+
+def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> Any:
+    """Without references: what they refer to would be lost inside the schema of a model's response."""
+    if depth > _DEEPEST:
+        raise ToolServerFailed(f"The arguments of the MCP tool {tool!r} nest in themselves: no model can be told them.")
+    if isinstance(part_of, list):
+        return [_inlined(each, schema, tool, depth) for each in part_of]
+    if not isinstance(part_of, dict):
+        return part_of
+    if isinstance(reference := part_of.get("$ref"), str):
+        target: Any = schema
+        for step in reference.removeprefix("#/").split("/"):
+            target = target.get(step, {}) if isinstance(target, Mapping) else {}
+        rest = {key: value for key, value in part_of.items() if key != "$ref"}
+        return _inlined({**target, **rest}, schema, tool, depth + 1)
+    return {key: _inlined(value, schema, tool, depth) for key, value in part_of.items()}
+
+
+class _Connection:
+    """To one server, opened when it is first needed. A task of its own holds it: it has to end where it began."""
+
+    def __init__(self, server: McpServer, settings: ToolSettings) -> None:
+        self.server, self._settings = server, settings
+        self._opening = asyncio.Lock()
+        self._ending = asyncio.Event()
+        self._client: Client | None = None
+        self._holder: asyncio.Task[None] | None = None
+        self._said: TextIO | None = None
+
+    async def describe(self) -> Sequence[Described]:
+        """All its tools. Raises ToolServerFailed."""
+        from mcp import MCPError
+
+        client = await self._opened()
+        found: list[Described] = []
+        cursor: str | None = None
+        try:
+            while True:
+                page = await client.list_tools(cursor=cursor)
+                found += page.tools
+                cursor = page.next_cursor
+                if not cursor:
+                    return found
+        except MCPError as error:
+            raise self._failed(error) from error
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
+        """What the tool gave, as text. Raises ToolError."""
+        from mcp import MCPError
+
+        try:
+            result = await (await self._opened()).call_tool(tool, arguments)
+        except (MCPError, ToolServerFailed) as error:
+            raise ToolError(str(self._failed(error))) from error
+        text = "\n".join(map(_in_words, result.content))
+        if not text and result.structured_content is not None:
+            text = json.dumps(result.structured_content, ensure_ascii=False)
+        shown = part(text, 0, self._settings.result_characters)
+        if result.is_error:
+            raise ToolError(shown or "The tool failed without a word.")
+        return ToolResult(text=shown)
+
+    async def close(self) -> None:
+        """Idempotent."""
+        self._ending.set()
+        if self._holder:
+            await asyncio.wait({self._holder})
+        if self._said:
+            self._said.close()
+
+    async def _opened(self) -> Client:
+        async with self._opening:
+            if self._client is None:
+                ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+                self._holder = asyncio.create_task(self._hold(ready), name=f"MCP server {self.server.name}")
+                self._client = await ready
+            return self._client
+
+    async def _hold(self, ready: asyncio.Future[Client]) -> None:
+        try:
+            async with asyncio.timeout(self._settings.timeout_s) as limit, self._connected() as client:
+                limit.reschedule(None)
+                ready.set_result(client)
+                await self._ending.wait()
+        # The boundary to a server that may be anybody's, and to all the ways in which a connection breaks.
+        except Exception as error:  # noqa: BLE001
+            if not ready.done():
+                ready.set_exception(self._failed(error))
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        from mcp import Client, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        server, timeout_s = self.server, self._settings.timeout_s
+        if server.url:
+            headers = {name: value.get_secret_value() for name, value in server.headers.items()}
+            async with (
+                create_mcp_http_client(headers=headers) as http,
+                Client(streamable_http_client(server.url, http_client=http), read_timeout_seconds=timeout_s) as client,
+            ):
+                yield client
+            return
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see close
+        env = {name: value.get_secret_value() for name, value in server.env.items()}
+        parameters = StdioServerParameters(command=server.command, args=list(server.args), env=env)
+        async with Client(stdio_client(parameters, self._said), read_timeout_seconds=timeout_s) as client:
+            yield client
+
+    def _failed(self, error: BaseException) -> ToolServerFailed:
+        if isinstance(error, ToolServerFailed):
+            return error
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        where = self.server.url or " ".join([self.server.command, *self.server.args])
+        cause = str(error) or type(error).__name__
+        return ToolServerFailed(
+            f"The MCP server {self.server.name!r} ({where}) cannot be used: {cause}.{self._last_words()} Check it, and "
+            "`tools.mcp_servers`."
+        )
+
+    def _last_words(self) -> str:
+        """What a server that was started here wrote to its standard error in the end."""
+        if self._said is None or self._said.closed:
+            return ""
+        self._said.seek(0)
+        said = self._said.read()[-_LAST_WORDS:].strip()
+        return f" It said: {said}." if said else ""
+
+
+def _in_words(block: Any) -> str:
+    """A block of a result as text; what is none is named, not shown."""
+    if block.type == "text":
+        return str(block.text)
+    if block.type == "resource" and hasattr(block.resource, "text"):
+        return str(block.resource.text)
+    if block.type == "resource_link":
+        return f"({block.name}: {block.uri})"
+    kind = getattr(block, "mime_type", None) or block.type
+    return f"(something of the type {kind}, which is not shown)"

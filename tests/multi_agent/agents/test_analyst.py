@@ -1,0 +1,211 @@
+"""The Analyst has SQL written, run and mended, and keeps each result with the evidence that it was made from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from multi_agent.agents.analyst import Analyst, AnalystOutput
+from multi_agent.context import ContextUpdate, ResearchContext
+from multi_agent.errors import QueryRefused
+from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.settings import ResearchSettings
+from support.kits import Bench
+from support.scripted_endpoint import Request, always, in_turn
+from support.tables import Values, fields, table_context
+
+Serve = Callable[..., EndpointSettings]
+
+RACE = fields(runner="text", category="text", time="text", prize="number")
+ROWS: list[Values] = [
+    {"runner": "Jonah", "category": "Men", "time": "2:02:08", "prize": 60000},
+    {"runner": "Tariku", "category": "Men", "time": "2:02:31", "prize": "a bonus"},
+    {"runner": "Ingrid", "category": "Women", "time": "2:20:10", "prize": None},
+    {"runner": "Abel", "category": "Men", "time": "2:02:31", "prize": 9000.5},
+]
+FASTEST = (
+    "SELECT record, runner, time FROM records WHERE category = 'Men' "
+    "QUALIFY rank() OVER (ORDER BY CAST(time AS INTERVAL)) <= 2 ORDER BY time, runner"
+)
+MEN = "SELECT record FROM records WHERE category = 'Men'"
+
+
+def races(**known: Any) -> ResearchContext:
+    return table_context(RACE, {"races.csv": ROWS}, **known)
+
+
+def analysis(*queries: tuple[str, str]) -> str:
+    """A response with a calculation for each pair of ``sql`` and ``records_sql``."""
+    calculations = [{"purpose": "it", "sql": sql, "records_sql": behind} for sql, behind in queries]
+    return json.dumps({"reasoning": "Only men count.", "calculations": calculations})
+
+
+async def test_a_ranking_is_kept_with_the_records_that_were_ranked_those_shown_first(serve: Serve) -> None:
+    bench = Bench(Analyst, serve(always(analysis((FASTEST, MEN)))))
+    update = await bench.turn(races())
+    [computation] = bench.context.computations
+    assert computation.columns == ("runner", "time")
+    assert computation.rows == (("Jonah", "2:02:08"), ("Abel", "2:02:31"), ("Tariku", "2:02:31"))
+    assert [item.number for item in computation.evidence] == [1, 4, 2]
+    assert (computation.number, computation.sql, computation.truncated) == (1, FASTEST, False)
+    given = AnalystOutput.of(update)
+    assert (given.result, given.first) == ("Jonah, 2:02:08; Abel, 2:02:31; Tariku, 2:02:31", "Jonah")
+    assert "Only men count. Computed over 4 records, 1 values that do not fit their type." in bench.reasoning
+
+
+async def test_a_single_figure_is_what_later_steps_get(serve: Serve) -> None:
+    bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) AS euros FROM records", MEN)))))
+    update = await bench.turn(races())
+    assert AnalystOutput.of(update) == AnalystOutput(result="69000.5", first="69000.5")
+    assert AnalystOutput.of(ContextUpdate()) == AnalystOutput(result="", first="")
+
+
+async def test_a_computation_tells_the_values_that_it_had_to_leave_out(serve: Serve) -> None:
+    count = ("SELECT count(*) FROM records", "SELECT record FROM records")
+    bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) FROM records", MEN), count))))
+    await bench.turn(races())
+    with_prize, without = bench.context.computations
+    assert with_prize.flaws == ("record 2 (races.csv): prize is 'a bonus', no number",)
+    assert without.flaws == ()
+
+
+async def test_each_query_is_told_in_the_trace(serve: Serve) -> None:
+    bench = Bench(Analyst, serve(in_turn(analysis(("SELECT nothing FROM records", MEN)), analysis((FASTEST, MEN)))))
+    await bench.turn(races())
+    told = [(body.purpose, body.rows, bool(body.error)) for body in bench.of_type("computed")]
+    behind = "records behind: it"
+    assert told == [("it", 0, True), (behind, 3, False), ("it", 3, False), (behind, 3, False)]
+
+
+async def test_all_faults_are_given_back_at_once_and_mended(serve: Serve) -> None:
+    prompts: list[str] = []
+    wrong = analysis(
+        ("SELECT runer FROM records", "DELETE FROM records"),
+        (FASTEST, "SELECT runner FROM records"),
+        ("SELECT record FROM records", MEN),
+    )
+
+    def answer(request: Request) -> str:
+        prompts.append(request.prompt)
+        return wrong if len(prompts) == 1 else analysis((FASTEST, MEN))
+
+    bench = Bench(Analyst, serve(answer))
+    await bench.turn(races())
+    assert len(bench.context.computations) == 1
+    for fault in (
+        'calculation 1, sql: DuckDB says: Binder Error: Referenced column "runer" not found',
+        "calculation 1, records_sql: Give exactly one SELECT",
+        "calculation 2, records_sql: it must give at least one row, in a column `record`",
+        "calculation 3, sql: it gives nothing but the numbers of rows",
+    ):
+        assert fault in prompts[1]
+    assert prompts[1].startswith(prompts[0])
+
+
+async def test_queries_that_stay_wrong_fail_the_step(serve: Serve) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return analysis(("SELECT * FROM read_csv('/etc/passwd')", MEN))
+
+    bench = Bench(Analyst, serve(answer), settings=ResearchSettings(sql_reasks=1))
+    with pytest.raises(QueryRefused, match="'read_csv' is not available"):
+        await bench.turn(races())
+    assert len(asked) == 2
+
+
+async def test_a_result_without_a_value_is_doubted_once(serve: Serve) -> None:
+    nobody = analysis(("SELECT runner FROM records WHERE category = 'men'", "SELECT record FROM records"))
+    bench = Bench(Analyst, serve(always(nobody)))
+    await bench.turn(races())
+    assert bench.context.computations[0].rows == ()
+    assert len(bench.of_type("computed")) == 4
+
+    mended = Bench(Analyst, serve(in_turn(nobody, analysis((FASTEST, MEN)))))
+    await mended.turn(races())
+    assert len(mended.context.computations[0].rows) == 3
+
+
+async def test_the_model_sees_what_it_needs_in_order_to_write_queries(serve: Serve) -> None:
+    prompts: list[str] = []
+
+    def answer(request: Request) -> str:
+        prompts.append(request.messages[1]["content"])
+        return analysis((FASTEST, MEN))
+
+    twice: list[Values] = [ROWS[0], *ROWS]
+    bench = Bench(Analyst, serve(answer))
+    await bench.turn(table_context(RACE, {"old.md": twice[:1], "races.csv": twice[1:]}), instruction="Rank the men.")
+    [prompt] = prompts
+    for line in (
+        "Your task: Rank the men.",
+        "- category VARCHAR: the category ('Men' × 4, 'Women' × 1)",
+        "- prize DECIMAL(18,1): the prize (9000.5 to 60000, 2 NULL)",
+        "- document VARCHAR: document that it was read from ('old.md' × 1, 'races.csv' × 4)",
+        "- prize_text VARCHAR",
+        "- record 3 (races.csv): prize is 'a bonus', no number",
+        "Records that hold the same values (1 groups): 1, 2",
+        "1 | old.md | 1 | Jonah | Men | 2:02:08 | 60000 | NULL",
+    ):
+        assert line in prompt
+
+
+async def test_hundreds_of_records_are_computed_with_and_few_of_them_shown(serve: Serve) -> None:
+    prompts: list[Request] = []
+
+    def answer(request: Request) -> str:
+        prompts.append(request)
+        return analysis(("SELECT count(*), sum(prize) FROM records", "SELECT record FROM records"))
+
+    rows: list[Values] = [
+        {"runner": f"Runner {number}", "category": "Men", "time": "2:10:00", "prize": 0.1} for number in range(300)
+    ]
+    bench = Bench(Analyst, serve(answer))
+    await bench.turn(table_context(RACE, {"races.csv": rows}))
+    [computation] = bench.context.computations
+    assert computation.rows == ((300, 30),)
+    assert len(computation.evidence) == 300
+    [request] = prompts
+    assert request.prompt.count("Runner ") == bench.settings.records_shown
+    assert estimate_tokens(request.prompt) < 4000
+
+
+async def test_names_that_sql_reserves_are_shown_in_quotes(serve: Serve) -> None:
+    sql = 'SELECT sum("order") AS total FROM records'
+    prompts: list[str] = []
+
+    def answer(request: Request) -> str:
+        prompts.append(request.prompt)
+        return analysis((sql, "SELECT record FROM records"))
+
+    bench = Bench(Analyst, serve(answer))
+    await bench.turn(table_context(fields(order="number"), {"a.md": [{"order": 1}, {"order": 2}]}))
+    assert '- "order" BIGINT: the order (1 to 2)' in prompts[0]
+    assert bench.context.computations[0].rows == ((3,),)
+
+
+async def test_it_has_a_turn_only_where_there_are_records_of_the_fields() -> None:
+    bench = Bench(Analyst)
+    assert await bench.activates(races())
+    assert not await bench.activates(races().model_copy(update={"records": ()}))
+    assert not await bench.activates(races().model_copy(update={"record_fields": fields(other="text")}))
+
+
+async def test_a_turn_that_is_cancelled_ends_its_query(serve: Serve) -> None:
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    bench = Bench(Analyst, serve(always(analysis((endless, MEN)))), settings=ResearchSettings(sql_seconds=60))
+    turn = asyncio.create_task(bench.turn(races()))
+    await asyncio.sleep(1.5)
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    await loop.shutdown_default_executor()  # waits for the query's thread
+    assert loop.time() - started < 2

@@ -1,0 +1,96 @@
+"""DataInspector and PatternGenerator look at the same sample, and record fields are such that they can be filled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multi_agent.agents.data_inspector import DataInspector
+from multi_agent.agents.pattern_generator import PatternGenerator, PatternGeneratorOutput
+from multi_agent.context import Inspection
+from multi_agent.errors import InvalidResponse
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.prompts.show_passages import in_order, not_read, sample
+from multi_agent.settings import ResearchSettings
+from support.chunks import make_chunk
+from support.kits import Bench, make_context
+from support.scripted_endpoint import Request, always
+
+Serve = Callable[..., EndpointSettings]
+CHUNKS = tuple(make_chunk(f"Passage number {index}.", index=index) for index in range(9))
+INSPECTION = Inspection(format="rows", structure="one a line")
+LOOKED = {"format": "rows", "structure": "lines", "quality_problems": [], "missing": [], "reasoning": "Plain."}
+
+
+def patterns(*fields: str) -> str:
+    named = [{"name": name, "type": "number", "meaning": "m"} for name in fields]
+    strategy = {"description": "d", "take": "t", "leave_out": "", "examples": []}
+    return json.dumps({"strategies": [strategy], "record_fields": named, "reasoning": "They suit."})
+
+
+async def test_the_names_of_the_fields_can_be_referred_to(serve: Serve) -> None:
+    bench = Bench(PatternGenerator, serve(always(patterns("units", "year"))))
+    update = await bench.turn(make_context(chunks=CHUNKS, inspection=INSPECTION))
+    assert PatternGeneratorOutput.of(update).fields == ("units", "year")
+
+
+async def test_two_fields_of_one_name_are_given_back_to_the_model(serve: Serve) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return patterns("units", "units") if len(asked) == 1 else patterns("units", "year")
+
+    bench = Bench(PatternGenerator, serve(answer))
+    update = await bench.turn(make_context(chunks=CHUNKS, inspection=INSPECTION))
+    assert [field.name for field in update.record_fields] == ["units", "year"]
+    assert "used twice: units" in asked[1].prompt
+    with pytest.raises(InvalidResponse):
+        await Bench(PatternGenerator, serve(always(patterns("x", "x")))).turn(bench.context)
+
+
+async def test_both_look_at_the_same_passages_and_at_new_ones_first(serve: Serve) -> None:
+    shown: list[list[str]] = []
+
+    def answer(request: Request) -> str:
+        shown.append(
+            [line for line in request.messages[1]["content"].splitlines() if line.startswith("Passage number")]
+        )
+        return json.dumps(LOOKED) if request.schema["title"] == "InspectionResponse" else patterns()
+
+    context = make_context(
+        chunks=CHUNKS,
+        inspection=INSPECTION,
+        ranking=tuple(CHUNKS[index].id for index in (8, 0, 5, 3)),
+        read=(f"{CHUNKS[8].id}/abc",),
+    )
+    for agent in (DataInspector, PatternGenerator):
+        await Bench(agent, serve(answer), settings=ResearchSettings(sample_passages=2)).turn(context)
+    assert shown == [["Passage number 0.", "Passage number 5."]] * 2
+
+
+indexes = st.lists(st.integers(0, 8), unique=True)
+
+
+@given(indexes, st.integers(1, 10))
+def test_a_sample_holds_the_best_and_then_others_in_order(ranked: Sequence[int], most: int) -> None:
+    ranking = [CHUNKS[index].id for index in ranked]
+    chosen = sample(CHUNKS, ranking, most)
+    assert len({chunk.id for chunk in chosen}) == len(chosen) == min(most, len(CHUNKS))
+    assert chosen == in_order(reversed(chosen))
+    assert {chunk.id for chunk in chosen}.issuperset(ranking[:most])
+
+
+def test_a_sample_without_a_ranking_is_spread_from_the_first_to_the_last() -> None:
+    assert [chunk.index for chunk in sample(CHUNKS, (), 3)] == [0, 4, 8]
+    assert [chunk.index for chunk in sample(CHUNKS, (), 1)] == [0]
+
+
+def test_when_all_were_read_all_are_looked_at_again() -> None:
+    read = [f"{chunk.id}/any" for chunk in CHUNKS]
+    assert not_read(CHUNKS, read) == CHUNKS
+    assert not_read(CHUNKS, read[1:]) == CHUNKS[:1]

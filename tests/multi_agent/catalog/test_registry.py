@@ -1,0 +1,191 @@
+"""A new agent is one file and one prompt: it is discovered, planned and used, and no other file is touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from multi_agent.answer import Status
+from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
+from multi_agent.errors import AgentError, UnknownAgent
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.storage.trace import Trace
+from support.panel import PLANNER, SYNTHESIS, Panel, plan
+from support.scripted_endpoint import Request
+
+AGENT = """
+    from typing import ClassVar
+
+    from pydantic import BaseModel
+
+    from multi_agent.agent import AgentCard, AgentKit
+    from multi_agent.context import ContextUpdate, Note, ResearchContext
+    from multi_agent.tasks import TaskData
+
+
+    class Glossary(BaseModel):
+        terms: list[str]
+
+
+    class Lexicographer:
+        card: ClassVar[AgentCard] = AgentCard(
+            name="Lexicographer",
+            description="Explains the technical terms of the passages.",
+            capabilities=("explaining terms",),
+            requires=frozenset({"chunks"}),
+            writes=frozenset({"notes"}),
+        )
+
+        def __init__(self, kit: AgentKit) -> None:
+            self._kit = kit
+
+        async def should_activate(self, context: ResearchContext) -> bool:
+            return bool(context.chunks)
+
+        async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+            messages = self._kit.require_prompt().render(question=context.question, passages=len(context.chunks))
+            terms = (await self._kit.llm.complete(messages, Glossary)).value.terms
+            return ContextUpdate(notes=tuple(Note(agent="Lexicographer", text=term) for term in terms))
+
+        def explain_reasoning(self) -> str:
+            return "Terms were explained."
+"""
+
+LISTENER = """
+    from typing import ClassVar
+
+    from multi_agent.agent import AgentCard, AgentKit
+    from multi_agent.context import ContextUpdate, Note, ResearchContext
+    from multi_agent.tasks import TaskData
+
+
+    class Witness:
+        card: ClassVar[AgentCard] = AgentCard(
+            name="Witness",
+            description="Notes what the Retriever says.",
+            reads=frozenset({"messages"}),
+            writes=frozenset({"notes"}),
+            listens_to=frozenset({"reasoning_shared"}),
+        )
+
+        def __init__(self, kit: AgentKit) -> None: ...
+
+        async def should_activate(self, context: ResearchContext) -> bool:
+            return context.messages[-1].sender == "Retriever"
+
+        async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+            return ContextUpdate(notes=(Note(agent="Witness", text=f"heard: {context.messages[-1].content}"),))
+
+        def explain_reasoning(self) -> str:
+            return "The Retriever spoke."
+"""
+
+BROKEN = AGENT.replace("terms = (await", "raise ZeroDivisionError('no terms')\n            terms = (await")
+INTRUDER = AGENT.replace("ContextUpdate(notes=tuple", "ContextUpdate(queries=('mine',), notes=tuple")
+PLAN = plan(
+    ("find", "Retriever", []),
+    ("terms", "Lexicographer", ["find"]),
+    ("extract", "Extractor", ["find"]),
+    ("answer", "Synthesizer", ["extract", "terms"]),
+)
+
+
+async def test_a_dropped_in_agent_is_planned_and_used(
+    package: Callable[..., str],
+    panel: Callable[..., Orchestrator],
+    serve: Callable[..., EndpointSettings],
+    trace: Trace,
+) -> None:
+    told: dict[str, str] = {}
+
+    def remember(role: str) -> Callable[[Request], str]:
+        def respond(request: Request) -> str:
+            told[role] = request.prompt
+            return json.dumps(PLAN if role == PLANNER else Panel().play(request))
+
+        return respond
+
+    def glossary(request: Request) -> str:
+        told["Glossary"] = request.prompt
+        return json.dumps({"terms": ["SCOP: seasonal efficiency"]})
+
+    roles = {PLANNER: remember(PLANNER), "Glossary": glossary, SYNTHESIS: remember(SYNTHESIS)}
+    orchestrator = panel(serve(Panel("-25 °C", roles=roles)), agent_packages=(package("lexicon", AGENT),))
+    answer = await orchestrator.research("What is SCOP?")
+
+    assert answer.status is Status.ANSWERED
+    assert "Lexicographer: Explains the technical terms of the passages." in told[PLANNER]
+    assert "What is SCOP? (3 passages)" in told["Glossary"]
+    assert "Lexicographer: SCOP: seasonal efficiency" in told[SYNTHESIS]
+    said = [event.body.reasoning for event in trace.events(answer.run_id) if event.body.type == "reasoning_shared"]
+    assert "Terms were explained." in said
+
+
+async def test_an_agent_reacts_to_what_it_listens_to_if_it_wants_to(
+    package: Callable[..., str],
+    panel: Callable[..., Orchestrator],
+    serve: Callable[..., EndpointSettings],
+    trace: Trace,
+) -> None:
+    orchestrator = panel(serve(Panel("-25 °C")), agent_packages=(package("watching", LISTENER, None),))
+    answer = await orchestrator.research("Down to which temperature?")
+    events = trace.events(answer.run_id)
+    wrote = [
+        event.body.wrote for event in events if event.body.type == "step_finished" and event.body.agent == "Witness"
+    ]
+    [[note]] = [each["notes"] for each in wrote]
+    assert note["text"].startswith("heard: Searched with 4 queries: 3 passages")
+    assert answer.status is Status.ANSWERED
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (BROKEN, "Step 'terms' (Lexicographer) failed: ZeroDivisionError: no terms"),
+        (INTRUDER, "'Lexicographer' wrote ['queries'], but declares to write ['notes']"),
+    ],
+)
+async def test_an_agent_that_fails_fails_the_run_and_says_which_and_why(
+    package: Callable[..., str],
+    panel: Callable[..., Orchestrator],
+    serve: Callable[..., EndpointSettings],
+    source: str,
+    reason: str,
+) -> None:
+    name = f"failing_{len(reason)}"
+    roles = {PLANNER: lambda _: json.dumps(PLAN), "Glossary": lambda _: json.dumps({"terms": ["x"]})}
+    orchestrator = panel(serve(Panel("-25 °C", roles=roles)), agent_packages=(package(name, source),))
+    answer = await orchestrator.research("What is SCOP?")
+    assert answer.status is Status.FAILED
+    assert reason in answer.reasoning
+
+
+def test_two_agents_of_one_name_are_refused(package: Callable[..., str]) -> None:
+    twin = package("twins", AGENT.replace('name="Lexicographer"', 'name="Extractor"'))
+    with pytest.raises(AgentError, match="Two agents are named 'Extractor'"):
+        AgentRegistry.discover((BUILT_IN, twin))
+
+
+def test_a_package_that_is_not_there_is_named() -> None:
+    with pytest.raises(AgentError, match=r"'no_such_package'.*agent_packages"):
+        AgentRegistry.discover(("no_such_package",))
+
+
+def test_an_unknown_agent_is_answered_with_those_there_are() -> None:
+    with pytest.raises(UnknownAgent, match="'Oracle' does not exist; there are Analyst, DataInspector, Extractor"):
+        AgentRegistry.discover().get("Oracle")
+
+
+def test_every_built_in_agent_that_asks_a_model_has_a_prompt() -> None:
+    without = [agent.card.name for agent in AgentRegistry.discover() if agent.prompt is None]
+    assert without == ["Retriever"]
+
+
+def test_a_prompt_with_a_value_missing_or_too_many_is_refused() -> None:
+    prompt = AgentRegistry.discover().get("QueryPlanner").prompt
+    assert prompt is not None
+    with pytest.raises(AgentError, match=r"missing for \['domain', .*without a place: \['colour'\]"):
+        prompt.render(question="q", colour="red")

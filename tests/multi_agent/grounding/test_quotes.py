@@ -1,0 +1,76 @@
+"""A quote is found if it stands in its passage, whatever copying did to its white space and typography."""
+
+import pytest
+
+from multi_agent.grounding.quotes import locate
+from vectorstore.models import Chunk, TableHeader
+
+OFFSET = 1000
+
+
+def chunk(text: str, header: TableHeader | None = None) -> Chunk:
+    return Chunk(
+        id="c",
+        document_id="d",
+        document="/d.txt",
+        name="d.txt",
+        version="v",
+        index=0,
+        text=text,
+        start=OFFSET,
+        end=OFFSET + len(text),
+        header=header,
+    )
+
+
+def found(quote: str, text: str) -> str | None:
+    span = locate(quote, chunk(text))
+    return text[span.start - OFFSET : span.end - OFFSET] if span else None
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "original"),
+    [
+        ("It works at -25 °C.", "Yes. It works at -25 °C. No more.", "It works at -25 °C."),
+        ("two lines of text", "two lines\n   of\ttext", "two lines\n   of\ttext"),
+        ('He said "no" - twice', "He said “no” – twice", "He said “no” – twice"),
+        ("the efficiency is final", "the ef\ufb01ciency is final", "the ef\ufb01ciency is final"),
+        ("an understanding of it", "an under-\n  standing of it", "an under-\n  standing of it"),
+        ("a well-known fact", "a well-\nknown fact", "a well-\nknown fact"),
+        ("a well- known fact", "a well-\nknown fact", "a well-\nknown fact"),
+        ("a co\u00adoperation", "a cooperation", "a cooperation"),
+        ("−5 K", "about -5 K", "-5 K"),
+        ("| 3 | Kipchoge | 2:02:42 |", "| 3 | Kipchoge | 2:02:42 |\n", "| 3 | Kipchoge | 2:02:42 |"),
+        ("日本語", "これは日本語です", "日本語"),
+        ("x² grows", "here x² grows", "x² grows"),
+    ],
+)
+def test_folding_finds_the_quote_and_gives_back_the_original(quote: str, text: str, original: str) -> None:
+    assert found(quote, text) == original
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("10 units", "2010 units"),
+        ("the year 201", "the year 2010"),
+        ("It Works", "it works"),
+        ("12,5 million", "12.5 million"),
+        ("a first … last", "a first and second and last"),
+        ("first last", "first and last"),
+        ("not at all there", "something else"),
+        ("   ", "some text"),
+        ("", "some text"),
+    ],
+)
+def test_what_does_not_stand_there_is_not_found(quote: str, text: str) -> None:
+    assert locate(quote, chunk(text)) is None
+
+
+def test_a_later_whole_occurrence_is_found_behind_a_cut_one() -> None:
+    assert locate("10 units", chunk("2010 units, then 10 units")) == (OFFSET + 17, OFFSET + 25)
+
+
+def test_a_quote_of_the_repeated_table_header_is_located_where_the_header_stands() -> None:
+    header = TableHeader(text="| Year | Sold |", start=10, end=25)
+    assert locate("| Year | Sold |", chunk("| 2024 | 7 |", header)) == (10, 25)

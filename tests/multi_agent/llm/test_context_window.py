@@ -1,0 +1,45 @@
+"""The estimate of tokens: rather too high than too low, whatever the script, and cheap."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from multi_agent.llm.context_window import estimate_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("A heat pump moves warmth from a cold place to a warm one, and needs less energy for it than a heater.", 23),
+        (
+            "Die Wärmepumpe arbeitet auch bei Außentemperaturen unter minus zwanzig Grad zuverlässig, sofern die "
+            "Vorlauftemperatur niedrig bleibt.",
+            43,
+        ),
+        ("热泵在零下二十度的室外温度下仍能可靠运行,只要供水温度不超过五十五度。", 44),
+        ("تعمل المضخة الحرارية بشكل موثوق حتى في درجات حرارة أقل من عشرين تحت الصفر", 49),
+        ("| rank | name | time |\n|---|---|---|\n| 1 | Kiptum | 2:00:35 |\n| 2 | Kipchoge | 2:01:09 |", 45),
+        ('{"kind": "heat pump", "coldest": -25, "pages": [3, 4]}', 23),
+    ],
+    ids=["english", "german", "chinese", "arabic", "table", "json"],
+)
+def test_the_estimate_is_near_and_not_below_what_a_tokenizer_counts(text: str, counted: int) -> None:
+    """Counted once with the vocabulary cl100k_base."""
+    assert 0.97 * counted <= estimate_tokens(text) <= 1.6 * counted
+
+
+def test_digits_count_one_by_one_as_some_models_split_them() -> None:
+    assert estimate_tokens("1234567890") == 10
+
+
+def test_nothing_has_no_tokens() -> None:
+    assert estimate_tokens("") == 0
+
+
+def test_a_megabyte_is_estimated_in_an_instant() -> None:
+    text = "warmth from a cold place, 20 °C; " * 30_000
+    started = time.perf_counter()
+    estimate_tokens(text)
+    assert time.perf_counter() - started < 2  # one that looks back at each word takes minutes

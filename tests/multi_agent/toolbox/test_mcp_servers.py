@@ -1,0 +1,164 @@
+"""Tools of MCP servers are tools like all others: granted by name, approved unless they are named as safe."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import ValidationError
+
+from multi_agent.answer import Answer
+from multi_agent.errors import ToolServerFailed, UnknownTool
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.toolbox.mcp_servers import McpServers, arguments_type
+from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.settings import McpServer, ToolSettings
+from multi_agent.toolbox.toolbox import Toolbox
+from support.handyman import TASK, calls, handyman, report, rounds
+from support.scripted_endpoint import ScriptedEndpoint
+from support.service import until
+
+SERVER = Path(__file__).parents[2] / "support" / "mcp_server.py"
+PLANT = ("garden.plant", {"what": "rose", "bed": {"row": 2}})
+LOOK = ("garden.look", {})
+Ask = Callable[..., Awaitable[Answer]]
+
+
+def garden(folder: Path, *more: str, **settings: Any) -> McpServer:
+    """The server, started for each run."""
+    return McpServer(
+        name="garden", command=sys.executable, args=(str(SERVER), *more), env={"GARDEN": str(folder)}, **settings
+    )
+
+
+@pytest.fixture
+def ask(panel: Callable[..., Orchestrator], make_tools: Callable[..., Toolbox]) -> Ask:
+    """``await ask(server, endpoint, "garden.plant")``: the handyman is granted that and asked."""
+
+    def research(server: McpServer, endpoint: ScriptedEndpoint, *granted: str, **settings: Any) -> Awaitable[Answer]:
+        made = panel(endpoint.settings("openai"), tools=make_tools(mcp_servers=(server,), **settings))
+        made.registry.register(handyman(*granted))
+        return made.research(TASK)
+
+    return research
+
+
+async def test_tools_of_a_server_are_called_with_arguments_by_its_schema(ask: Ask, tmp_path: Path) -> None:
+    wrong = ("garden.plant", {"what": "rose", "bed": {"row": 0}})
+    with ScriptedEndpoint(lambda request: replies.pop(0)) as endpoint:
+        replies = [calls(wrong), calls(PLANT), calls(LOOK), calls(), report("It grows.")]
+        answer = await ask(garden(tmp_path, safe=("plant", "look")), endpoint, "garden.*")
+    assert "It grows." in answer.answer
+    assert (tmp_path / "planted.txt").read_text() == "rose in row 2\n"
+    opening = endpoint.requests[0]
+    assert "- garden.plant: Plants something in a bed." in opening.prompt
+    assert "counted from the fence" in opening.prompt, "what the server's schema refers to is told, too"
+    assert "0 is less than the minimum of 1" in endpoint.requests[1].prompt
+    assert "rose grows in row 2" in endpoint.requests[2].prompt
+
+
+async def test_a_tool_that_is_not_named_as_safe_waits_for_a_person(
+    ask: Ask, make_tools: Callable[..., Toolbox], tmp_path: Path
+) -> None:
+    with ScriptedEndpoint(rounds(calls(LOOK, PLANT), last=report("No."))) as endpoint:
+        server = garden(tmp_path, safe=("look",))
+        await ask(server, endpoint, "garden.plant", "garden.look", approval_timeout_s=0.1)
+    assert "Nobody approved this call in time." in endpoint.requests[1].prompt
+    assert "--- garden.look {}\nnothing" in endpoint.requests[1].prompt
+    assert not (tmp_path / "planted.txt").exists()
+
+
+async def test_an_error_of_a_tool_and_the_death_of_its_server_are_told_to_the_model(ask: Ask, tmp_path: Path) -> None:
+    stone, mine = (("garden.plant", {"what": what, "bed": {"row": 1}}) for what in ("stone", "mine"))
+    with ScriptedEndpoint(rounds(calls(stone), calls(mine), last=report("Alas."))) as endpoint:
+        answer = await ask(garden(tmp_path, safe=("plant",)), endpoint, "garden.plant")
+    assert "stones do not grow" in endpoint.requests[1].prompt
+    assert "The MCP server 'garden'" in endpoint.requests[2].prompt.partition('"what":"mine"')[2]
+    assert "Alas." in answer.answer
+
+
+@pytest.mark.parametrize(
+    ("server", "granted", "said"),
+    [
+        (McpServer(name="garden", command=sys.executable, args=(str(SERVER), "--dead")), "garden.look", "no seeds"),
+        (McpServer(name="garden", command="/no/such/program"), "garden.look", "/no/such/program"),
+        (McpServer(name="garden", url="http://127.0.0.1:9/mcp"), "garden.look", "http://127.0.0.1:9/mcp"),
+        (garden(Path()), "garden.dig", "has no tool 'dig'; there are garden.plant, garden.look"),
+        (garden(Path()), "meadow.look", "There is no MCP server 'meadow'"),
+    ],
+)
+async def test_a_server_that_is_not_there_fails_the_step_with_what_to_do(
+    ask: Ask, server: McpServer, granted: str, said: str
+) -> None:
+    with ScriptedEndpoint(rounds(last=report("."))) as endpoint:
+        answer = await ask(server, endpoint, granted)
+    assert answer.status.value == "failed"
+    assert said in answer.reasoning
+    assert "tools.mcp_servers" in answer.reasoning or "has no tool" in answer.reasoning
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[str]:
+    """The server over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, str(SERVER), str(port)], env={"GARDEN": str(tmp_path)})
+
+    def answers() -> bool:
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/mcp")
+        except httpx.TransportError:
+            return False
+        return True
+
+    until(answers)
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.terminate()
+    process.wait()
+
+
+async def test_a_server_is_reached_over_http_too(ask: Ask, served: str, tmp_path: Path) -> None:
+    with ScriptedEndpoint(rounds(calls(PLANT), last=report("It grows."))) as endpoint:
+        await ask(McpServer(name="garden", url=served, safe=("plant",)), endpoint, "garden.plant")
+    assert "rose grows in row 2" in endpoint.requests[1].prompt
+    assert (tmp_path / "planted.txt").exists()
+
+
+async def test_a_server_that_was_started_for_a_run_ends_with_it(tmp_path: Path) -> None:
+    servers = McpServers(ToolSettings(mcp_servers=(garden(tmp_path),)))
+    assert [tool.card.name for tool in await servers.tools("garden", "*")] == ["garden.plant", "garden.look"]
+    [holder] = [task for task in asyncio.all_tasks() if task.get_name() == "MCP server garden"]
+    await servers.close()
+    assert holder.done()
+
+
+def test_a_grant_names_a_tool_that_there_is_or_one_of_a_server_that_is_set() -> None:
+    registry = ToolRegistry.discover(servers=("garden",))
+    for name in ("calculator", "garden.plant", "garden.*"):
+        registry.require(name)
+    for name in ("abacus", "garden", "garden.", "meadow.look"):
+        with pytest.raises(UnknownTool, match=r"there are calculator, .*garden\.\*"):
+            registry.require(name)
+
+
+def test_arguments_that_nest_in_themselves_cannot_be_told_to_a_model() -> None:
+    schema = {
+        "$ref": "#/$defs/Tree",
+        "$defs": {"Tree": {"type": "object", "properties": {"of": {"$ref": "#/$defs/Tree"}}}},
+    }
+    with pytest.raises(ToolServerFailed, match="nest in themselves"):
+        arguments_type("prune", schema)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"command": "a", "url": "b"}])
+def test_a_server_is_started_or_reached(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="needs a command or a url"):
+        McpServer(name="garden", **wrong)
