@@ -17,10 +17,10 @@ from vectorstore.models import NAME
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from api.audit import Audit
-    from api.keys import Keys
-    from api.library import CollectionLibrary
-    from api.uploads import Uploads
+    from api.auth.audit import Audit
+    from api.auth.keys import Keys
+    from api.services.library import CollectionLibrary
+    from api.storage.uploads import Uploads
     from ingest.chunking.chunker import Chunker
     from ingest.ledger.aliases import Places
     from ingest.ledger.ledger import Ledger
@@ -48,7 +48,7 @@ class Candor(PanelParts):
     @cached_property
     def engine(self) -> Engine:
         """The database: Postgres by URL, else SQLite in the home folder."""
-        from api.database import open_database
+        from api.storage.database import open_database
 
         return open_database(self.settings)
 
@@ -69,7 +69,7 @@ class Candor(PanelParts):
     @cached_property
     def uploads(self) -> Uploads:
         """The files that were uploaded, each collection's in a folder of its own."""
-        from api.uploads import Uploads
+        from api.storage.uploads import Uploads
 
         return Uploads(self.settings.home)
 
@@ -90,14 +90,14 @@ class Candor(PanelParts):
     @cached_property
     def keys(self) -> Keys:
         """Who may come in, and what they may do."""
-        from api.keys import Keys
+        from api.auth.keys import Keys
 
         return Keys(self.engine)
 
     @cached_property
     def audit(self) -> Audit:
         """Who did what over the service."""
-        from api.audit import Audit
+        from api.auth.audit import Audit
 
         return Audit(self.engine)
 
@@ -207,7 +207,7 @@ class Candor(PanelParts):
 
     def library(self, name: str, collection: Collection) -> CollectionLibrary:
         """An open collection as the panel sees it. Raises EmbeddingModelError."""
-        from api.library import CollectionLibrary
+        from api.services.library import CollectionLibrary
         from vectorstore.retrieval import Retriever
 
         return CollectionLibrary(name, lambda: self.catalogue(name), Retriever(collection, self.embedder))

@@ -16,9 +16,9 @@ from pathlib import Path
 from rich.console import Console
 
 from api.bootstrap import Candor
-from api.evaluating import begin, evaluate, make_configuration, store_of
-from api.evaluation_rendering import progress, show_comparison, show_summary
-from api.ingesting import run_ingest
+from api.cli.ingest import run_ingest
+from api.cli.render.evaluations import progress, show_comparison, show_summary
+from api.services.evaluations import begin, evaluate, make_configuration, store_of
 from api.settings import load_settings
 from benchmarks.question_sets import make_set
 from multi_agent.evaluation.question_set import load_questions

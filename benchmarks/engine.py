@@ -36,7 +36,7 @@ from rich.console import Console
 from rich.table import Table
 
 from api.bootstrap import Candor
-from api.ingesting import run_ingest
+from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
 from multi_agent.events import ModelCalled

@@ -47,7 +47,7 @@ from rich.console import Console
 from rich.table import Table
 
 from api.bootstrap import Candor
-from api.ingesting import run_ingest
+from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from benchmarks.engine import KINDS, ROOT, endpoint, environment
 

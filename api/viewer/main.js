@@ -1,21 +1,21 @@
 /* Which page is shown, what lies open beside it, and the keys that work everywhere. */
 
-import {showAgents} from "./agents.js";
-import * as api from "./api.js";
-import {showAsk} from "./ask.js";
-import {showComparison} from "./comparison.js";
-import {showDocuments} from "./documents.js";
-import {empty, failure, h} from "./dom.js";
-import {Away, Problem} from "./errors.js";
-import {showEvaluation} from "./evaluation.js";
-import {showEvaluations} from "./evaluations.js";
-import {showKeys} from "./keys.js";
-import {showMemory} from "./memory.js";
-import {closePanel, panelKey} from "./panel.js";
-import {showRun} from "./run.js";
-import {showRuns} from "./runs.js";
-import {forgetKey, hasKey, owner, session} from "./session.js";
-import {showSignIn} from "./signin.js";
+import {showAgents} from "./pages/agents.js";
+import * as api from "./lib/api.js";
+import {showAsk} from "./pages/ask.js";
+import {showComparison} from "./pages/comparison.js";
+import {showDocuments} from "./pages/documents.js";
+import {empty, failure, h} from "./lib/dom.js";
+import {Away, Problem} from "./lib/errors.js";
+import {showEvaluation} from "./pages/evaluation.js";
+import {showEvaluations} from "./pages/evaluations.js";
+import {showKeys} from "./pages/keys.js";
+import {showMemory} from "./pages/memory.js";
+import {closePanel, panelKey} from "./parts/panel.js";
+import {showRun} from "./pages/run.js";
+import {showRuns} from "./pages/runs.js";
+import {forgetKey, hasKey, owner, session} from "./lib/session.js";
+import {showSignIn} from "./pages/sign-in.js";
 
 const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");

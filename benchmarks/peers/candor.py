@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from api.bootstrap import Candor
-from api.ingesting import run_ingest
+from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from benchmarks.peers.side import Ask, Ingested, Said, run
 from multi_agent.llm.factory import build_llm

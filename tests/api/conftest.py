@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
-from api.cli import main
-from api.ingesting import run_ingest
+from api.cli.ingest import run_ingest
+from api.cli.main import main
 from api.settings import ServiceSettings, Settings
 from multi_agent.llm.settings import EndpointSettings
 from support.postgres import find_binaries, running_server

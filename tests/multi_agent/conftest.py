@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sql
 
-from api.library import CollectionLibrary
+from api.services.library import CollectionLibrary
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 from pydantic import JsonValue
 
-from api.durability import Durability
 from api.errors import JobFailed
-from api.jobs import Job, JobKind, Jobs, JobStatus, Order, Priority, Taken, Work
+from api.jobs.queue import Durability
+from api.jobs.runner import Job, JobKind, Jobs, JobStatus, Order, Priority, Taken, Work
 from api.settings import Settings
 
 PATIENCE_S = 30

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from api.library import CollectionLibrary
+from api.services.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, ResearchContext, Understanding, Wording, merge
 from multi_agent.events import Body

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 import httpx
 
-from api.app import make_app
 from api.bootstrap import Candor
-from api.serving import Server, listen, url_of
+from api.http.app import make_app
+from api.http.server import Server, listen, url_of
 from support.panel import Panel
 from support.scripted_endpoint import Reply, Request
 

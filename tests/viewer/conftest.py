@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from api.ingesting import run_ingest
+from api.cli.ingest import run_ingest
 from support.files import write_pdf
 from support.panel import Panel
 from support.viewer import DOCUMENTS, SOUND, Site

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from api.access import Right
-from api.keys import KeyOrder
+from api.auth.keys import KeyOrder
+from api.auth.permissions import Right
 from api.settings import ServiceSettings
 from support.viewer import COLD, OpenPage, Site, answered
 

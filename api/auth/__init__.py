@@ -1,0 +1,1 @@
+"""API keys, permissions, limits and the audit log."""

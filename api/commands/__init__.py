@@ -1,1 +1,0 @@
-"""The commands of the command line, a file for each of their subjects; ``api/cli.py`` puts them together."""

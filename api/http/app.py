@@ -1,0 +1,127 @@
+"""The web application: routes, errors and safety, put together over one Candor; ``serving.py`` serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.routing import Route
+
+from api.auth.audit import Audited
+from api.auth.audit_retention import keeping_so_long
+from api.bootstrap import Candor
+from api.http import routes
+from api.http.deps import Service
+from api.http.errors import Problem, problems, tell_problems
+from api.http.middleware.auth import Admission
+from api.http.middleware.body_limit import Bounded
+from api.http.middleware.host_origin import SAFE_HEADERS, OwnPagesOnly
+from api.http.middleware.metrics import Measured, Metrics
+from api.http.middleware.request_queue import InTurn
+from api.http.openapi import describe, operations
+from api.http.routes import viewer
+from api.http.text_validation import require_legible
+from api.jobs.evaluation import Evaluations
+from api.jobs.ingest import Ingests
+from api.jobs.queue import Durability
+from api.jobs.research import Runs
+from api.jobs.runner import Jobs
+from api.mcp import transports as mcp_serving
+from api.services.collection_pool import Shelf
+from api.workers.panel import Panel
+from api.workers.start import researching
+
+SECURITY = {
+    "key": {"type": "http", "scheme": "bearer", "description": "A key of `candor keys add`; not needed on loopback."},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, in another header."},
+}
+ABOUT = """Cited, checked and explained answers from your own documents.
+
+Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`. Every error is a problem
+(`application/problem+json`) that says what happened and what to do."""
+
+
+def make_app(candor: Candor) -> FastAPI:
+    """The application; collections are opened when they are first asked for, and closed with it."""
+    shelf, mcp = Shelf(candor), mcp_serving.Endpoint()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        panel, jobs_here = Panel(candor), Jobs(Durability(candor.settings))
+        async with AsyncExitStack() as ends:
+            ends.push_async_callback(asyncio.to_thread, shelf.close)
+            researcher = await ends.enter_async_context(researching(candor, shelf, panel))
+            runs_here = Runs(candor, shelf, jobs_here, panel, researcher)
+            Ingests(candor, shelf, jobs_here)
+            Evaluations(candor, jobs_here, researcher)
+            runs_here.listeners.append(app.state.metrics.hear)
+            app.state.metrics.watch(lambda: researcher.pid)
+            await asyncio.to_thread(candor.uploads.clear)
+            await jobs_here.begin()
+            ends.push_async_callback(jobs_here.end)
+            ends.push_async_callback(runs_here.stop)
+            await runs_here.recover()
+            app.state.service = Service(candor, shelf, jobs_here, runs_here, researcher)
+            await ends.enter_async_context(mcp.serving(app.state.service))
+            await ends.enter_async_context(keeping_so_long(candor.settings.service.audit_days, candor.audit))
+            yield
+
+    app = FastAPI(
+        title="Candor",
+        version=version("candor"),
+        description=ABOUT,
+        docs_url=None,  # its pages load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        dependencies=[Depends(require_legible)],
+    )
+    for router in _routers():
+        app.include_router(router)
+    viewer.mount(app)
+    app.router.routes.append(Route(mcp_serving.PATH, mcp, methods=["POST"]))
+    app.add_middleware(Bounded, most=candor.settings.service.request_bytes)
+    app.add_middleware(Audited, write=lambda entries: candor.audit.write(entries))
+    app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
+    app.state.metrics = measured = Metrics(candor)
+    app.add_middleware(InTurn)
+    app.add_middleware(Measured, metrics=measured)
+    app.add_middleware(OwnPagesOnly, hosts=candor.settings.service.hosts)
+    tell_problems(app, SAFE_HEADERS)
+    _document_problems(app)
+    describe(app)
+    return app
+
+
+def _routers() -> Iterator[APIRouter]:
+    """Of every module of ``api/routes``: a new subject is a new file."""
+    for found in pkgutil.iter_modules(routes.__path__):
+        router: APIRouter = importlib.import_module(f"{routes.__name__}.{found.name}").router
+        yield router
+
+
+def _document_problems(app: FastAPI) -> None:
+    """In OpenAPI, a wrong input is a problem like every other, and not what FastAPI takes it to be."""
+    describe = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            description = describe()
+            components = description["components"]
+            components["securitySchemes"] = SECURITY
+            description["security"] = [{}, *({name: []} for name in SECURITY)]
+            for operation in operations(description):
+                if "requestBody" in operation:
+                    operation["responses"].setdefault("413", problems(413)[413])
+            schemas = components["schemas"]
+            schemas["Problem"] = Problem.model_json_schema()
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+        return describe()
+
+    app.openapi = described  # type: ignore[method-assign]

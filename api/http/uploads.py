@@ -1,0 +1,171 @@
+"""Receives uploaded files: a form (multipart/form-data) straight to disk, never whole in memory.
+
+Owns the limits on what one upload may be. Where the files go then, and what they may be named, is in ``uploads.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from fastapi import Request
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+from starlette.requests import ClientDisconnect
+
+from api.errors import HomeError, UploadTooLarge, UsageError
+from api.storage.uploads import safe_name
+from vectorstore.models import Value
+
+_MB = 1 << 20
+
+
+class UploadLimits(Value):
+    """How much one upload may be."""
+
+    total_bytes: int
+    files: int
+    file_bytes: int
+
+
+async def receive(request: Request, folder: Path, limits: UploadLimits) -> dict[PurePosixPath, Path]:
+    """The files of the form in the request's body, by their names; each is written into the folder as it comes.
+
+    Raises UsageError for what is no such form, or is cut off, and for names that cannot be; UploadTooLarge, HomeError.
+    """
+    form = _Form(folder, limits)
+    try:
+        parser = _parser(request, form)
+        async for part in request.stream():
+            await asyncio.to_thread(form.feed, parser, part)
+    except FormParserError as error:
+        raise UsageError(f"The upload is no well-formed multipart/form-data: {error}.") from error
+    except ClientDisconnect as error:
+        raise UsageError("The upload ended before all of it was there. Nothing of it was kept.") from error
+    finally:
+        form.close()
+    return form.received()
+
+
+def _parser(request: Request, form: _Form) -> MultipartParser:
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    if kind != b"multipart/form-data" or not options.get(b"boundary"):
+        raise UsageError("Files are uploaded as multipart/form-data, such as `curl -F files=@report.pdf` sends.")
+    sent = request.headers.get("content-length", "")
+    if sent.isdecimal():
+        form.check_total(int(sent))  # before any of it is read
+    return MultipartParser(
+        options[b"boundary"],
+        {
+            "on_part_begin": form.begin,
+            "on_header_field": form.header_name,
+            "on_header_value": form.header_value,
+            "on_header_end": form.header_end,
+            "on_headers_finished": form.open,
+            "on_part_data": form.write,
+            "on_part_end": form.close,
+            "on_end": form.end,
+        },
+    )
+
+
+class _Form:
+    """What has come of a form so far. Its methods are called by the parser, with what it finds."""
+
+    def __init__(self, folder: Path, limits: UploadLimits) -> None:
+        self._folder, self._limits = folder, limits
+        self._files: dict[PurePosixPath, Path] = {}
+        self._name = self._value = self._disposition = b""
+        self._open: IO[bytes] | None = None
+        self._shown = ""
+        self._total = self._written = 0
+        self._complete = False
+
+    def feed(self, parser: MultipartParser, part: bytes) -> None:
+        """The next part of the body. Blocks."""
+        self.check_total(self._total + len(part))
+        self._total += len(part)
+        try:
+            parser.write(part)
+        except OSError as error:
+            raise HomeError(
+                f"The upload cannot be stored in {str(self._folder)!r}: {error.strerror or error}. Free some space "
+                "there. Nothing of it was kept."
+            ) from error
+
+    def check_total(self, size: int) -> None:
+        """Raises UploadTooLarge."""
+        if size > self._limits.total_bytes:
+            raise UploadTooLarge(
+                f"The upload has more than {self._limits.total_bytes / _MB:,.1f} MB. Send the files in several, or "
+                "raise service.upload_bytes."
+            )
+
+    def received(self) -> dict[PurePosixPath, Path]:
+        """All files, when the form has come to its end."""
+        if not self._complete:
+            raise UsageError("The upload is cut off: its form does not come to its end. Nothing of it was kept.")
+        if not self._files:
+            raise UsageError("There is no file in the upload.")
+        return self._files
+
+    # What the parser finds
+
+    def begin(self) -> None:
+        self._disposition = b""
+
+    def header_name(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def header_end(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._name = self._value = b""
+
+    def open(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        if b"filename" not in options:
+            field = options.get(b"name", b"").decode(errors="replace")
+            raise UsageError(f"The upload has a part {field!r} that is no file: it has no file name.")
+        name = safe_name(_text(options[b"filename"]))
+        if name in self._files:
+            raise UsageError(f"There are two files {str(name)!r} in the upload. Name one otherwise.")
+        if len(self._files) == self._limits.files:
+            raise UploadTooLarge(
+                f"There are more than {self._limits.files:,} files in the upload. Send them in several, or raise "
+                "service.upload_files."
+            )
+        path = self._folder / str(len(self._files))
+        self._files[name] = path
+        self._shown, self._written = str(name), 0
+        self._open = path.open("wb")
+
+    def write(self, data: bytes, start: int, end: int) -> None:
+        assert self._open is not None
+        self._written += end - start
+        if self._written > self._limits.file_bytes:
+            raise UploadTooLarge(
+                f"{self._shown!r} has more than {self._limits.file_bytes / _MB:,.0f} MB, which is as much as is "
+                "ingested of a file. Split it, or raise ingest.max_file_mb."
+            )
+        self._open.write(memoryview(data)[start:end])
+
+    def close(self) -> None:
+        if self._open is not None:
+            file, self._open = self._open, None
+            file.close()
+
+    def end(self) -> None:
+        self._complete = True
+
+
+def _text(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"The file name {name!r} is not in UTF-8.") from error

@@ -1,0 +1,1 @@
+"""Durable jobs: models, queue, runner, and one file per kind of job."""

@@ -1,1 +1,0 @@
-"""The routes of the service, a file for each of its subjects; ``api/app.py`` puts them together."""

@@ -1,0 +1,218 @@
+"""An answer as a file that is kept, sent on or printed: what it tells, and in which format.
+
+``Report`` says in plain words what every format shows; a format (``api/exports``) only lays it out. JSON alone is the
+stored answer itself, with its run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any
+
+from pydantic import Field
+
+from multi_agent.answer import Answer, Computed, Quote, Status
+from multi_agent.prompts.show_passages import show_pages
+from multi_agent.storage.trace import RunSummary
+from vectorstore.models import Value
+
+UNSUPPORTED = "not supported by the evidence"
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")  # no format of text may hold these
+
+
+class Format(StrEnum):
+    """What an answer can be exported as."""
+
+    MARKDOWN = "md"
+    HTML = "html"
+    JSON = "json"
+    DOCX = "docx"
+
+    @property
+    def media_type(self) -> str:
+        """As HTTP names it."""
+        return _FORMATS[self][0]
+
+
+class Export(Value):
+    """A file that is made of an answer."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+class Statement(Value):
+    """A claim of the answer, with the marks of what supports it: '1' a quote, 'C1' a computation."""
+
+    text: str
+    marks: tuple[str, ...]
+    supported: bool
+
+
+class Source(Value):
+    """A quote and where it stands."""
+
+    mark: str
+    where: str = Field(description="document and page")
+    quote: str
+
+
+class Calculation(Value):
+    """A computation with its result."""
+
+    mark: str
+    purpose: str
+    sql: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = Field(description="what it was made from, and what to mind")
+
+
+class Part(Value):
+    """More that belongs to the answer, a line each."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+class Report(Value):
+    """An answer in words, in the order in which it is read."""
+
+    run_id: str
+    question: str
+    status: str
+    listed: bool = Field(description="whether the statements are items of a list, and not running text")
+    statements: tuple[Statement, ...]
+    parts: tuple[Part, ...]
+    sources: tuple[Source, ...]
+    calculations: tuple[Calculation, ...]
+    facts: tuple[tuple[str, str], ...] = Field(description="about the run: names and values")
+
+    @classmethod
+    def of(cls, run: RunSummary, answer: Answer) -> Report:
+        """What there is to tell of an answer."""
+        names = _names(answer)
+        return cls(
+            run_id=run.run_id,
+            question=_plain(answer.question),
+            status=_status(answer),
+            listed=answer.answer.startswith(("- ", "1. ")),
+            statements=tuple(
+                Statement(
+                    text=_plain(claim.text),
+                    marks=(*map(str, claim.evidence), *(f"C{number}" for number in claim.computations)),
+                    supported=claim.supported,
+                )
+                for claim in answer.claims
+            ),
+            parts=tuple(part for part in _parts(answer) if part.lines),
+            sources=tuple(_source(quote, names) for quote in answer.cited),
+            calculations=tuple(_calculation(computed, names) for computed in answer.computations),
+            facts=_facts(run, answer),
+        )
+
+
+def export(run: RunSummary, answer: Answer, wanted: Format) -> Export:
+    """The file. Its name is made of the run's id alone, so that it is safe on every system."""
+    media_type, module = _FORMATS[wanted]
+    render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{module}").render
+    name = f"candor-{re.sub(r'[^A-Za-z0-9_-]', '_', run.run_id)}.{wanted.value}"
+    return Export(name=name, media_type=media_type, content=render(run, answer))
+
+
+_FORMATS = {
+    Format.MARKDOWN: ("text/markdown; charset=utf-8", "markdown"),
+    Format.HTML: ("text/html; charset=utf-8", "page"),
+    Format.JSON: ("application/json", "data"),
+    Format.DOCX: ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "word"),
+}
+
+
+def _status(answer: Answer) -> str:
+    confidence = f" · confidence {answer.confidence:.2f}" if answer.answer else ""
+    return f"{answer.status.value.capitalize()}{confidence}"
+
+
+def gaps_heading(answer: Answer) -> str:
+    """What the gaps of an answer are called: one that stands may leave something open all the same."""
+    return "Left open" if answer.status is Status.ANSWERED else "Missing"
+
+
+def _parts(answer: Answer) -> list[Part]:
+    on_the_way = [
+        f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
+    ]
+    return [
+        _part("In short", [answer.short]),
+        _part("Why", [answer.reasoning]),
+        _part("On the way", on_the_way),
+        _part("Looked for", answer.looked_for if answer.status.value == "insufficient" else ()),
+        _part("Found", [answer.found] if answer.status.value == "insufficient" else ()),
+        _part(gaps_heading(answer), answer.missing),
+    ]
+
+
+def _part(heading: str, lines: Sequence[str]) -> Part:
+    return Part(heading=heading, lines=tuple(plain for line in lines if (plain := _plain(line))))
+
+
+def _source(quote: Quote, names: dict[str, str]) -> Source:
+    where = ", ".join(part for part in (names[quote.document], show_pages(quote.pages)) if part)
+    return Source(mark=str(quote.number), where=where, quote=_plain(quote.quote))
+
+
+def _calculation(computed: Computed, names: dict[str, str]) -> Calculation:
+    made_from = sorted({names[quote.document] for quote in computed.evidence})
+    cut = ("There are more rows than are shown.",) if computed.truncated else ()
+    return Calculation(
+        mark=f"C{computed.number}",
+        purpose=_plain(computed.purpose),
+        sql=_plain(computed.sql),
+        columns=tuple(map(_plain, computed.columns)),
+        rows=tuple(tuple(_cell(value) for value in row) for row in computed.rows),
+        notes=(
+            *((f"From {len(computed.evidence)} quotes of {', '.join(made_from)}.",) if made_from else ()),
+            *cut,
+            *map(_plain, computed.flaws),
+        ),
+    )
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else _plain(str(value))
+
+
+def _names(answer: Answer) -> dict[str, str]:
+    """What each document is called: by its name, and by its whole path where two have the same name."""
+    quotes = [*answer.evidence, *(quote for each in answer.computations for quote in each.evidence)]
+    paths = {quote.document for quote in quotes}
+    names = [PurePath(path).name for path in paths]
+    called = {path: PurePath(path).name for path in paths}
+    return {path: _plain(path if names.count(name) > 1 else name) for path, name in called.items()}
+
+
+def _facts(run: RunSummary, answer: Answer) -> tuple[tuple[str, str], ...]:
+    read, usage = answer.coverage, answer.usage
+    facts: dict[str, Any] = {
+        "Asked": f"{run.started_at:%Y-%m-%d %H:%M} UTC",
+        "Collection": run.collection,
+        "Model": run.model,
+        "Mode": answer.mode,
+        "Read": f"{read.chunks_considered:,} of {read.chunks_total:,} passages in {read.documents_considered:,} of "
+        f"{read.documents_total:,} documents",
+        "Work": f"{usage.model_calls:,} model calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens, "
+        f"{usage.seconds:.1f} s" + (f", cost {usage.cost:.4f}" if usage.cost else ""),
+        "Run": run.run_id,
+    }
+    return tuple((name, _plain(value)) for name, value in facts.items() if value)
+
+
+def _plain(text: str) -> str:
+    """On one line, without characters that no document can hold."""
+    return " ".join(_CONTROL.sub(" ", text).split())

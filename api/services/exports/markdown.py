@@ -1,0 +1,69 @@
+"""An answer as Markdown. What documents and models said is text in it, and never markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
+from multi_agent.answer import Answer
+from multi_agent.storage.trace import RunSummary
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>&|~#]")
+_AT_THE_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
+
+
+def render(run: RunSummary, answer: Answer) -> bytes:
+    """The report, its citations as [1] with the evidence under these numbers."""
+    return ("\n\n".join(_blocks(Report.of(run, answer))) + "\n").encode()
+
+
+def _blocks(report: Report) -> Iterator[str]:
+    yield f"# {_text(report.question)}"
+    yield f"**{report.status}**"
+    said = [_statement(each) for each in report.statements]
+    if said:
+        yield _items(said) if report.listed else _start(" ".join(said))
+    for part in report.parts:
+        yield f"## {part.heading}"
+        lines = [_text(line) for line in part.lines]
+        yield _items(lines) if len(lines) > 1 else _start(lines[0])
+    if report.sources:
+        yield "## Evidence"
+    for source in report.sources:
+        yield f"**[{source.mark}]** {_text(source.where)}"
+        yield f"> “{_text(source.quote)}”"
+    if report.calculations:
+        yield "## Computations"
+    for calculation in report.calculations:
+        yield from _calculation(calculation)
+    yield "## About this answer"
+    yield _items([f"{name}: {_text(value)}" for name, value in report.facts])
+
+
+def _statement(said: Statement) -> str:
+    marks = "".join(f"[{mark}]" for mark in said.marks)
+    return " ".join(filter(None, (_text(said.text), marks, "" if said.supported else f"**({UNSUPPORTED})**")))
+
+
+def _calculation(calculation: Calculation) -> Iterator[str]:
+    yield f"**[{calculation.mark}]** {_text(calculation.purpose)}"
+    yield f"    {calculation.sql}"
+    rows = [calculation.columns, ["---"] * len(calculation.columns), *calculation.rows]
+    head, rule, *body = (f"| {' | '.join(cell if row is rows[1] else _text(cell) for cell in row)} |" for row in rows)
+    yield "\n".join([head, rule, *body])
+    if calculation.notes:
+        yield _items([_text(note) for note in calculation.notes])
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {_start(line)}" for line in lines)
+
+
+def _text(text: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _start(line: str) -> str:
+    """The line, so that its beginning does not make it a list or a heading."""
+    return _AT_THE_START.sub(r"\1\\", line)

@@ -1,0 +1,99 @@
+/* The agents that plans are made of, and the skills that they can be given; who owns the service changes them here. */
+
+import * as api from "../lib/api.js";
+import {agentForm, modelOptions, skillForm} from "../parts/agent-forms.js";
+import {badge, failure, fold, h, loading, replace} from "../lib/dom.js";
+import {attempt, choice, sure} from "../parts/forms.js";
+import {owner} from "../lib/session.js";
+import {value} from "../parts/tables.js";
+
+export function showAgents(place) {
+  const view = new AgentsView(place);
+  return {close: () => { view.closed = true; }};
+}
+
+class AgentsView {
+  constructor(place) {
+    Object.assign(this, {closed: false, agents: [], skills: [], endpoints: [], tools: []});
+    this.trouble = h("div", {});
+    this.list = h("div", {}, loading());
+    place.append(h("h1", {}, "Agents"), this.trouble, this.list);
+    this.load();
+  }
+
+  async load() {
+    try {
+      [this.agents, this.skills, this.endpoints, this.tools] = await Promise.all([api.agents(), api.skills(), api.endpoints(), api.tools()]);
+      if (!this.closed) this.draw();
+    } catch (error) {
+      this.list.replaceChildren(failure(error, () => this.load()));
+    }
+  }
+
+  /** Change something, then show all as it is now. Whether it was done. */
+  change(act) {
+    return attempt(this.trouble, async () => {
+      await act();
+      await this.load();
+    });
+  }
+
+  draw() {
+    const mine = owner();
+    replace(this.list,
+      mine && fold("new agent", "Add an agent", () => agentForm(this, null)),
+      h("ul", {class: "cards"}, this.agents.map((agent) => h("li", {}, this.card(agent)))),
+      h("section", {}, h("h2", {}, "Skills"),
+        h("p", {class: "note"}, "Instructions that agents are given beside their own."),
+        mine && fold("new skill", "Add a skill", () => skillForm(this, null)),
+        h("ul", {class: "cards"}, this.skills.map((skill) => h("li", {}, this.skill(skill))))));
+  }
+
+  card(agent) {
+    const part = (title, it) => it.length > 0 && [h("dt", {}, title), h("dd", {}, it.join(", "))];
+    const changeable = owner() && !agent.file;
+    return [
+      h("div", {class: "line"}, h("strong", {}, agent.name), h("span", {class: "note"}, agent.origin),
+        !agent.enabled && badge("disabled"), agent.direct && h("span", {class: "note"}, "can be asked directly"),
+        changeable && h("button", {type: "button", class: "quiet end", "data-key": `enable ${agent.name}`, on: {click: () => this.give(agent, {enabled: !agent.enabled})}}, agent.enabled ? "Disable" : "Enable")),
+      h("p", {class: "text"}, agent.description),
+      changeable && agent.custom && fold(`edit ${agent.name}`, "Edit", () => [
+        agentForm(this, agent.custom), sure("Remove", `remove ${agent.name}`, () => this.change(() => api.removeAgent(agent.name)))]),
+      fold(`agent ${agent.name}`, "Its card", () => [
+        changeable && this.choices(agent),
+        h("dl", {class: "fields"}, part("can", agent.capabilities), part("requires", agent.requires), part("reads", agent.reads), part("writes", agent.writes), part("tools", agent.tools), part("skills", agent.skills)),
+        h("h3", {}, "Inputs"), value(agent.inputs.properties ?? {}, `${agent.name} inputs`),
+        h("h3", {}, "Outputs"), value(agent.outputs.properties ?? {}, `${agent.name} outputs`),
+        agent.file && h("p", {class: "note"}, "Kept in the file ", h("code", {}, agent.file), ": change it there."),
+      ]),
+    ];
+  }
+
+  give(agent, changes) {
+    return this.change(() => api.changeAgent(agent.name, changes));
+  }
+
+  /** Its model and its skills, where there are others to choose. */
+  choices(agent) {
+    const models = choice("model", modelOptions(this.endpoints), agent.model);
+    models.addEventListener("change", () => this.give(agent, {model: models.value}));
+    const given = () => boxes.filter((box) => box.checked).map((box) => box.value);
+    const boxes = this.skills.map(({name}) => h("input", {
+      type: "checkbox", value: name, checked: agent.skills.includes(name), "data-key": `${agent.name} ${name}`,
+      on: {change: () => this.give(agent, {skills: given()})},
+    }));
+    return h("div", {class: "inline"},
+      this.endpoints.length > 1 && h("label", {class: "check"}, "Model", models),
+      boxes.map((box) => h("label", {class: "check"}, box, box.value)));
+  }
+
+  skill(skill) {
+    return [
+      h("p", {class: "line"}, h("strong", {}, skill.name), h("span", {class: "note"}, skill.description)),
+      fold(`skill ${skill.name}`, "Its instructions", () => [
+        h("p", {class: "text"}, skill.instructions), skill.tools.length > 0 && h("p", {class: "note"}, `Tools: ${skill.tools.join(", ")}`)]),
+      owner() && !skill.file && fold(`edit skill ${skill.name}`, "Edit", () => [
+        skillForm(this, skill), sure("Remove", `remove skill ${skill.name}`, () => this.change(() => api.removeSkill(skill.name)))]),
+    ];
+  }
+}

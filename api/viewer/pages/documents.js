@@ -1,0 +1,222 @@
+/* The documents of a collection: uploaded here, with their states as they change, and the reasons where something went
+wrong. */
+
+import * as api from "../lib/api.js";
+import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
+import {Away, Trouble} from "../lib/errors.js";
+import {sure} from "../parts/forms.js";
+import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
+import {may, owner} from "../lib/session.js";
+import {dropZone} from "../parts/upload.js";
+import {many, when} from "../lib/format.js";
+
+const ROWS = 200; // documents that are shown before a person asks for more
+const EVERY_MS = 1500; // while documents are read in
+
+export function showDocuments(place, chosen) {
+  const view = new DocumentsView(place, chosen);
+  return {close: () => view.close()};
+}
+
+class DocumentsView {
+  constructor(place, chosen) {
+    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: ROWS, closed: false, timer: 0});
+    this.choose = h("div", {}, loading());
+    this.work = h("div", {});
+    this.trouble = h("div", {});
+    this.overview = h("div", {});
+    this.list = h("div", {});
+    place.append(h("h1", {}, "Documents"), this.choose, this.trouble, this.work, this.overview, this.list);
+    this.load();
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+    for (const watch of this.jobs.values()) watch.close();
+  }
+
+  async load() {
+    try {
+      const collections = await api.collections();
+      if (this.closed) return;
+      this.draw(collections.map((each) => each.name));
+      if (!this.name) return;
+      const jobs = await api.openJobs("ingest", this.name);
+      if (this.closed) return;
+      for (const job of jobs) this.watch(job);
+      await this.refresh();
+    } catch (error) {
+      this.failed(error, () => this.load());
+    }
+  }
+
+  /** What does not change with the documents. */
+  draw(names) {
+    const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // it is about to be made
+    this.name = known.includes(this.chosen) ? this.chosen : known[0] ?? "";
+    this.choose.replaceChildren(h("div", {class: "inline"},
+      known.length > 0 && chooser(known, this.name), owner() && newCollection()));
+    if (this.name && may("write", this.name)) this.choose.append(dropZone((files, told) => this.upload(files, told)));
+    if (!known.length) {
+      this.list.replaceChildren(empty("There are no documents yet", owner() ? "Name a collection above, then drop documents on it; or, from the command line:" : "Your key gives you no collection to read.",
+        owner() && h("code", {}, "candor ingest FOLDER --collection NAME")));
+    }
+  }
+
+  async refresh() {
+    clearTimeout(this.timer);
+    try {
+      this.documents = await api.documents(this.name);
+      this.trouble.replaceChildren();
+    } catch (error) {
+      if (error.status !== 404) throw error; // a collection that is about to be made has none yet
+      this.documents = [];
+    }
+    if (this.closed) return;
+    this.show();
+    if (this.busy) this.timer = setTimeout(() => this.refresh().catch((error) => this.failed(error, () => this.load())), EVERY_MS);
+  }
+
+  get busy() {
+    return [...this.jobs.values()].some((watch) => isOpen(watch.job));
+  }
+
+  watch(job) {
+    if (this.jobs.has(job.id)) return;
+    this.jobs.set(job.id, new JobWatch(job, () => {
+      this.showJobs();
+      if (!this.busy) this.act(() => this.refresh());
+    }, (error) => this.failed(error)));
+    this.showJobs();
+  }
+
+  async upload(files, told) {
+    this.watch(await api.upload(this.name, files, told));
+    await this.refresh();
+  }
+
+  async drop() {
+    await api.dropCollection(this.name);
+    this.chosen = "";
+    location.hash = "#/documents";
+    await this.load();
+  }
+
+  /** Do what a person asked for, and show what came of it. */
+  async act(doing) {
+    try {
+      await doing();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  failed(error, again = null) {
+    if (!(error instanceof Trouble)) throw error;
+    if (this.closed) return;
+    this.trouble.replaceChildren(failure(error, error instanceof Away ? null : again));
+    if (error instanceof Away) api.back().then(() => this.closed || this.load());
+  }
+
+  showJobs() {
+    replace(this.work, [...this.jobs.values()].map(({job}) => ingestLine(job, () => this.act(() => api.cancelJob(job.id)))));
+  }
+
+  show() {
+    const {documents, state} = this;
+    const drop = may("admin", this.name) && sure("Delete the collection", "drop", () => this.act(() => this.drop()));
+    replace(this.overview, documents.length > 0 && coverage(documents, drop));
+    if (!documents.length) {
+      this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
+      return;
+    }
+    const shown = documents.filter((each) => !state || each.state === state);
+    const changes = may("write", this.name);
+    replace(this.list,
+      this.filter(),
+      h("div", {class: "wide"}, h("table", {class: "documents"},
+        h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed", ...(changes ? [""] : [])].map((name) => h("th", {scope: "col"}, name)))),
+        h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each)))))),
+      shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${many(shown.length, "document")}`));
+  }
+
+  filter() {
+    const states = Map.groupBy(this.documents, (each) => each.state);
+    const failed = states.get("failed")?.length ?? 0;
+    return h("div", {class: "filter", role: "group", "aria-label": "States"},
+      [["", this.documents], ...states].map(([state, those]) => h("button", {
+        type: "button", "aria-pressed": String(state === this.state), "data-key": `state ${state}`,
+        on: {click: () => { this.state = state; this.show(); }},
+      }, `${state || "all"} ${those.length.toLocaleString("en")}`)),
+      failed > 0 && may("write", this.name) && h("button", {type: "button", class: "quiet", "data-key": "retry all", on: {click: () => this.act(async () => {
+        this.watch(await api.retryFailed(this.name));
+        await this.refresh();
+      })}}, "Try all failed again"));
+  }
+
+  actions(document) {
+    const retry = () => this.act(async () => {
+      this.watch(await api.ingestAgain(this.name, document.id));
+      await this.refresh();
+    });
+    const remove = () => this.act(async () => {
+      await api.removeDocument(this.name, document.id);
+      await this.refresh();
+    });
+    if (document.state === "removed") return h("td", {class: "actions"});
+    return h("td", {class: "actions"},
+      document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Try again"),
+      sure("Delete", `delete ${document.id}`, remove));
+  }
+}
+
+function chooser(names, chosen) {
+  return h("label", {}, "Collection ",
+    h("select", {on: {change: (event) => go(event.target.value)}}, names.map((name) => h("option", {value: name, selected: name === chosen}, name))));
+}
+
+function newCollection() {
+  const name = h("input", {name: "name", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]{0,62}", placeholder: "name", "aria-label": "Name of a new collection", title: "letters, digits, - and _"});
+  return h("form", {class: "inline", on: {submit: (event) => {
+    event.preventDefault();
+    go(name.value.trim());
+  }}}, name, h("button", {type: "submit"}, "New collection"));
+}
+
+function go(collection) {
+  location.hash = `#/documents/${encodeURIComponent(collection)}`;
+}
+
+/** How much of the collection is searched, and why the rest is not. */
+function coverage(documents, drop) {
+  const there = documents.filter((each) => each.state !== "removed");
+  const searched = there.filter((each) => each.chunks > 0);
+  const passages = searched.reduce((sum, each) => sum + each.chunks, 0);
+  const failures = Map.groupBy(there.filter((each) => each.reason), (each) => why(each));
+  return h("section", {"aria-label": "Coverage"},
+    h("p", {class: "facts"}, h("strong", {}, `${searched.length.toLocaleString("en")} of ${many(there.length, "document")} searched`), h("span", {}, many(passages, "passage")), drop && h("span", {class: "end"}, drop)),
+    h("progress", {max: there.length || 1, value: searched.length, "aria-label": "Documents that are searched"}),
+    failures.size > 0 && h("ul", {class: "values"}, [...failures].map(([reason, those]) => h("li", {class: "note"}, `${many(those.length, "document")}: ${reason}`))));
+}
+
+/** The reason without the document's own name: that which it shares with others. */
+function why({stage, reason, path, name}) {
+  return `while ${stage}, ${reason.replaceAll(path, "it").replaceAll(name, "it")}`;
+}
+
+function row(document, actions) {
+  return h("tr", {},
+    h("td", {},
+      h("span", {class: "name"}, document.name),
+      document.title && document.title !== document.name && h("span", {class: "note"}, document.title),
+      document.reason && (document.state === "removed"
+        ? h("span", {class: "note"}, document.reason)
+        : h("span", {class: "reason"}, `While ${document.stage}: ${document.reason}`)),
+      document.warnings.map((warning) => h("span", {class: "note"}, warning))),
+    h("td", {}, badge(document.state)),
+    h("td", {class: "number"}, document.pages || "–"),
+    h("td", {class: "number", title: many(document.tokens, "token")}, document.chunks.toLocaleString("en")),
+    h("td", {class: "when"}, when(document.updated_at)),
+    actions);
+}

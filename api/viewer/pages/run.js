@@ -1,0 +1,179 @@
+/* One run: its answer, plans, time line and events; a step or an event opens at the side. */
+
+import {answerView} from "../parts/answer.js";
+import {Approvals} from "../parts/approvals.js";
+import * as api from "../lib/api.js";
+import {badge, failure, h, loading, replace} from "../lib/dom.js";
+import {Away} from "../lib/errors.js";
+import {EventList} from "../parts/event-list.js";
+import {filesOf} from "../parts/files.js";
+import {graph} from "../parts/graph.js";
+import {LiveRun} from "../lib/live.js";
+import {closePanel, openPanel, panel, panelShows, updatePanel} from "../parts/panel.js";
+import {revisions} from "../parts/revisions.js";
+import {planSaver} from "../parts/save-plan.js";
+import {owner} from "../lib/session.js";
+import {eventView, stepView, vote} from "../parts/step.js";
+import {timeline} from "../parts/timeline.js";
+import {walkBar, walkKeys} from "../parts/pager.js";
+import {attemptOutcome, costOf, many, said, seconds, tokens, when} from "../lib/format.js";
+
+export function showRun(place, runId, stepKey) {
+  const view = new RunView(place, runId, stepKey ?? "");
+  return {close: () => view.close(), moved: (path) => view.moved(path)};
+}
+
+class RunView {
+  constructor(place, runId, stepKey) {
+    Object.assign(this, {runId, stepKey, changed: -1, answered: null, scrolledTo: ""});
+    this.head = h("div", {}, loading("Opening the run"));
+    this.answer = h("div", {});
+    this.plans = h("div", {});
+    this.times = h("div", {});
+    this.trouble = h("div", {});
+    this.live = new LiveRun(runId, () => this.draw());
+    this.list = new EventList(this.live, (event) => this.openEvent(event), panel);
+    this.body = h("div", {hidden: true}, this.answer, this.plans,
+      h("section", {}, h("h2", {}, "Time line"), this.times),
+      h("section", {}, h("h2", {}, "Events"), this.list.element));
+    this.approvals = new Approvals(this.live);
+    place.append(this.head, this.trouble, this.approvals.element, this.body);
+  }
+
+  close() {
+    this.live.close();
+    this.list.close();
+    this.approvals.close();
+  }
+
+  /** Whether the address is one of this run; then its step is opened. */
+  moved(path) {
+    const [, runs, run, , step] = path.split("/").map(decodeURIComponent);
+    if (runs !== "runs" || run !== this.runId) return false;
+    this.stepKey = step ?? "";
+    if (!step) closePanel();
+    this.drawStep();
+    return true;
+  }
+
+  get base() {
+    return `#/runs/${encodeURIComponent(this.runId)}`;
+  }
+
+  href = (step) => {
+    return `${this.base}/steps/${encodeURIComponent(step.key)}`;
+  };
+
+  openNumber = (number) => this.list.openNumber(number);
+
+  draw() {
+    const {live} = this;
+    const known = live.summary || live.model.started;
+    this.trouble.replaceChildren(...(live.error && !(live.error instanceof Away && known) ? [failure(live.error)] : []));
+    if (!known) {
+      if (live.error) this.head.replaceChildren();
+      return;
+    }
+    this.body.hidden = false;
+    replace(this.head, head(live));
+    this.approvals.update();
+    if (live.answer && this.answered !== live.answer) {
+      this.answered = live.answer;
+      this.answer.replaceChildren(answerView(live.answer, live.collection));
+    }
+    replace(this.plans, this.attempts());
+    replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, this.href, this.openNumber) : h("p", {class: "note"}, "Nothing has happened yet."));
+    this.list.update();
+    this.drawStep();
+  }
+
+  attempts() {
+    const {model, over} = this.live;
+    const ended = (attempt) => over || attempt.number < model.attempts.length;
+    return [
+      model.resumed.length > 0 && h("p", {class: "note"}, `The service was started again while this was under way, ${model.resumed.map((time) => when(time)).join(" and ")}. The run went on: what had been done was taken from its journal.`),
+      model.attempts.length > 1 && revisions(model, over, this.href),
+      model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
+        h("h2", {}, model.attempts.length > 1 ? `Plan, attempt ${attempt.number}` : "Plan"),
+        h("p", {class: "text"}, attempt.plan.goal),
+        attempt.number === 1 && model.planned && h("p", {class: "note"}, `Mode ${attempt.plan.mode}: ${model.planned.mode_reason}`),
+        attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
+        h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
+        attempt.outcome && h("p", {class: "note"}, `Ended ${attemptOutcome(attempt.outcome)}`))),
+      model.panel.faults.length > 0 && h("p", {class: "note"}, `A plan was given back: ${model.panel.faults.join(" ")}`),
+      model.declined && h("p", {class: "note"}, `No other plan was tried: ${model.declined}`),
+      model.votes.map(vote),
+      over && owner() && model.planned && planSaver(this.runId),
+      over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId),
+    ];
+  }
+
+  drawStep() {
+    if (!this.stepKey) return;
+    const name = `step ${this.stepKey}`;
+    const step = this.live.model.step(this.stepKey);
+    if (!step && !this.live.over) return; // it may come yet
+    const mark = step ? `${step.changed} ${this.live.over}` : "none";
+    if (panelShows(name) && this.changed === mark) return;
+    this.changed = mark;
+    const content = step
+      ? stepView(this.live, step, this.live.over || step.attempt < this.live.model.attempts.length, this.href)
+      : h("p", {class: "note"}, "This run has no such step.");
+    if (panelShows(name)) updatePanel(name, content);
+    else openPanel({name, title: step?.id ?? this.stepKey, content, closed: () => this.leaveStep(name)});
+    this.scrollTo(step);
+  }
+
+  /** To the step in its plan, once: then the page belongs to the person again. */
+  scrollTo(step) {
+    if (!step || this.scrolledTo === step.key) return;
+    this.scrolledTo = step.key;
+    for (const node of this.plans.querySelectorAll("[data-key]")) {
+      node.classList.toggle("chosen", node.dataset.key === `node ${step.key}`);
+      if (node.matches(".chosen")) node.scrollIntoView({block: "nearest", inline: "center"});
+    }
+  }
+
+  /** The address names the step no more once it is closed, or something else is open in its place. */
+  leaveStep(name) {
+    if (`step ${this.stepKey}` !== name || this.live.closed) return;
+    this.stepKey = this.scrolledTo = "";
+    history.replaceState(null, "", this.base);
+    this.plans.querySelector(".chosen")?.classList.remove("chosen");
+  }
+
+  openEvent(event) {
+    const step = event.step && this.live.model.steps.find((each) => each.events.includes(event));
+    const {list} = this;
+    const go = (by) => list.go(by);
+    openPanel({
+      name: `event ${event.number}`, title: said(event)[0], key: walkKeys(go),
+      content: [list.at >= 0 && walkBar("event", list.at, list.found.length, go), eventView(this.live, event, step && this.href(step))],
+    });
+  }
+}
+
+/** The question, and how it stands with it. */
+export function head(live) {
+  const {model} = live;
+  const took = model.began && (model.ended ?? Date.now()) - model.began;
+  return [
+    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question), !live.over && stopButton(live)),
+    h("p", {class: "facts"}, badge(live.status),
+      live.collection && h("span", {}, live.collection),
+      live.summary && [h("span", {}, live.summary.model), h("span", {}, when(live.summary.started_at))],
+      took && h("span", {}, seconds(took / 1000)),
+      model.usage.model_calls > 0 && [h("span", {}, many(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))]),
+  ];
+}
+
+function stopButton(live) {
+  return h("button", {type: "button", class: "quiet stop", "data-key": "stop", on: {click: async ({currentTarget}) => {
+    currentTarget.disabled = true;
+    try {
+      await api.cancel(live.id);
+    } catch (error) {
+      live.failed(error);
+    }
+  }}}, "Cancel");
+}

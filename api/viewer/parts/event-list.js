@@ -1,0 +1,186 @@
+/* The events of a run as a list of which only what is seen is in the page, with a search over all of it: what holds the
+words is left in the list, the words are marked, and one key leads from each to the next. */
+
+import {failure, h} from "../lib/dom.js";
+import {Hits} from "../lib/highlight.js";
+import {keepingFocus} from "./pager.js";
+import {said, seconds} from "../lib/format.js";
+
+const ROW = 30;
+const SPARE = 8; // rows above and below what is seen
+const CUT = 300; // characters of an event that are put into its row
+const SEEN = 60; // characters of it that are seen in any case
+const KEYS = {ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infinity, End: Infinity};
+
+export class EventList {
+  /** `open` is given the event that a person chose. Hits are marked in `panel`, too, where it is opened. */
+  constructor(live, open, panel) {
+    Object.assign(this, {live, open, panel, known: 0, found: [], at: -1, words: "", journal: null, texts: new WeakMap()});
+    this.rows = h("div", {class: "rows", role: "presentation"});
+    this.view = h("div", {
+      class: "events", tabindex: "0", role: "listbox", "aria-label": "Events",
+      on: {scroll: () => this.draw(), keydown: (event) => this.onKey(event), click: (event) => this.onClick(event)},
+    }, this.rows);
+    this.count = h("span", {class: "note", role: "status"});
+    this.search = h("input", {
+      type: "search", placeholder: "Search this run", "aria-label": "Search this run", "data-slash": true,
+      on: {input: () => this.filter(), keydown: (event) => event.key === "Enter" && this.go(event.shiftKey ? -1 : 1)},
+    });
+    this.walk = h("span", {hidden: true},
+      h("button", {type: "button", "aria-label": "Previous hit", on: {click: () => this.go(-1)}}, "‹"), " ",
+      h("button", {type: "button", "aria-label": "Next hit", on: {click: () => this.go(1)}}, "›"));
+    this.prompts = h("input", {type: "checkbox", on: {change: () => this.withJournal()}});
+    this.trouble = h("div", {});
+    this.element = h("div", {},
+      h("div", {class: "find"}, this.search, h("label", {class: "check"}, this.prompts, "prompts and responses, too"), this.walk, this.count),
+      this.trouble, this.view);
+    this.size = new ResizeObserver(() => this.draw());
+    this.size.observe(this.view);
+    this.hits = new Hits(this.rows, panel);
+  }
+
+  close() {
+    this.size.disconnect();
+    this.hits.close();
+  }
+
+  /** Take in what is new in the run. */
+  update() {
+    const {events} = this.live.model;
+    if (this.known === events.length) return;
+    const atEnd = this.view.scrollTop + this.view.clientHeight >= this.found.length * ROW - ROW;
+    const follow = this.known > 0 && atEnd && !this.live.over;
+    for (; this.known < events.length; this.known += 1) {
+      if (this.matches(events[this.known])) this.found.push(events[this.known]);
+    }
+    this.resize();
+    if (follow) this.view.scrollTop = this.found.length * ROW;
+    this.draw();
+  }
+
+  filter() {
+    this.words = this.search.value.trim().toLowerCase();
+    this.found = this.live.model.events.filter((event) => this.matches(event));
+    this.at = -1;
+    this.view.scrollTop = 0;
+    this.hits.search(this.words);
+    this.resize();
+    this.draw();
+  }
+
+  async withJournal() {
+    this.trouble.replaceChildren();
+    this.journal = null;
+    if (this.prompts.checked) {
+      try {
+        const entries = await this.live.journal();
+        this.journal = new Map(entries.map((each) => [`${each.key}/${each.occurrence}`, each]));
+      } catch (error) {
+        this.prompts.checked = false;
+        this.trouble.replaceChildren(failure(error));
+      }
+    }
+    this.texts = new WeakMap();
+    this.filter();
+  }
+
+  matches(event) {
+    return !this.words || this.textOf(event).includes(this.words);
+  }
+
+  textOf(event) {
+    if (!this.texts.has(event)) {
+      const entry = this.journal?.get(`${event.body.key}/${event.body.occurrence}`);
+      const said = entry ? [...entry.messages.map((each) => each.content), ...entry.exchanges.flatMap((each) => [each.response, each.thinking])] : [];
+      this.texts.set(event, [event.step, ...strings(event.body), ...said].join("\n").toLowerCase());
+    }
+    return this.texts.get(event);
+  }
+
+  resize() {
+    this.rows.style.height = `${this.found.length * ROW}px`;
+    this.walk.hidden = !this.words || !this.found.length;
+    const all = this.live.model.events.length.toLocaleString("en");
+    this.count.textContent = this.words ? `${this.found.length.toLocaleString("en")} of ${all} events` : `${all} events`;
+  }
+
+  draw() {
+    const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
+    const last = Math.min(this.found.length, Math.ceil((this.view.scrollTop + this.view.clientHeight) / ROW) + SPARE);
+    this.rows.replaceChildren(...this.found.slice(first, last).map((event, index) => this.row(event, first + index)));
+    if (this.at >= first && this.at < last) this.view.setAttribute("aria-activedescendant", `event-${this.found[this.at].number}`);
+    else this.view.removeAttribute("aria-activedescendant");
+  }
+
+  row(event, index) {
+    const [what, text] = said(event);
+    const row = h("div", {
+      class: `event ${event.body.type}`, role: "option", id: `event-${event.number}`, "data-index": index,
+      "aria-selected": String(index === this.at), "aria-setsize": this.found.length, "aria-posinset": index + 1,
+    },
+    h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000)),
+    h("span", {class: "step"}, event.step),
+    h("span", {class: "what"}, what),
+    h("span", {class: "said"}, this.excerpt(event, text)));
+    row.style.top = `${index * ROW}px`;
+    return row;
+  }
+
+  /** What is told of an event in its row: where the words that are searched for stand in it, if they do not begin it. */
+  excerpt(event, text) {
+    if (!this.words || text.slice(0, SEEN).toLowerCase().includes(this.words)) return text.slice(0, CUT);
+    const all = this.textOf(event);
+    const at = all.indexOf(this.words);
+    return `… ${all.slice(Math.max(0, at - 40), at + CUT)}`.replace(/\s+/g, " ");
+  }
+
+  onClick({target}) {
+    const row = target.closest(".event");
+    if (row) this.choose(Number(row.dataset.index));
+  }
+
+  onKey(event) {
+    if (event.key === "Enter" && this.found[this.at]) this.open(this.found[this.at]);
+    if (!(event.key in KEYS) || !this.found.length) return;
+    event.preventDefault();
+    this.show(Math.min(this.found.length - 1, Math.max(0, this.at + KEYS[event.key])));
+  }
+
+  /** Open the next of the list, or the one before; the focus stays where it is. */
+  go(step) {
+    if (!this.found.length) return;
+    const next = this.at < 0 && step < 0 ? this.found.length - 1 : (this.at + step + this.found.length) % this.found.length;
+    keepingFocus(this.panel, () => this.choose(next));
+  }
+
+  /** Open an event by its number, be it in the list or not. */
+  openNumber(number) {
+    const at = this.found.findIndex((event) => event.number === number);
+    if (at >= 0) this.choose(at);
+    else {
+      this.at = -1;
+      this.open(this.live.model.events[number - 1]);
+    }
+  }
+
+  choose(index) {
+    this.show(index);
+    this.open(this.found[index]);
+    if (this.words) this.hits.reveal(this.panel);
+  }
+
+  show(index) {
+    this.at = index;
+    const top = index * ROW;
+    if (top < this.view.scrollTop) this.view.scrollTop = top;
+    if (top + ROW > this.view.scrollTop + this.view.clientHeight) this.view.scrollTop = top + ROW - this.view.clientHeight;
+    this.draw();
+  }
+}
+
+/** Every text in a value. */
+function strings(value) {
+  if (typeof value === "string") return [value];
+  if (value === null || typeof value !== "object") return [];
+  return Object.values(value).flatMap(strings);
+}

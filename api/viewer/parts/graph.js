@@ -1,0 +1,47 @@
+/* A plan as a graph: steps by what they wait for, from left to right, each with its status by colour and by a word. */
+
+import {svg} from "../lib/dom.js";
+import {after, agentsOf, columns, statusOf} from "../lib/model.js";
+import {seconds, shorten} from "../lib/format.js";
+
+const WIDTH = 142;
+const HEIGHT = 62;
+const GAP_X = 28;
+const GAP_Y = 16;
+const MARGIN = 4;
+
+/** The graph of an attempt; `over` says that nothing more will happen to it, `chosen` is the key of the step that is open. */
+export function graph(attempt, over, href, chosen) {
+  const layers = columns(attempt.plan);
+  const rows = Math.max(...layers.map((layer) => layer.length));
+  const width = layers.length * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN;
+  const height = rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN;
+  const places = new Map();
+  layers.forEach((layer, x) => {
+    const top = (height - layer.length * (HEIGHT + GAP_Y) + GAP_Y) / 2;
+    layer.forEach((step, y) => places.set(step.id, {x: MARGIN + x * (WIDTH + GAP_X), y: top + y * (HEIGHT + GAP_Y)}));
+  });
+  return svg("svg", {class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Plan"},
+    attempt.plan.steps.flatMap((step) => after(step).filter((id) => places.has(id)).map((id) => edge(places.get(id), places.get(step.id)))),
+    attempt.plan.steps.map((step) => node(attempt.steps.get(step.id), places.get(step.id), over, href, chosen)));
+}
+
+function edge(from, to) {
+  const [x1, y1, x2, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x, to.y + HEIGHT / 2];
+  const bend = Math.max(GAP_X / 2, (x2 - x1) / 2);
+  return svg("path", {class: "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`});
+}
+
+function node(step, {x, y}, over, href, chosen) {
+  const status = statusOf(step, over);
+  const agents = agentsOf(step).join(", ");
+  const took = step.startedAt && step.endedAt ? ` · ${seconds((step.endedAt - step.startedAt) / 1000)}` : "";
+  return svg("a", {href: href(step), class: step.key === chosen && "chosen", "data-key": `node ${step.key}`, "aria-label": `${step.id}: ${agents}, ${status}`},
+    svg("g", {class: `node is-${status.replace(" ", "-")}`},
+      svg("title", {}, `${agents}: ${step.instruction}`),
+      svg("rect", {x, y, width: WIDTH, height: HEIGHT, rx: 7}),
+      svg("rect", {class: "stripe", x, y: y + 9, width: 3.5, height: HEIGHT - 18, rx: 1.75}),
+      svg("text", {class: "name", x: x + 14, y: y + 19}, shorten(step.id, 17)),
+      svg("text", {class: "agent", x: x + 14, y: y + 36}, shorten(agents, 20)),
+      svg("text", {class: "status", x: x + 14, y: y + 52}, `${status}${took}`)));
+}

@@ -1,0 +1,72 @@
+/* A page of a document as it looks, with what was quoted highlighted on it. */
+
+import * as api from "../lib/api.js";
+import {failure, h, loading} from "../lib/dom.js";
+import {Trouble} from "../lib/errors.js";
+
+const ZOOMS = [1, 1.5, 2, 3]; // of the width that there is
+let zoom = 0; // as it was chosen last
+
+export class PageView {
+  /** The pages of the quote's document, beginning with that of the quote; there are `count` of them. */
+  constructor(quotes, quote, collection, count) {
+    Object.assign(this, {quotes, quote, collection, count, page: quote.pages[0]});
+    this.sheet = h("div", {class: "sheet"});
+    this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
+    this.number = h("span", {role: "status"});
+    this.unsure = h("p", {class: "note", hidden: true}, "It is not sure where on this page the quote stands, so nothing is marked. The text shows it.");
+    const turn = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);
+    const closer = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.zoomBy(by)}}, sign);
+    this.element = h("div", {class: "page-view"},
+      h("div", {class: "tools"}, turn(-1, "Previous page", "‹"), this.number, turn(1, "Next page", "›"), closer(-1, "Smaller", "−"), closer(1, "Larger", "+")),
+      this.unsure, this.frame);
+  }
+
+  /** Show the page. Throws Problem if there is no image of it. */
+  async show() {
+    const {quote, quotes, collection, page} = this;
+    this.number.textContent = `page ${page} of ${this.count}`;
+    this.sheet.replaceChildren(loading());
+    const here = quotes.filter((each) => each.document_id === quote.document_id && each.pages.includes(page));
+    const [image, ...places] = await Promise.all([
+      api.pageImage(quote.document_id, collection, page),
+      ...here.map((each) => api.pagePlace(quote.document_id, collection, page, each.start, each.end)),
+    ]);
+    if (page !== this.page) return; // it was turned meanwhile
+    const canvas = h("canvas", {width: image.width, height: image.height, role: "img", "aria-label": `Page ${page}`});
+    canvas.getContext("2d").drawImage(image, 0, 0);
+    image.close();
+    this.sheet.replaceChildren(canvas, ...here.flatMap((each, at) => places[at].boxes.map((box) => marked(box, each, each === quote))));
+    const found = places[here.indexOf(quote)];
+    this.unsure.hidden = !found || found.located;
+    this.scale();
+    this.sheet.querySelector(".box.current")?.scrollIntoView({block: "center", inline: "center"});
+  }
+
+  async turn(by) {
+    const to = this.page + by;
+    if (to < 1 || to > this.count) return;
+    this.page = to;
+    try {
+      await this.show();
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      this.sheet.replaceChildren(failure(error));
+    }
+  }
+
+  zoomBy(by) {
+    zoom = Math.min(ZOOMS.length - 1, Math.max(0, zoom + by));
+    this.scale();
+  }
+
+  scale() {
+    this.sheet.style.width = `${ZOOMS[zoom] * 100}%`;
+  }
+}
+
+function marked([left, top, right, bottom], quote, current) {
+  const box = h("span", {class: current ? "box current" : "box", title: `[${quote.number}] ${quote.quote}`});
+  for (const [name, share] of Object.entries({left, top, width: right - left, height: bottom - top})) box.style[name] = `${share * 100}%`;
+  return box;
+}

@@ -1,0 +1,51 @@
+/* The plans of a run's attempts side by side: what each kept of the one before, changed, dropped and added, what failed,
+and why another was tried. */
+
+import {badge, h} from "../lib/dom.js";
+import {statusOf} from "../lib/model.js";
+import {shorten} from "../lib/format.js";
+
+const UNTOLD = ["id", "why"]; // fields of a step whose change changes nothing
+const SIGNS = {added: "+", changed: "~", kept: "=", gone: "−"};
+
+export function revisions(model, over, href) {
+  return h("section", {class: "revisions"},
+    h("h2", {}, "Attempts side by side"),
+    h("div", {class: "wide"}, h("ol", {class: "columns"}, model.attempts.map((attempt, at) =>
+      column(attempt, model.attempts[at - 1], over || at < model.attempts.length - 1, href)))));
+}
+
+function column(attempt, before, over, href) {
+  const old = new Map((before?.plan?.steps ?? []).map((step) => [step.id, step]));
+  const dropped = [...old.values()].filter((step) => !attempt.steps.has(step.id));
+  return h("li", {},
+    h("h3", {}, `Attempt ${attempt.number}`),
+    h("p", {class: "text"}, attempt.diagnosis || attempt.plan?.goal),
+    h("ul", {class: "changes"},
+      [...attempt.steps.values()].map((step) => line(step, before && old.get(step.id), Boolean(before), over, href)),
+      dropped.map((step) => h("li", {class: "is-gone"}, h("span", {class: "sign"}, `${SIGNS.gone} `), h("s", {}, step.id), h("span", {class: "note"}, " dropped")))),
+    attempt.outcome?.failed.map((each) => h("p", {class: "fault"}, `${each.step} failed: ${each.error}`)),
+    attempt.outcome?.missing.length > 0 && h("p", {class: "note"}, `Missing: ${attempt.outcome.missing.join("; ")}`),
+    attempt.outcome?.verdict && h("p", {class: "note"}, attempt.outcome.verdict));
+}
+
+function line(step, old, revised, over, href) {
+  const changes = old && step.plan ? differences(old, step.plan) : [];
+  const kind = !revised ? "" : !old ? "added" : changes.length ? "changed" : "kept";
+  return h("li", {class: kind && `is-${kind}`},
+    kind && h("span", {class: "sign", title: kind}, `${SIGNS[kind]} `),
+    h("a", {href: href(step), "data-key": `revised ${step.key}`}, step.id), " ",
+    h("span", {class: "note"}, (step.plan?.agents ?? []).join(", ")), " ", badge(statusOf(step, over)),
+    changes.map(([name, was, is]) => h("p", {class: "note change"}, `${name.replaceAll("_", " ")}: `, h("del", {}, was), " → ", h("ins", {}, is))));
+}
+
+/** The fields of a step that differ: [name, as it was, as it is]. */
+function differences(old, step) {
+  return Object.keys(step).filter((name) => !UNTOLD.includes(name) && JSON.stringify(old[name]) !== JSON.stringify(step[name]))
+    .map((name) => [name, told(old[name]), told(step[name])]);
+}
+
+function told(it) {
+  const text = typeof it === "string" ? it : Array.isArray(it) ? it.join(", ") : JSON.stringify(it);
+  return shorten(text || "nothing", 160);
+}

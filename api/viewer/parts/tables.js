@@ -1,0 +1,55 @@
+/* Values as a person reads them. */
+
+import {fold, h} from "../lib/dom.js";
+import {many, pages, shorten} from "../lib/format.js";
+
+const FIRST = 100; // entries of a long list that are shown before a person asks for the rest
+
+/** A table of values; what is null is said to be. */
+export function table(columns, rows) {
+  const cell = (value) => h("td", {class: typeof value === "number" ? "number" : ""},
+    value === null || value === undefined ? h("span", {class: "note"}, "null") : String(value));
+  return h("div", {class: "wide"}, h("table", {},
+    h("thead", {}, h("tr", {}, columns.map((name) => h("th", {scope: "col"}, name)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+}
+
+/** Any value of an event. `key` names it among those beside it. */
+export function value(it, key) {
+  if (it === null || it === undefined || it === "") return h("span", {class: "note"}, "empty");
+  if (Array.isArray(it)) return list(it, key);
+  if (typeof it === "object") return fields(it, key);
+  return h("span", {class: "text"}, String(it));
+}
+
+/** The fields of an object, by name. */
+export function fields(it, key, without = []) {
+  const shown = Object.entries(it).filter(([name]) => !without.includes(name));
+  return h("dl", {class: "fields"}, shown.map(([name, each]) => [
+    h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, value(each, `${key}.${name}`))]));
+}
+
+function list(items, key) {
+  if (!items.length) return h("span", {class: "note"}, "none");
+  const entries = h("ul", {class: "values"}, items.slice(0, FIRST).map((each, at) => h("li", {}, entry(each, `${key}.${at}`))));
+  if (items.length <= FIRST) return entries;
+  const rest = h("button", {type: "button", class: "quiet", on: {click: () => {
+    entries.append(...items.slice(FIRST).map((each, at) => h("li", {}, entry(each, `${key}.${at + FIRST}`))));
+    rest.remove();
+  }}}, `Show ${many(items.length - FIRST, "more", "more")}`);
+  return [entries, rest];
+}
+
+function entry(it, key) {
+  if (it === null || typeof it !== "object") return value(it, key);
+  if (it.quote && it.document_id) return quoted(it);
+  if (it.name && it.pages && it.index !== undefined) return h("span", {}, it.name, " ", h("span", {class: "note"}, `passage ${it.index + 1} ${pages(it.pages)}`));
+  return fold(key, shorten(Object.values(it).find((each) => typeof each === "string" && each) ?? JSON.stringify(it), 90), () => value(it, key));
+}
+
+function quoted(it) {
+  return h("div", {class: "quoted"},
+    h("span", {class: "where"}, [it.number && `[${it.number}]`, it.name ?? it.document, pages(it.pages)].filter(Boolean).join(" ")),
+    h("span", {class: "words"}, it.quote),
+    it.why && h("span", {class: "note"}, it.why));
+}

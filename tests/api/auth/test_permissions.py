@@ -1,0 +1,353 @@
+"""Every route × right × collection: who may do what, and that nobody learns what others have.
+
+What each route needs stands in ``support/routes.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+import sqlalchemy as sql
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from api.auth.keys import KeyOrder
+from api.auth.permissions import Right
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from api.http.app import make_app
+from api.services.evaluations import store_of
+from api.settings import ServiceSettings, Settings
+from ingest.ledger.lock import holding
+from multi_agent.evaluation.question_set import Question
+from multi_agent.evaluation.records import Configuration, Evaluation, Row
+from multi_agent.evaluation.store import new_evaluation_id
+from support.approvals import left_open
+from support.routes import ROUTES, WITHIN, Rule, routes_of
+from support.scripted_endpoint import ScriptedEndpoint
+from support.service import NEVER, QUESTION, RunningService, model, until
+from vectorstore.embedding.embedder import Embedder
+
+STRANGERS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
+HOLDERS = {
+    "nothing of it": {"elsewhere": "admin"},
+    "read": {"mine": "read"},
+    "write": {"mine": "write"},
+    "admin": {"mine": "admin"},
+    "read all": {"*": "read"},
+    "owner": {"*": "admin"},
+}
+WORDS = "The zinc plate of the secret vault weighs 40 kg."
+
+
+class Things(NamedTuple):
+    """What a request is about."""
+
+    collection: str
+    document: str
+    run: str
+    approval: str = ""
+    evaluation: str = ""
+
+
+@dataclass(frozen=True)
+class World:
+    """The service, which needs keys, and what is in it."""
+
+    candor: Candor
+    http: httpx.Client
+    keys: dict[str, str]
+    things: dict[str, Things]
+
+    def ask(self, route: str, who: str, things: Things) -> httpx.Response:
+        """The route, as ``who`` with these things."""
+        rule, method = ROUTES[route], route.partition(" ")[0]
+        headers = {"Authorization": f"Bearer {self.keys[who]}"} if who in self.keys else {}
+        if who == "another scheme":
+            headers = {"Authorization": f"Basic {self.keys['owner']}"}
+        path = rule.path.format(**things._asdict())
+        if method == "WEBSOCKET":
+            return _opened(str(self.http.base_url).rstrip("/") + path, headers)
+        return self.http.request(
+            {"MOUNT": "GET"}.get(method, method),
+            path,
+            headers=headers,
+            json=_filled(rule.body, things) if rule.body is not None else None,
+            files=rule.files,
+        )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[World]:
+    root = tmp_path_factory.mktemp("rights")
+    with ScriptedEndpoint(model) as endpoint:
+        service = ServiceSettings(require_key=True)
+        candor = Candor(Settings(home=root / "home", llm=endpoint.settings("openai"), service=service))
+        candor.embedder = embedder
+        for name, text in (("mine", "The Borea 12 works down to -25 °C."), ("theirs", WORDS)):
+            (root / name).mkdir()
+            (root / name / f"{name}_file.txt").write_text(text)
+            run_ingest(candor, [root / name], name, progress=False)
+        keys = _keys(candor)
+        with (
+            RunningService(candor) as running,
+            httpx.Client(base_url=running.url, timeout=30) as http,
+            holding(candor.engine, "mine"),  # so that nobody can delete them
+            holding(candor.engine, "theirs"),
+        ):
+            things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
+            run = f"run_{'0' * 12}"
+            nothing = Things("absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000")
+            yield World(candor, http, keys, {**things, "absent": nothing})
+
+
+def _opened(url: str, sent: dict[str, str]) -> httpx.Response:
+    """A web socket as an answer: 101, or what it was refused with."""
+    try:
+        with connect(url.replace("http", "ws", 1), additional_headers=sent) as socket:
+            return httpx.Response(101, content="".join(map(str, socket)))
+    except InvalidStatus as refused:
+        response = refused.response
+        headers = list(response.headers.raw_items())
+        return httpx.Response(response.status_code, headers=headers, content=bytes(response.body or b""))
+
+
+def _keys(candor: Candor) -> dict[str, str]:
+    def make(rights: dict[str, Any], expires_at: datetime | None = None) -> Any:
+        return candor.keys.add(KeyOrder(name="for a test", rights=rights, expires_at=expires_at))
+
+    known = {who: make(rights).secret for who, rights in HOLDERS.items()}
+    revoked, expired = make({"*": "admin"}), make({"*": "admin"}, datetime.now(UTC) + timedelta(milliseconds=1))
+    candor.keys.revoke(revoked.key.id)
+    wrong = known["owner"][:-2] + ("AA" if not known["owner"].endswith("AA") else "BB")
+    nobodys = "candor_" + "0" * 12 + wrong[19:]
+    return known | {
+        "a revoked key": revoked.secret, "an expired key": expired.secret, "a wrong key": wrong,
+        "no such key": nobodys,
+    }  # fmt: skip
+
+
+def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
+    """Its only document, and a run that has ended."""
+    [document] = candor.ledger.list(name)
+    asked = {"question": f"{QUESTION} ({name})", "collection": name}
+    answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
+    approval = candor.tools.approvals.ask(left_open(answer["run_id"]), timeout_s=600)
+    return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
+
+
+def _evaluation(candor: Candor, collection: str) -> str:
+    """One whose only question has been asked."""
+    evaluation = Evaluation(
+        id=new_evaluation_id(), set_name=collection, fingerprint="f", collection=collection, metrics=("correct",),
+        configuration=Configuration(label="x", model="m"), started_at=datetime.now(UTC),
+    )  # fmt: skip
+    store_of(candor).add(evaluation, (Question(id="q", question=collection),))
+    row = Row(question_id="q", run_id="r", status="answered", figures={"correct": 1.0})
+    store_of(candor).put(evaluation.id, row)
+    return evaluation.id
+
+
+def _filled(body: Any, things: Things) -> Any:
+    if isinstance(body, list):
+        return [_filled(each, things) for each in body]
+    if isinstance(body, dict):
+        return {name: _filled(each, things) for name, each in body.items()}
+    return body.format(**things._asdict()) if isinstance(body, str) else body
+
+
+def _expected(rule: Rule, who: str, collection: str) -> int:
+    """What the route answers to the holder of that key."""
+    owner = who == "owner"
+    if rule.needs in ("nothing", "key"):
+        return rule.passes
+    if rule.needs == "owner":
+        return rule.passes if owner else 403
+    everything = owner or who == "read all"
+    if who == "nothing of it" or (collection != "mine" and not everything):
+        return 404
+    has = Right.ADMIN if owner else Right.READ if who == "read all" else Right(who)
+    if not has.covers(Right(rule.needs)) and (collection != "absent" or "{collection}" in rule.path):
+        return 403
+    return rule.passes if collection != "absent" or rule.makes else 404
+
+
+def test_every_route_says_what_it_needs(world: World) -> None:
+    assert routes_of(make_app(world.candor)) == set(ROUTES), "add the route to tests/support/routes.py"
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_route_lets_in_who_has_the_right_and_nobody_else(world: World, route: str) -> None:
+    rule = ROUTES[route]
+    nothing = world.things["absent"]
+    for collection, things in world.things.items():
+        for who in HOLDERS:
+            expected = _expected(rule, who, collection)
+            target = Things(things.collection, *nothing[1:]) if rule.destroys and expected == rule.passes else things
+            response = world.ask(route, who, target)
+            assert response.status_code == expected, (who, collection, response.text)
+            if expected == 404 and WITHIN in rule.path and target is things:
+                assert response.json()["title"] == "No such collection"
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_strangers_are_told_the_same_whatever_they_send(world: World, route: str) -> None:
+    for collection in ("mine", "absent"):
+        answers = [world.ask(route, who, world.things[collection]) for who in STRANGERS]
+        if ROUTES[route].needs == "nothing":
+            assert {answer.status_code for answer in answers} == {ROUTES[route].passes}
+        else:
+            assert {answer.status_code for answer in answers} == {401}
+            assert {answer.headers["www-authenticate"] for answer in answers} == {'Bearer realm="candor"'}
+        assert len({answer.content for answer in answers}) == 1
+        assert not any(_secrets_in(world, answer) for answer in answers)
+
+
+@pytest.mark.parametrize("route", [route for route, rule in ROUTES.items() if "{" in f"{rule.path}{rule.body}"])
+@pytest.mark.parametrize("who", ["nothing of it", "read", "admin"])
+def test_what_is_anothers_looks_just_like_what_is_not_there(world: World, route: str, who: str) -> None:
+    """By whole ids, and by the beginnings of them that others' would complete."""
+    theirs, absent = world.things["theirs"], world.things["absent"]
+    for length in (40, 12, 9):  # of 9, 4 digits at least are the id's own: none of one's own begins so, too
+        one, other = (Things(each[0], *(name[:length] for name in each[1:])) for each in (theirs, absent))
+        taken, missing = world.ask(route, who, one), world.ask(route, who, other)
+        assert (taken.status_code, _bare(taken.text, one)) == (missing.status_code, _bare(missing.text, other))
+        assert _headers(taken) == _headers(missing)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("who", ["nothing of it", "admin"])
+def test_no_answer_holds_a_word_of_what_is_anothers(world: World, route: str, who: str) -> None:
+    """Not even to what is asked of one's own, of all, or without a collection."""
+    asked = dict.fromkeys(("mine", "absent"))
+    for things in [world.things[each] for each in asked] + [Things("", "", "")]:
+        if not ROUTES[route].destroys:
+            assert not _secrets_in(world, world.ask(route, who, things))
+
+
+def test_without_a_collection_the_only_one_that_may_be_read_is_meant(world: World) -> None:
+    documents = world.http.get("/v1/documents", headers={"X-API-Key": world.keys["read"]})
+    assert [each["name"] for each in documents.json()] == ["mine_file.txt"]
+    which = world.http.get("/v1/documents", headers={"X-API-Key": world.keys["nothing of it"]})
+    assert (which.status_code, which.json()["title"]) == (422, "Wrong input")
+
+
+def test_lists_hold_what_may_be_read_and_no_more(world: World) -> None:
+    def seen(path: str, field: str, who: str) -> set[str]:
+        return {each[field] for each in world.http.get(path, headers={"X-API-Key": world.keys[who]}).json()}
+
+    for path, field in (("/v1/collections", "name"), ("/v1/runs?limit=1000", "collection")):
+        assert seen(path, field, "read") == {"mine"}
+        assert seen(path, field, "nothing of it") == set()
+        assert seen(path, field, "read all") == {"mine", "theirs"}
+    latest = world.http.get("/v1/runs?limit=1", headers={"X-API-Key": world.keys["read"]}).json()
+    assert [run["collection"] for run in latest] == ["mine"], "others' runs take no place in the list"
+
+
+def test_what_does_not_work_is_told_to_owners_alone(world: World) -> None:
+    def checks(who: str) -> list[str]:
+        answer = world.ask("GET /readyz", who, world.things["absent"]).json()
+        assert answer["ok"]
+        return [check["name"] for check in answer["checks"]]
+
+    assert checks("owner") == ["database", "store", "embedding model", "research"]
+    assert checks("read all") == checks("no key") == []
+
+
+def test_a_run_is_cancelled_by_who_began_it_or_by_who_may_do_all_with_its_collection(world: World) -> None:
+    def begin(who: str) -> Things:
+        asked = {"collection": "mine", "question": NEVER, "wait": False}
+        begun = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]})
+        return Things("mine", "", begun.json()["run_id"])
+
+    cancel = "POST /v1/runs/{run_id}/cancel"
+    own, others = begin("read"), begin("read")
+    assert world.ask(cancel, "read", own).status_code == 200
+    assert world.ask(cancel, "write", others).status_code == 403
+    assert world.ask(cancel, "admin", others).json()["status"] == "cancelled"
+
+
+def test_a_dangerous_call_is_decided_on_by_who_began_its_run_or_who_may_write(world: World) -> None:
+    def waiting(who: str) -> Things:
+        asked = {"collection": "mine", "question": NEVER, "wait": False}
+        run_id = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]}).json()["run_id"]
+        return Things("mine", "", run_id, world.candor.tools.approvals.ask(left_open(run_id), 600).approval_id)
+
+    decide = "POST /v1/approvals/{approval_id}"
+    own, others = waiting("read"), waiting("admin")
+    assert world.ask(decide, "read", own).json()["status"] == "refused"
+    assert world.ask(decide, "read", others).status_code == 403
+    assert world.ask(decide, "write", others).json()["status"] == "refused"
+    for things in (own, others):
+        world.ask("POST /v1/runs/{run_id}/cancel", "owner", things)
+
+
+@pytest.mark.parametrize("route", ["GET /v1/runs/{run_id}", "GET /v1/documents/{document}/text", "POST /v1/search"])
+def test_what_is_anothers_is_found_missing_on_the_same_way(world: World, route: str) -> None:
+    """The same statements to the database, in about the same time."""
+    kinds = ("theirs", "absent")
+
+    def said(kind: str) -> list[str]:
+        return _statements(world.candor, lambda: world.ask(route, "read", world.things[kind]))
+
+    until(lambda: said("theirs") == said("absent"))  # once no run says anything to it any more
+
+    took: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(60):
+        for kind in kinds:
+            began = time.perf_counter()
+            world.ask(route, "read", world.things[kind])
+            took[kind].append(time.perf_counter() - began)
+    quick, slow = sorted(statistics.median(took[kind]) for kind in kinds)
+    assert slow < 1.5 * quick  # the machine may be busy with other things
+
+
+def _statements(candor: Candor, do: Callable[[], object]) -> list[str]:
+    """What is said to the database meanwhile."""
+    said: list[str] = []
+
+    def note(*event: Any) -> None:
+        said.append(event[2])
+
+    sql.event.listen(candor.engine, "before_cursor_execute", note)
+    try:
+        do()
+    finally:
+        sql.event.remove(candor.engine, "before_cursor_execute", note)
+    return said
+
+
+def _bare(text: str, things: Things) -> str:
+    """Without the words that were asked for."""
+    for word in things:
+        text = text.replace(json.dumps(word)[1:-1], "…") if word else text
+    return text
+
+
+def _headers(response: httpx.Response) -> dict[str, str]:
+    return {name: value for name, value in response.headers.items() if name not in ("date", "content-length")}
+
+
+def _secrets_in(world: World, response: httpx.Response) -> list[str]:
+    theirs = world.things["theirs"]
+    return [word for word in (*theirs, "theirs_file", "zinc", "(theirs)") if word in response.text]
+
+
+def test_who_may_only_read_does_not_choose_code_or_endpoints_by_an_evaluation(world: World) -> None:
+    """The settings of a configuration can name packages to be loaded, and where documents are sent to."""
+    asked = {
+        "collection": "mine", "questions": [{"id": "q", "question": "x"}],
+        "configuration": {"settings": {"llm": {"base_url": "http://elsewhere.example"}}},
+    }  # fmt: skip
+    for who in ("read", "admin"):
+        headers = {"Authorization": f"Bearer {world.keys[who]}"}
+        response = world.http.post("/v1/evaluations", json=asked, headers=headers)
+        assert response.status_code == 403

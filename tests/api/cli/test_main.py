@@ -1,0 +1,383 @@
+"""What a user types, and what comes back: results on standard output, the rest on standard error, honest exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from qdrant_client import QdrantClient
+
+from api.bootstrap import Candor
+from api.cli.ingest import describe, run_ingest
+from ingest.errors import IngestUnderWay
+from ingest.ledger.records import Stage
+from ingest.pipeline.reports import Progress
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import PLANNER, Panel, planned, reading
+from vectorstore.server import ServerStore
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+
+
+def test_a_folder_is_ingested_searched_asked_and_explained(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+
+    ingested = run("ingest", folder, "--collection", "papers", "--json")
+    assert (ingested.code, ingested.json["indexed"]) == (0, 2)
+
+    found = run("search", "cold weather operation", "-c", "papers", "--json")
+    assert found.code == 0
+    assert {hit["name"] for hit in found.json} == {"pumps.md", "soup.txt"}
+
+    asked = run("ask", QUESTION, "--json")
+    answer = asked.json
+    assert (asked.code, answer["status"]) == (0, "answered")
+    [item] = answer["evidence"]
+    assert item["document"] == str(folder / "pumps.md")
+
+    shown = run("show", item["document_id"], "--text")
+    assert shown.out[item["start"] : item["end"]] == item["quote"] == "The Borea 12 works down to -25 °C."
+
+    traced = run("trace", answer["run_id"])
+    assert "QueryPlanner says" in traced.out
+    assert "· It says so: " in traced.out, "the claim, when it was written"
+    assert "run ended: answered" in traced.out
+    full = run("trace", answer["run_id"], "--prompts", "--json").json
+    assert len(full["calls"]) == answer["usage"]["model_calls"] == 6
+
+    [listed] = run("runs", "--json").json
+    assert (listed["run_id"], listed["question"]) == (answer["run_id"], QUESTION)
+
+
+def test_the_answer_has_exactly_the_documented_keys(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    answer = run("ask", QUESTION, "--json").json
+    assert list(answer) == [
+        "run_id", "status", "mode", "question", "answer", "claims", "evidence", "short", "records", "computations",
+        "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing", "coverage", "summary", "usage",
+    ]  # fmt: skip
+    assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported"]
+    assert list(answer["evidence"][0]) == [
+        "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote",
+    ]  # fmt: skip
+    assert list(answer["coverage"]) == [
+        "documents_considered", "documents_total", "chunks_considered", "chunks_total",
+    ]  # fmt: skip
+    assert list(answer["usage"]) == ["model_calls", "prompt_tokens", "completion_tokens", "seconds", "cost"]
+
+
+def test_the_way_is_chosen_and_bounded_on_the_command_line(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    fast = planned(reading("answer", QUESTION, final=True), mode="fast")
+    use_model(serve(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(fast)})))
+    run("ingest", folder)
+    assert run("ask", QUESTION, "--mode", "fast", "--json").json["mode"] == "fast"
+    asked = run("ask", QUESTION, "--agent", "Reader", "--json").json
+    assert (asked["mode"], asked["usage"]["model_calls"]) == ("direct", 1)
+    bounded = run("ask", QUESTION, "--max-calls", "1")
+    assert bounded.code == 0
+    assert bounded.out.startswith("Insufficient")
+    assert "The run's budget of model calls is reached: 1 made" in bounded.out
+    for wrong in ("--mode slow", "--max-cost -1", "--mode direct", "--agent Reader --mode fast"):
+        refused = run("ask", QUESTION, *wrong.split())
+        assert refused.code == 2, wrong
+    assert "auto" in run("ask", QUESTION, "--mode", "slow").err
+
+
+def test_the_plan_of_a_run_is_saved_followed_and_forgotten(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    first = run("ask", QUESTION, "--json").json
+    assert run("plans", "save", "thorough", first["run_id"]).code == 0
+    [kept] = run("plans", "--json").json
+    assert (kept["name"], kept["question"], len(kept["plan"]["steps"])) == ("thorough", QUESTION, 6)
+    again = run("ask", "What does the manual say?", "--plan", "thorough", "--json").json
+    assert (again["status"], again["summary"]["steps_completed"]) == ("answered", 6)
+    assert "there is a plan 'thorough' already" in run("plans", "save", "thorough", first["run_id"]).err.lower()
+    assert run("plans", "rm", "thorough").code == 0
+    assert run("plans", "--json").json == []
+    refused = run("ask", QUESTION, "--plan", "thorough")
+    assert (refused.code, "'thorough'" in refused.err) == (1, True)
+
+
+def test_a_person_reads_the_answer_with_its_evidence(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    asked = run("ask", QUESTION)
+    assert "“The Borea 12 works down to -25 °C.”" in asked.out
+    assert "candor trace run_" in asked.out
+    assert "Plan (high): QueryPlanner → Retriever" in asked.err
+    assert "  · It says so: " in asked.err
+    assert asked.err.index("Synthesizer …") < asked.err.index("· It says so: ") < asked.err.index("Synthesizer: ")
+
+
+def test_markup_in_documents_and_answers_is_printed_as_it_is(
+    run: Callable, tmp_path: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    (tmp_path / "odd.txt").write_text("The value [bold]is[/bold] [/] <script>alert(1)</script> 7.\n")
+    use_model(serve(Panel("value")))
+    run("ingest", tmp_path / "odd.txt")
+    assert "[bold]is[/bold] [/] <script>" in run("ask", "What is the value?").out
+    assert "[bold]is[/bold] [/] <script>" in run("search", "value").out
+
+
+def test_unchanged_files_are_skipped_and_changed_ones_replaced(run: Callable, folder: Path) -> None:
+    run("ingest", folder)
+    (folder / "soup.txt").write_text("Boil the lentils for 25 minutes.\n")
+    again = run("ingest", folder, "--json").json
+    assert (again["indexed"], again["unchanged"]) == (1, 1)
+    texts = [hit["text"] for hit in run("search", "lentils", "--json").json]
+    assert not any("20 minutes" in text for text in texts)
+
+
+def test_one_bad_file_does_not_stop_the_rest_and_is_told_with_its_reason(run: Callable, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 this is no PDF")
+    (folder / "empty.txt").touch()
+    result = run("ingest", folder)
+    assert result.code == 1
+    assert "2 indexed, 0 unchanged, 2 failed" in result.err
+    assert "broken.pdf" in result.err
+    assert "empty.txt" in result.err
+    failed = run("documents", "--state", "failed", "--json").json
+    assert {document["name"] for document in failed} == {"broken.pdf", "empty.txt"}
+    assert all(document["reason"] for document in failed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("ingest", "/no/such/folder"), 1, ["/no/such/folder", "does not exist"]),
+        (("ask", "Why?"), 2, ["Which collection?", "candor ingest"]),
+        (("ask", "Why?", "-c", "nowhere"), 1, ["nowhere"]),
+        (("ask", "   "), 2, ["question is empty"]),
+        (("search", ""), 2, ["query is empty"]),
+        (("documents", "-c", "nowhere"), 1, ["nowhere"]),
+        (("documents", "--state", "lost"), 2, ["'lost'", "indexed"]),
+        (("trace", "run_none"), 1, ["run_none", "candor runs"]),
+        (("demo", "--record", "x"), 2, ["--live"]),
+        (("drop", "nowhere", "--yes"), 1, ["nowhere"]),
+        (("dance",), 2, ["dance"]),
+        (("ask",), 2, ["QUESTION"]),
+        (("ingest", ".", "-c", "bad/name"), 2, ["bad/name"]),
+        (("ingest",), 2, ["--retry-failed"]),
+        (("ingest", "--retry-failed", "--sync"), 2, ["--sync"]),
+        (("ingest", ".", "--watch", "--dry-run"), 2, ["--watch"]),
+        (("ingest", ".", "--ocr", "perhaps"), 2, ["perhaps", "never"]),
+    ],
+)
+def test_wrong_use_is_told_in_words_and_by_the_exit_code(
+    run: Callable, arguments: tuple[str, ...], code: int, words: list[str]
+) -> None:
+    result = run(*arguments)
+    assert result.code == code, result.err
+    assert result.out == ""
+    for word in words:
+        assert word.lower() in result.err.lower()
+    assert "Traceback" not in result.err
+
+
+def test_an_error_with_json_is_one_json_value(run: Callable) -> None:
+    result = run("trace", "run_none", "--json")
+    assert result.code == 1
+    assert result.json["error"]["type"] == "RunNotFound"
+
+
+def test_the_data_folder_is_not_ingested_with_the_folder_it_lies_in(run: Callable, folder: Path) -> None:
+    home = folder / "home"
+    first = run("ingest", folder, "--home", home, "--json").json
+    again = run("ingest", folder, "--home", home, "--json").json
+    assert (first["indexed"], again["unchanged"], again["failed"]) == (2, 2, [])
+    assert "Candor's own data" in [each["reason"] for each in again["left_out"]]
+
+
+def test_an_empty_folder_is_an_error(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run("ingest", tmp_path / "empty")
+    assert result.code == 1
+    assert "no file to ingest" in result.err
+    assert run("search", "anything").code == 2, "no collection was made"
+
+
+def test_with_several_collections_one_has_to_be_named(run: Callable, folder: Path) -> None:
+    run("ingest", folder, "-c", "one")
+    run("ingest", folder, "-c", "two")
+    result = run("search", "lentils")
+    assert result.code == 2
+    assert "one, two" in result.err
+
+
+def test_a_dropped_collection_is_gone_and_its_runs_stay(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    run_id = run("ask", QUESTION, "--json").json["run_id"]
+    assert run("drop", "documents", "--yes").code == 0
+    assert run("search", "lentils").code == 2
+    assert run("trace", run_id).code == 0
+
+
+def test_a_dead_endpoint_is_told_with_what_to_start(run: Callable, folder: Path, use_model: Callable) -> None:
+    run("ingest", folder)
+    use_model(EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9"))
+    result = run("ask", QUESTION, "--json")
+    assert result.code == 1
+    assert result.json["status"] == "failed"
+    assert "ollama serve" in result.json["reasoning"]
+
+
+def test_a_collection_of_another_embedding_model_is_refused(
+    run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", folder)
+    monkeypatch.setenv("CANDOR_STORE__EMBEDDING__MODEL", "another/model")
+    result = run("ask", QUESTION)
+    assert result.code == 1
+    assert "another/model" in result.err
+    assert "candor ingest FOLDER --collection documents" in result.err
+
+
+def test_a_second_process_on_a_collection_is_told_who_has_it(run: Callable, folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(tmp_path / "home")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "open\n"
+    result = run("search", "lentils")
+    holder.communicate()
+    assert result.code == 1
+    assert str(holder.pid) in result.err
+    assert run("search", "lentils").code == 0
+
+
+_HOLD = """
+import sys
+from pathlib import Path
+from vectorstore.edge import EdgeStore
+with EdgeStore(Path(sys.argv[1]) / "collections").open("documents"):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_help_is_there_for_every_command_with_an_example(run: Callable) -> None:
+    commands = ("ingest", "search", "ask", "trace", "runs", "show", "drop", "doctor", "demo")
+    for command in commands:
+        result = run(command, "--help")
+        assert result.code == 0
+        assert f"Example: candor {command}" in " ".join(result.out.split())
+        assert "--json" in result.out
+
+
+def test_a_dry_run_tells_what_would_be_done_and_does_nothing(run: Callable, folder: Path) -> None:
+    plan = run("ingest", folder, "--dry-run", "--json").json
+    assert [(each["file"]["name"], each["verdict"]) for each in plan["files"]] == [
+        ("pumps.md", "new"), ("soup.txt", "new")
+    ]  # fmt: skip
+    assert run("search", "lentils").code == 2  # there is no collection
+    run("ingest", folder)
+    (folder / "soup.txt").unlink()
+    told = run("ingest", folder, "--dry-run", "--sync").err
+    assert "to be removed: soup.txt" in told
+    assert len(run("documents", "--state", "indexed", "--json").json) == 2
+
+
+def test_documents_are_removed_by_hand_or_when_their_files_are_gone(run: Callable, folder: Path) -> None:
+    run("ingest", folder)
+    assert run("documents", "rm", "soup.txt", "--json").json["name"] == "soup.txt"
+    assert {hit["name"] for hit in run("search", "lentils", "--json").json} == {"pumps.md"}
+    assert [each["name"] for each in run("documents", "--state", "removed", "--json").json] == ["soup.txt"]
+    assert run("documents", "rm", "no such file").code == 1
+    (folder / "pumps.md").unlink()
+    assert "removed: pumps.md" in run("ingest", folder, "--sync").err
+    assert [hit["name"] for hit in run("search", "lentils", "--json").json] == ["soup.txt"]
+
+
+def test_failed_files_are_tried_again_when_asked_and_only_then(run: Callable, folder: Path) -> None:
+    broken = folder / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 this is no PDF")
+    os.utime(broken, (1, 1))
+    run("ingest", folder)
+    again = run("ingest", folder)
+    assert again.code == 1
+    assert "--retry-failed" in again.err
+    retried = run("ingest", "--retry-failed", "--json")
+    assert retried.code == 1
+    assert (retried.json["files"], retried.json["failed"][0]["attempts"]) == (1, 2)
+    broken.unlink()
+    assert run("ingest", folder, "--sync").code == 0
+    assert run("ingest", "--retry-failed").code == 1  # there is nothing that failed
+
+
+def test_changed_settings_are_told_before_files_are_read_again(
+    run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", folder)
+    monkeypatch.setenv("CANDOR_INGEST__CHUNK_TOKENS", "64")
+    result = run("ingest", folder)
+    assert result.code == 0
+    assert "2 files are read again" in result.err
+    assert "2 indexed" in result.err
+    assert len(run("search", "lentils", "--json").json) == 2
+
+
+def test_watching_ingests_again_when_a_file_changes(run: Callable, folder: Path) -> None:
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "api.cli", "ingest", folder, "--watch"],
+        stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+    try:
+        assert watching.stderr
+        lines = iter(watching.stderr)
+        next(line for line in lines if "Watching" in line)
+        (folder / "new.md").write_text("# New\n\nJust written.\n")
+        told = next(line for line in lines if "1 indexed" in line)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=30) == 0
+    finally:
+        watching.kill()
+    assert "2 unchanged" in told
+    assert {hit["name"] for hit in run("search", "written", "--json").json} >= {"new.md"}
+
+
+def test_the_live_display_tells_time_left_speed_and_failures() -> None:
+    progress = Progress(
+        name="pumps.pdf", stage=Stage.EMBEDDING, files_done=3, files_total=9, failed=1, chunks=40, tokens=6000,
+        seconds=30.0, bytes_done=1000, bytes_total=4000,
+    )  # fmt: skip
+    assert describe(progress) == "1:30 left, 40 passages, 200 tokens/s, 1 failed · embedding pumps.pdf"
+    assert "left" not in describe(progress.model_copy(update={"bytes_done": 0}))
+
+
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+def test_two_ingests_at_once_into_one_collection_are_refused_wherever_it_lies(
+    make_candor: Callable[..., Candor], folder: Path
+) -> None:
+    candor = make_candor()
+    candor.store = ServerStore(QdrantClient(":memory:"))  # which locks nothing
+    with candor.open_pipeline("papers") as pipeline:
+        for second in (
+            lambda: run_ingest(make_candor(), [folder], "papers", progress=False),
+            lambda: candor.drop("papers"),
+        ):
+            with pytest.raises(IngestUnderWay, match="'papers' is being changed by process"):
+                second()
+        assert pipeline.ingest([folder]).indexed == 2
+    assert run_ingest(candor, [folder], "papers", progress=False).unchanged == 2

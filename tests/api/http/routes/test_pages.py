@@ -1,0 +1,216 @@
+"""The files of documents, and their pages as pictures with a quote marked, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from PIL import Image
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from api.settings import Settings
+from ingest.errors import PageNotShown
+from ingest.pages.renderer import PageViewer
+from ingest.pages.request import Drawn, PageWish
+from support.files import write_pdf
+from support.service import SCRIPT, RunningService
+from vectorstore.embedding.embedder import Embedder
+
+LIMIT = "The Borea 12 works down to -25 degrees."
+TWICE = "Ask the service."
+PAGE_2 = "The warranty of the pump ends after five years."
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A PDF of two pages, an image, a web page, and an archive."""
+    folder = tmp_path_factory.mktemp("pages")
+    table = [["Model", "Limit"], ["Borea 12", "-25"], ["Notos 8", "-10"]]
+    write_pdf(
+        folder / "manual.pdf", parts=[("h1", "Manual"), f"{LIMIT} {TWICE}", TWICE, ("table", table), ("page",), PAGE_2]
+    )
+    (folder / "page.html").write_text(f"<h1>Pumps</h1><p>They pump.</p>{SCRIPT}")
+    with zipfile.ZipFile(folder / "mail.zip", "w") as archive:
+        archive.writestr("inner/note.txt", "A note about the pump.")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def served(files: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[httpx.Client]:
+    """A client of the service over them."""
+    candor = Candor(Settings(home=tmp_path_factory.mktemp("home")))
+    candor.embedder = embedder
+    run_ingest(candor, [files], "papers", progress=False)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture
+def http_manual(served: httpx.Client) -> tuple[httpx.Client, str]:
+    """A client, and the id of the PDF."""
+    return served, document(served, "manual.pdf")
+
+
+def document(http: httpx.Client, name: str) -> str:
+    """Its id."""
+    return next(str(each["id"]) for each in http.get("/v1/documents").json() if each["name"] == name)
+
+
+def span(http: httpx.Client, document_id: str, words: str) -> dict[str, int]:
+    """Where the words stand first in the parsed text."""
+    text = http.get(f"/v1/documents/{document_id}/text").json()["text"]
+    start = text.index(words)
+    return {"start": start, "end": start + len(words)}
+
+
+def test_a_quote_is_found_on_its_page(http_manual: tuple[httpx.Client, str]) -> None:
+    http, manual = http_manual
+    page = http.get(f"/v1/documents/{manual}/pages/1", params=span(http, manual, LIMIT)).json()
+    assert page["located"]
+    assert page["width"] < page["height"]
+    for x0, y0, x1, y1 in page["boxes"]:
+        assert 0 < x0 < x1 < 1
+        assert 0 < y0 < y1 < 0.5, "in the upper half of the page"
+    second = http.get(f"/v1/documents/{manual}/pages/2", params=span(http, manual, PAGE_2)).json()
+    assert second["located"]
+    elsewhere = http.get(f"/v1/documents/{manual}/pages/2", params=span(http, manual, LIMIT)).json()
+    assert (elsewhere["located"], elsewhere["boxes"]) == (False, []), "it stands on another page"
+
+
+def test_the_picture_shows_the_words_marked(http_manual: tuple[httpx.Client, str]) -> None:
+    http, manual = http_manual
+    where = span(http, manual, LIMIT)
+    plain = http.get(f"/v1/documents/{manual}/pages/1.png")
+    marked = http.get(f"/v1/documents/{manual}/pages/1.png", params=where)
+    assert (plain.headers["content-type"], plain.headers["x-located"]) == ("image/png", "false")
+    assert marked.headers["x-located"] == "true"
+    assert marked.headers["content-security-policy"] == "sandbox"
+    before, after = (Image.open(io.BytesIO(each.content)).convert("RGB") for each in (plain, marked))
+    [box, *_] = http.get(f"/v1/documents/{manual}/pages/1", params=where).json()["boxes"]
+    inside = (int(box[0] * before.width) + 2, int(box[1] * before.height) + 2)
+    assert before.getpixel(inside) != after.getpixel(inside)
+    outside = (before.width // 2, before.height - 5)
+    assert before.getpixel(outside) == after.getpixel(outside)
+    small = http.get(f"/v1/documents/{manual}/pages/1.png", params={"scale": 0.5})
+    assert Image.open(io.BytesIO(small.content)).width == pytest.approx(before.width / 4, abs=2)
+
+
+def test_of_words_that_stand_there_twice_the_right_ones_are_marked(http_manual: tuple[httpx.Client, str]) -> None:
+    http, manual = http_manual
+    text = http.get(f"/v1/documents/{manual}/text").json()["text"]
+    first = text.index(TWICE)
+    again = text.index(TWICE, first + 1)
+    tops = []
+    for start in (first, again):
+        place = {"start": start, "end": start + len(TWICE)}
+        [box] = http.get(f"/v1/documents/{manual}/pages/1", params=place).json()["boxes"]
+        tops.append(box[1])
+    assert tops[0] < tops[1]
+
+
+def test_a_row_of_a_table_is_found(http_manual: tuple[httpx.Client, str]) -> None:
+    http, manual = http_manual
+    row = span(http, manual, "| Notos 8 | -10 |")
+    page = http.get(f"/v1/documents/{manual}/pages/1", params=row).json()
+    assert page["located"]
+
+
+def test_white_space_and_hyphens_do_not_matter_but_what_may_stand_in_two_places_is_not_marked(files: Path) -> None:
+    async def located(text: str) -> bool:
+        wish = PageWish(path=str(files / "manual.pdf"), page=1, text=text, end=len(text))
+        drawn, _ = await PageViewer().draw(wish)
+        return drawn.located
+
+    assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
+    assert not asyncio.run(located("The Borea 13 works"))
+    assert not asyncio.run(located(TWICE)), "without the words around it, it may be one or the other"
+
+
+def test_an_image_is_its_own_page(tmp_path: Path) -> None:
+    path = tmp_path / "photo.png"
+    Image.new("RGB", (400, 200), "red").save(path)
+
+    async def draw(page: int) -> tuple[Drawn, bytes]:
+        return await PageViewer().draw(PageWish(path=str(path), page=page, text="Red", end=3, scale=0.5))
+
+    drawn, picture = asyncio.run(draw(1))
+    assert (drawn.width, drawn.height, drawn.located) == (400, 200, False)
+    assert Image.open(io.BytesIO(picture)).size == (200, 100)
+    with pytest.raises(PageNotShown, match="page 2 of the image"):
+        asyncio.run(draw(2))
+
+
+def test_what_has_no_such_page_says_so(http_manual: tuple[httpx.Client, str]) -> None:
+    http, manual = http_manual
+    for wrong in (f"{manual}/pages/3", f"{manual}/pages/3.png", f"{document(http, 'page.html')}/pages/1.png"):
+        problem = http.get(f"/v1/documents/{wrong}")
+        assert (problem.status_code, problem.json()["title"]) == (404, "No such page")
+        assert "/text" in problem.json()["remedy"]
+
+
+def test_the_original_is_sent_to_be_saved_and_never_to_be_shown(served: httpx.Client, files: Path) -> None:
+    response = served.get(f"/v1/documents/{document(served, 'page.html')}/original")
+    assert response.content == (files / "page.html").read_bytes()
+    assert response.headers["content-type"].startswith("text/html")
+    assert response.headers["content-disposition"] == 'attachment; filename="page.html"'
+    assert response.headers["content-security-policy"] == "sandbox"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    part = served.get(f"/v1/documents/{document(served, 'page.html')}/original", headers={"Range": "bytes=0-3"})
+    assert (part.status_code, part.content) == (206, b"<h1>")
+
+
+@pytest.mark.parametrize("bytes_asked", ["bytes=9000000-", "bytes=5-1", "bytes=all", "lines=1-2"])
+def test_bytes_that_the_original_does_not_have_are_a_problem(served: httpx.Client, bytes_asked: str) -> None:
+    place = f"/v1/documents/{document(served, 'page.html')}/original"
+    response = served.get(place, headers={"Range": bytes_asked})
+    assert (response.status_code, response.json()["title"]) == (416, "No such bytes")
+    assert bytes_asked in response.json()["detail"]
+    size = response.headers["content-range"].removeprefix("bytes */")
+    assert len(served.get(place).content) == int(size)
+
+
+def test_what_lies_in_an_archive_is_taken_out_again(served: httpx.Client) -> None:
+    response = served.get(f"/v1/documents/{document(served, 'mail.zip/inner/note.txt')}/original")
+    assert response.content == b"A note about the pump."
+    assert response.headers["content-disposition"] == 'attachment; filename="note.txt"'
+
+
+def test_a_file_that_has_changed_or_gone_since_is_told(served: httpx.Client, files: Path) -> None:
+    page = files / "page.html"
+    kept, address = page.read_bytes(), f"/v1/documents/{document(served, 'page.html')}/original"
+    page.write_bytes(kept.replace(b"They pump", b"They PUMP"))
+    os.utime(page, (0, 0))
+    changed = served.get(address)
+    page.unlink()
+    gone = served.get(address)
+    page.write_bytes(kept)
+    assert (changed.status_code, gone.status_code) == (410, 410)
+    assert "has changed since it was read" in changed.json()["detail"]
+    assert "cannot be read any more" in gone.json()["detail"]
+    assert served.get(address).status_code == 200, "by its content, though its time is another"
+
+
+def test_a_file_that_harms_the_process_that_draws_it_costs_only_its_picture(tmp_path: Path) -> None:
+    path = write_pdf(tmp_path / "huge.pdf", parts=["Some text."])
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7\n" + os.urandom(2000))
+
+    async def draw() -> None:
+        with pytest.raises(PageNotShown, match="takes more than"):
+            await PageViewer(time_s=0.01).draw(PageWish(path=str(path), page=1, scale=1))
+        with pytest.raises(PageNotShown, match="too much memory"):
+            await PageViewer(memory_mb=1).draw(PageWish(path=str(path), page=1, scale=1))
+        with pytest.raises(PageNotShown, match="cannot be shown"):
+            await PageViewer().draw(PageWish(path=str(broken), page=1, scale=1))
+        drawn, picture = await PageViewer().draw(PageWish(path=str(path), page=1, scale=4))
+        assert drawn.width
+        assert picture.startswith(b"\x89PNG")
+
+    asyncio.run(draw())

@@ -1,0 +1,93 @@
+"""The whole API against its own description: requests of every kind, valid and not, over real HTTP.
+
+Nothing may be a defect (5xx), and every response must be one that the description knows, in the form it gives. Each
+operation gets a few requests here; ``SCHEMA_EXAMPLES=200 pytest tests/api/http/test_openapi.py`` sends many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from api.http.app import make_app
+from api.http.openapi import operations
+from api.settings import ServiceSettings, Settings
+from support.scripted_endpoint import ScriptedEndpoint
+from support.service import RunningService, model
+from vectorstore.embedding.embedder import Embedder
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[str]:
+    """Where a service is that may be asked anything: it is of no use to anybody else."""
+    folder = tmp_path_factory.mktemp("fuzzed")
+    (folder / "pumps.md").write_text("# Pumps\n\nThe Borea 12 works down to -25 °C.\n")
+    with ScriptedEndpoint(model) as endpoint:
+        home = tmp_path_factory.mktemp("home")
+        candor = Candor(Settings(home=home, llm=endpoint.settings("openai"), service=ServiceSettings(runs=2)))
+        candor.embedder = embedder
+        run_ingest(candor, [folder], "papers", progress=False)
+        with RunningService(candor) as service:
+            yield service.url
+
+
+DESCRIPTION = make_app(Candor(Settings(home=Path("only described")))).openapi()
+schema = schemathesis.openapi.from_dict(DESCRIPTION)
+
+
+@pytest.mark.parametrize("operation", list(operations(DESCRIPTION)), ids=lambda operation: operation["summary"])
+def test_every_operation_is_described_with_examples(operation: dict[str, Any]) -> None:
+    assert operation["tags"]
+    assert operation["description"].startswith(operation["summary"])
+    for parameter in operation.get("parameters", []):
+        assert parameter["in"] != "path" or "examples" in json.dumps(parameter), parameter["name"]
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
+        assert '"example' in json.dumps(_with_model(operation["requestBody"]))
+    for status, response in operation["responses"].items():
+        if int(status) >= 400:
+            [content] = response["content"].values()
+            assert _with_model(content["schema"])
+            assert "example" in content or status == "503", "readiness tells itself what is missing"
+
+
+def _with_model(described: dict[str, Any]) -> Any:
+    """The description, and that of the model that it is about."""
+    name = json.dumps(described).partition("#/components/schemas/")[2].partition('"')[0]
+    return [described, DESCRIPTION["components"]["schemas"].get(name)]
+
+
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
+@schema.parametrize()
+@settings(
+    max_examples=int(os.environ.get("SCHEMA_EXAMPLES", "3")),
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_response_is_as_described(case: schemathesis.Case, fuzzed: str) -> None:
+    case.call_and_validate(base_url=fuzzed, checks=CHECKS, timeout=60)

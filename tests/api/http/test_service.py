@@ -1,0 +1,201 @@
+"""The service as programs use it: over HTTP, against the real server, with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from multi_agent.answer import Status
+from multi_agent.events import Event, RevisionDeclined
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.storage.trace import Trace
+from support.service import NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status, until
+
+
+def test_a_question_is_asked_and_its_answer_waited_for(http: httpx.Client) -> None:
+    response = http.post("/v1/research", json={"question": QUESTION, "collection": "papers"})
+    answer = response.json()
+    assert (response.status_code, answer["status"]) == (200, "answered")
+    [quote] = answer["evidence"]
+    assert quote["quote"] == "The Borea 12 works down to -25 °C."
+
+    text = http.get(f"/v1/documents/{quote['document_id']}/text", params={"collection": "papers"}).json()["text"]
+    assert text[quote["start"] : quote["end"]] == quote["quote"]
+    kept = http.get(f"/v1/runs/{answer['run_id']}").json()
+    assert (kept["answer"], kept["run"]["status"]) == (answer, "answered")
+    assert answer["run_id"] in [run["run_id"] for run in http.get("/v1/runs").json()]
+    calls = http.get(f"/v1/runs/{answer['run_id']}/journal").json()
+    assert len(calls) == answer["usage"]["model_calls"]
+    assert QUESTION in calls[0]["messages"][1]["content"]
+
+
+def test_a_run_in_the_background_is_followed_to_its_end(
+    http: httpx.Client, ask: Callable[..., str], service_candor: Candor
+) -> None:
+    run_id = ask(SLOWLY)
+    events = follow(http, run_id)
+    answer = http.get(f"/v1/runs/{run_id}").json()["answer"]
+    assert answer["status"] == "answered", "the answer is there when the stream ends"
+    assert [event["number"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["body"]["type"], events[-1]["body"]["type"]) == ("run_started", "run_finished")
+    stored = [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    assert events == stored
+    assert http.get(f"/v1/runs/{run_id}/events", params={"follow": False}).json() == stored
+    assert http.get(f"/v1/runs/{run_id}/events", params={"follow": False, "after": 3}).json() == stored[3:]
+    assert follow(http, run_id) == stored, "also when it has long ended"
+    after_the_last = http.get(f"/v1/runs/{run_id}/events", headers={"Last-Event-ID": str(len(stored))})
+    assert after_the_last.status_code == 204, "which tells a browser not to come back"
+
+
+def test_whoever_reconnects_gets_every_event_exactly_once(
+    http: httpx.Client, ask: Callable[..., str], service_candor: Candor
+) -> None:
+    run_id = ask(SLOWLY)
+    seen: list[dict[str, Any]] = []
+    cut = 0
+    while not seen or seen[-1]["body"]["type"] != "run_finished":
+        seen += follow(http, run_id, last=len(seen), most=4)
+        cut += status(http, run_id) == "running"
+    assert cut > 1, "it was cut off in the middle of the run"
+    assert seen == [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+
+
+def test_many_follow_one_run_each_from_another_place(
+    service_url: str, ask: Callable[..., str], service_candor: Candor
+) -> None:
+    run_id = ask(SLOWLY)
+    followed: dict[int, list[dict[str, Any]]] = {}
+
+    def watch(after: int) -> None:
+        with httpx.Client(base_url=service_url, timeout=30) as client:
+            followed[after] = follow(client, run_id, last=after)
+
+    watchers = [threading.Thread(target=watch, args=(after,)) for after in range(12)]
+    for watcher in watchers:
+        watcher.start()
+        time.sleep(0.05)
+    for watcher in watchers:
+        watcher.join()
+    stored = [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    assert followed == {after: stored[after:] for after in range(12)}
+
+
+def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client, service_candor: Candor) -> None:
+    """Such as one of ``candor ask`` over a collection of its own; here its events come by another way."""
+    service_candor.trace.begin("run_elsewhere", QUESTION, "other", "scripted")
+    first = Event(
+        run_id="run_elsewhere", number=1, at="2026-01-01T00:00:00Z", body=RevisionDeclined(reason="to have one")
+    )
+    asyncio.run(service_candor.trace.record(first))
+    refused = http.post("/v1/runs/run_elsewhere/cancel")
+    assert refused.status_code == 409
+    assert "belongs to another process" in refused.json()["detail"]
+    later = threading.Timer(0.3, lambda: service_candor.trace.break_off("run_elsewhere", Status.FAILED, "Away."))
+    later.start()
+    assert [event["body"]["type"] for event in follow(http, "run_elsewhere")] == ["revision_declined", "run_finished"]
+
+
+def test_a_client_that_goes_away_does_not_stop_its_run(service_url: str, http: httpx.Client) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{service_url}/v1/research", json={"question": SLOWLY, "collection": "papers"}, timeout=0.3)
+    [latest] = http.get("/v1/runs", params={"limit": 1}).json()
+    assert (latest["question"], latest["status"]) == (SLOWLY, "running")
+    follow(http, latest["run_id"], most=1)
+    until(lambda: status(http, latest["run_id"]) == "answered")
+
+
+def test_a_run_is_cancelled_and_stored_as_such(http: httpx.Client, ask: Callable[..., str]) -> None:
+    run_id = ask(NEVER)
+    follow(http, run_id, most=1)
+    cancelled = http.post(f"/v1/runs/{run_id}/cancel")
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    assert http.get(f"/v1/runs/{run_id}").json()["answer"]["status"] == "cancelled"
+    assert follow(http, run_id)[-1]["body"]["status"] == "cancelled"
+    again = http.post(f"/v1/runs/{run_id}/cancel")
+    assert (again.status_code, again.json()["status"]) == (200, "cancelled")
+
+
+def test_two_run_at_once_and_the_others_wait_their_turn(http: httpx.Client, ask: Callable[..., str]) -> None:
+    first, second = ask(NEVER), ask(NEVER)
+    until(lambda: [status(http, first), status(http, second)] == ["running", "running"])
+    third, fourth, fifth = ask(NEVER), ask(NEVER), ask(QUESTION)
+    assert {status(http, third), status(http, fourth), status(http, fifth)} == {"waiting"}
+    assert http.get(f"/v1/runs/{third}").json()["answer"] is None
+
+    assert http.post(f"/v1/runs/{third}/cancel").json()["status"] == "cancelled"
+    [only] = follow(http, third)
+    assert (only["number"], only["body"]["reason"]) == (1, "The run was cancelled before its turn had come.")
+    http.post(f"/v1/runs/{first}/cancel")
+    until(lambda: status(http, fourth) == "running")
+    assert status(http, fifth) == "waiting", "first come, first served"
+    http.post(f"/v1/runs/{second}/cancel")
+    assert follow(http, fifth)[-1]["body"]["status"] == "answered", "one that waits can be followed from the start"
+
+
+def test_search_finds_passages_while_a_run_has_the_collection_open(http: httpx.Client, ask: Callable[..., str]) -> None:
+    follow(http, ask(NEVER), most=1)
+    found = http.post("/v1/search", json={"query": "cold weather operation", "collection": "papers", "limit": 2}).json()
+    assert found[0]["name"] == "pumps.md"
+    assert len(found) == 2
+    assert found[0]["score"] > found[1]["score"]
+
+
+def test_markup_in_a_document_is_json_and_never_a_page(http: httpx.Client) -> None:
+    [evil] = [each for each in http.get("/v1/documents?collection=papers").json() if each["name"] == "evil.txt"]
+    for response in (
+        http.get(f"/v1/documents/{evil['id']}/text?collection=papers"),
+        http.post("/v1/search", json={"query": "loud heat pumps", "collection": "papers"}),
+        http.get("/v1/documents", params={"collection": SCRIPT}),
+    ):
+        assert response.headers["content-type"] in ("application/json", "application/problem+json")
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'self'" in response.headers["content-security-policy"]
+        assert SCRIPT in json.dumps(response.json())
+
+
+def test_a_document_is_taken_out_while_the_service_has_the_collection_open(
+    http: httpx.Client, service_candor: Candor, tmp_path: Path
+) -> None:
+    passing = tmp_path / "passing.txt"
+    passing.write_text("The zephyr turbine hums.\n")
+    run_ingest(service_candor, [passing], "passing", progress=False)
+
+    def names() -> list[str]:
+        found = http.post("/v1/search", json={"query": "zephyr turbine", "collection": "passing"}).json()
+        return [hit["name"] for hit in found]
+
+    assert names() == ["passing.txt"]
+    [known] = http.get("/v1/documents", params={"collection": "passing"}).json()
+    removed = http.delete(f"/v1/documents/{known['id']}", params={"collection": "passing"}).json()
+    assert removed == {"removed": known["id"], "name": "passing.txt", "chunks": 1}
+    assert names() == []
+    [gone] = http.get("/v1/documents", params={"collection": "passing", "state": "removed"}).json()
+    assert gone["id"] == known["id"]
+
+
+def test_no_event_is_lost_while_a_slow_database_is_read(
+    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
+) -> None:
+    class SlowTrace(Trace):
+        def events(self, run_id: str, after: int = 0) -> list[Event]:
+            found = super().events(run_id, after)
+            time.sleep(0.4)  # in which the run goes on
+            return found
+
+    candor = make_candor(llm=serve(model))
+    run_ingest(candor, [folder], "papers", progress=False)
+    candor.trace = SlowTrace(candor.engine)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        run_id = http.post("/v1/research", json={"question": SLOWLY, "wait": False}).json()["run_id"]
+        numbers = [event["number"] for event in follow(http, run_id)]
+        assert numbers == [event.number for event in candor.trace.events(run_id)]

@@ -1,0 +1,158 @@
+"""An answer as a file: what every format tells, and that what documents say stays text in each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import docx
+import httpx
+import pytest
+from markdown_it import MarkdownIt
+
+from api.services.exports.export import Format, export
+from multi_agent.answer import Answer, Status
+from multi_agent.context import Claim
+from multi_agent.llm.settings import EndpointSettings
+from support.answers import ANSWER, RUN, quote
+from support.panel import Panel
+from support.service import NEVER, QUESTION
+
+SCRIPT = "<script>alert('x')</script> [link](javascript:alert(1)) **bold** | `code`\x00\x0b\nnext"
+HOSTILE = ANSWER.model_copy(
+    update={
+        "question": SCRIPT,
+        "claims": (Claim(text=SCRIPT, evidence=(1,), supported=False), Claim(text="# 1. no heading", supported=True)),
+        "evidence": (quote(1, SCRIPT, document=f"/papers/{SCRIPT.replace('/', '')}"),),
+        "missing": (SCRIPT, "- no list"),
+    }
+)
+
+
+def exported(answer: Answer, wanted: Format) -> bytes:
+    return export(RUN, answer, wanted).content
+
+
+def words_of(answer: Answer, wanted: Format) -> str:
+    """All that a reader sees, in order."""
+    content = exported(answer, wanted)
+    if wanted is Format.DOCX:
+        document = docx.Document(BytesIO(content))
+        told = [each.text for each in document.paragraphs]
+        cells = [cell.text for table in document.tables for row in table.rows for cell in row.cells]
+        return " ".join(" ".join([*told, *cells]).split())
+    page = content.decode() if wanted is Format.HTML else MarkdownIt().enable("table").render(content.decode())
+    return Seen(page).words
+
+
+class Seen(HTMLParser):
+    """What a browser makes of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attributes if name in ("href", "src")]
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] != ["style"]:
+            self.texts.append(data)
+
+
+@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX])
+def test_every_format_tells_the_answer_its_evidence_and_what_it_lacks(wanted: Format) -> None:
+    told = words_of(ANSWER, wanted)
+    for what in (
+        "How cold?", "Insufficient · confidence 0.40", "It works at -25 °C.", "not supported by the evidence", "[C1]",
+        "Two of three are told.", "noise levels", "the noise", "[1] pumps.pdf, page 3", "“works down to -25 °C”",
+        "count them", "SELECT count(*) FROM records", "There are more rows than are shown.", "'many' is no number",
+        "papers", "scripted", "2026-03-01 09:30 UTC", "run_1",
+    ):  # fmt: skip
+        assert what in told, f"{wanted}: {what}"
+    assert "cited by no claim" not in told
+    assert told.index("It works at -25 °C.") < told.index("[1] pumps.pdf")
+
+
+@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX])
+def test_markup_in_documents_and_answers_is_shown_as_text(wanted: Format) -> None:
+    told = words_of(HOSTILE, wanted)
+    shown = " ".join(SCRIPT.replace("\x00", " ").split())
+    assert told.count(shown) >= 3, "in the question, the claim, the quote"
+    assert "# 1. no heading" in told
+    assert "- no list" in told
+
+
+def test_the_page_runs_nothing_loads_nothing_and_links_only_to_its_own_evidence() -> None:
+    page = exported(HOSTILE, Format.HTML).decode()
+    seen = Seen(page)
+    assert not {"script", "link", "img", "iframe", "form"} & set(seen.tags)
+    assert seen.links == ["#evidence-1"]
+    assert "default-src 'none'" in page
+    assert 'id="evidence-1"' in page
+    markdown = Seen(MarkdownIt("commonmark", {"html": True}).render(exported(HOSTILE, Format.MARKDOWN).decode()))
+    assert "script" not in markdown.tags
+    assert markdown.links == []
+
+
+def test_documents_of_one_name_are_told_apart_by_their_paths() -> None:
+    claims = (Claim(text="Both.", evidence=(1, 2), supported=True),)
+    evidence = (quote(1, "a", "/2023/report.txt", ()), quote(2, "b", "/2024/report.txt", (4, 5)))
+    told = words_of(ANSWER.model_copy(update={"claims": claims, "evidence": evidence}), Format.MARKDOWN)
+    assert "[1] /2023/report.txt" in told
+    assert "[2] /2024/report.txt, pages 4-5" in told
+
+
+def test_json_is_the_run_and_its_answer_as_stored() -> None:
+    whole = json.loads(exported(ANSWER, Format.JSON))
+    assert whole == {"run": RUN.model_dump(mode="json"), "answer": ANSWER.model_dump(mode="json")}
+
+
+def test_a_run_without_an_answer_tells_why() -> None:
+    failed = Answer(run_id="run_1", status=Status.FAILED, mode="", question="Why?", reasoning="The model is away.")
+    told = words_of(failed, Format.MARKDOWN)
+    assert "Failed" in told
+    assert "The model is away." in told
+
+
+@pytest.mark.parametrize("wanted", list(Format))
+def test_an_export_is_an_attachment_of_a_safe_name(http: httpx.Client, ask: Callable, wanted: Format) -> None:
+    answer = http.post("/v1/research", json={"question": QUESTION, "collection": "papers"}).json()
+    response = http.get(f"/v1/runs/{answer['run_id']}/export", params={"format": wanted.value})
+    assert (response.status_code, response.headers["content-type"]) == (200, wanted.media_type)
+    name = f"candor-{answer['run_id']}.{wanted.value}"
+    assert response.headers["content-disposition"] == f'attachment; filename="{name}"'
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert len(response.content) > 300
+
+    running = http.get(f"/v1/runs/{ask(NEVER)}/export", params={"format": wanted.value})
+    assert (running.status_code, running.json()["title"]) == (409, "Run under way")
+    assert http.get("/v1/runs/run_none/export").status_code == 404
+    assert http.get(f"/v1/runs/{answer['run_id']}/export?format=exe").status_code == 422
+
+
+def test_the_command_line_writes_the_same_file(
+    run: Callable, folder: Path, tmp_path: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    answer: dict[str, Any] = run("ask", QUESTION, "--json").json
+    shown = run("export", answer["run_id"])
+    assert (shown.code, shown.out.splitlines()[0]) == (0, f"# {QUESTION}")
+    written = run("export", answer["run_id"], "--format", "md", "--output", tmp_path / "answer.md")
+    assert written.code == 0
+    assert (tmp_path / "answer.md").read_text() == shown.out
+    assert run("export", answer["run_id"], "--format", "pdf").code == 2
+    assert run("export", answer["run_id"], "-o", tmp_path / "none" / "answer.md").code == 2

@@ -1,0 +1,42 @@
+"""Several models in the settings: asked by name from the command line, and each looked at by `candor doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from api.bootstrap import Candor
+from api.services.doctor import examine
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import Panel
+from support.scripted_endpoint import always
+
+GREEN = '{"colour": "green", "certain": true}'
+
+
+def test_every_endpoint_is_looked_at_and_named_in_what_to_do(
+    make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]
+) -> None:
+    dead = EndpointSettings(base_url="http://127.0.0.1:9").at("llms.small")
+    diagnosis = examine(make_candor(llm=serve(always(GREEN)), llms={"small": dead}))
+    checks = {check.name: check for check in diagnosis.checks}
+    assert checks["llm structured output"].ok
+    assert not checks["llms.small endpoint"].ok
+    assert "CANDOR_LLMS__SMALL__BASE_URL" in checks["llms.small endpoint"].remedy
+
+
+def test_a_question_names_its_model(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    use_model(serve(always("never asked")))
+    small = serve(Panel("-25 °C"))
+    for name in ("provider", "base_url", "model"):
+        monkeypatch.setenv(f"CANDOR_LLMS__SMALL__{name.upper()}", getattr(small, name))
+    run("ingest", folder)
+    assert run("ask", "Down to which temperature?", "--model", "small", "--json").json["status"] == "answered"
+    refused = run("ask", "Down to which temperature?", "--model", "huge")
+    assert refused.code == 1
+    assert "There is no model endpoint 'huge'; there are small." in refused.err

@@ -1,0 +1,113 @@
+"""Candor on Postgres: what it keeps in SQL is kept there, and the home folder holds no database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from multi_agent.llm.settings import EndpointSettings
+from support.effects.effects import PACKAGE as TOOLS
+from support.handyman import Terminal, calls, report, rounds
+from support.launching.launcher import PACKAGE as AGENTS
+from support.panel import Panel
+from support.service import NEVER, QUESTION, RunningService, follow, model, until
+
+Run = Callable[..., Any]
+
+
+def test_documents_runs_and_journal_live_in_postgres(
+    postgres: str,
+    run: Run,
+    folder: Path,
+    tmp_path: Path,
+    serve: Callable[..., EndpointSettings],
+    use_model: Callable[[EndpointSettings], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CANDOR_DATABASE_URL", postgres)
+    use_model(serve(Panel("-25 °C")))
+    assert run("ingest", folder).code == 0
+    assert run("ingest", folder, "--json").json["unchanged"] == 2
+
+    answer = run("ask", "Down to which temperature does the Borea 12 work?", "--json").json
+    assert answer["status"] == "answered"
+    [item] = answer["evidence"]
+    text = run("show", item["document_id"], "--text").out
+    assert text[item["start"] : item["end"]] == item["quote"]
+    assert len(run("trace", answer["run_id"], "--prompts", "--json").json["calls"]) == 6
+    assert [each["run_id"] for each in run("runs", "--json").json] == [answer["run_id"]]
+    assert not (tmp_path / "home" / "candor.db").exists()
+
+
+def test_approvals_and_calls_of_tools_live_in_postgres(
+    postgres: str,
+    run: Run,
+    folder: Path,
+    tmp_path: Path,
+    serve: Callable[..., EndpointSettings],
+    use_model: Callable[[EndpointSettings], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CANDOR_DATABASE_URL", postgres)
+    monkeypatch.setenv("CANDOR_TOOLS__PACKAGES", json.dumps([TOOLS]))
+    monkeypatch.setenv("CANDOR_RESEARCH__AGENT_PACKAGES", json.dumps([AGENTS]))
+    use_model(serve(rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))))
+    assert run("ingest", folder, "-c", "launches").code == 0
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    asked = run("ask", "Shall we?", "--agent", "Handyman", "-c", "launches")
+    assert "Handyman wants to call launch" in asked.err
+    [run_id] = [each["run_id"] for each in run("runs", "-c", "launches", "--json").json]
+    assert asked.err.endswith(f"Files of the run, in {tmp_path / 'home' / 'sandbox' / run_id}: log.txt\n")
+    [call] = run("trace", run_id, "--prompts", "--json").json["tool_calls"]
+    assert call["result"]["text"] == "rocket is number 1"
+    assert run("approvals", "--json").json == []
+    assert not (tmp_path / "home" / "candor.db").exists()
+
+
+def test_the_service_keeps_its_jobs_in_postgres(
+    postgres: str,
+    folder: Path,
+    make_candor: Callable[..., Candor],
+    serve: Callable[..., EndpointSettings],
+) -> None:
+    candor = make_candor(database_url=postgres, llm=serve(model))
+    run_ingest(candor, [folder], "served", progress=False)
+    asked = {"question": NEVER, "collection": "served", "wait": False}
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        left = http.post("/v1/research", json=asked).json()["run_id"]
+        follow(http, left, most=1)
+
+    candor = make_candor(database_url=postgres, llm=candor.settings.llm)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+        answer = http.post("/v1/research", json={"question": QUESTION, "collection": "served"}).json()
+        assert answer["status"] == "answered"
+        until(lambda: http.get(f"/v1/jobs/{answer['run_id']}").json()["status"] == "done")
+        assert http.get(f"/v1/runs/{left}").json()["run"]["status"] == "running", "it goes on, and waits for its model"
+        assert http.post(f"/v1/jobs/{left}/cancel").json()["status"] == "cancelled"
+    assert not list(candor.settings.home.glob("*.db"))
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql+psycopg://candor@127.0.0.1:9/postgres", ["127.0.0.1", "9"]),
+        ("no such thing", ["CANDOR_DATABASE_URL"]),
+        ("sybase://x", ["CANDOR_DATABASE_URL"]),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, url: str, words: list[str]
+) -> None:
+    monkeypatch.setenv("CANDOR_DATABASE_URL", url)
+    result = run("runs")
+    assert result.code in (1, 2)
+    for word in words:
+        assert word in result.err
+    assert "Traceback" not in result.err
