@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from api.services.library import CollectionLibrary
     from api.storage.uploads import Uploads
     from ingest.chunking.chunker import Chunker
-    from ingest.ledger.aliases import Places
+    from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
-    from ingest.pages.renderer import PageViewer
+    from ingest.pages.renderer import PageRenderer
     from ingest.pipeline.pipeline import IngestPipeline
     from ingest.pipeline.plan import Plan
-    from ingest.pipeline.reembed import ModelChange, RebuildReport
+    from ingest.pipeline.reembed import ModelChange, ReembedReport
     from ingest.pipeline.reports import Progress
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.plans import PlanMemory
@@ -60,11 +60,11 @@ class Candor(PanelParts):
         return Ledger(self.engine)
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> CollectionAliases:
         """Where in the store each collection lies."""
-        from ingest.ledger.aliases import Places
+        from ingest.ledger.aliases import CollectionAliases
 
-        return Places(self.engine)
+        return CollectionAliases(self.engine)
 
     @cached_property
     def uploads(self) -> Uploads:
@@ -74,11 +74,11 @@ class Candor(PanelParts):
         return Uploads(self.settings.home)
 
     @cached_property
-    def pages(self) -> PageViewer:
+    def pages(self) -> PageRenderer:
         """Pages of documents as pictures."""
-        from ingest.pages.renderer import PageViewer
+        from ingest.pages.renderer import PageRenderer
 
-        return PageViewer()
+        return PageRenderer()
 
     @cached_property
     def trace(self) -> Trace:
@@ -138,10 +138,10 @@ class Candor(PanelParts):
     @cached_property
     def embedder(self) -> Embedder:
         """The embedding model."""
-        from vectorstore.embedding.cached import Remembering
+        from vectorstore.embedding.cached import CachedEmbedder
         from vectorstore.embedding.embedder import make_embedder
 
-        return Remembering(make_embedder(self.settings.store.embedding, queries_apart=self._queries_apart))
+        return CachedEmbedder(make_embedder(self.settings.store.embedding, queries_apart=self._queries_apart))
 
     def collections(self) -> list[CollectionSpec]:
         """The collections there are, each as searches see it."""
@@ -293,20 +293,20 @@ class Candor(PanelParts):
 
     def change_model(
         self, name: str, progress: Callable[[Progress], None], cancelled: Callable[[], bool] = lambda: False
-    ) -> RebuildReport | None:
+    ) -> ReembedReport | None:
         """Embed the collection anew with the model in force, if that is another. Raises StoreError, IngestError.
 
         Cancelled, it is searched as it was; the next ingest goes on where this one ended.
         """
         from ingest.ledger.lock import holding
-        from ingest.pipeline.reembed import Rebuild
+        from ingest.pipeline.reembed import Reembedding
 
         with holding(self.engine, name) as hold:
             report = None
             if change := self.model_change(name):
                 chunker = self._chunker()
                 with self._successor(name, chunker) as successor:
-                    rebuild = Rebuild(
+                    rebuild = Reembedding(
                         change, successor=successor, ledger=self.ledger, chunker=chunker, embedder=self.embedder,
                         batch=self.settings.ingest.embed_batch, check=hold.check,
                     )  # fmt: skip

@@ -10,7 +10,7 @@ from api.settings import Settings
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from multi_agent.catalog.catalog import Cast
+    from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.catalog.registry import AgentRegistry
     from multi_agent.library import Library
     from multi_agent.llm.models import Models
@@ -58,15 +58,17 @@ class PanelParts:
         return self.embedder.embed_query(text)
 
     @cached_property
-    def cast(self) -> Cast:
+    def cast(self) -> AgentCatalog:
         """The agents and skills there are, to be listed and changed."""
-        from multi_agent.catalog.catalog import Cast
+        from multi_agent.catalog.catalog import AgentCatalog
         from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
-        from multi_agent.catalog.store import Roster
+        from multi_agent.catalog.store import CatalogStore
 
         research = self.settings.research
         found = AgentRegistry.discover((BUILT_IN, *research.agent_packages))
-        return Cast(found, Roster(self.engine, self.settings.home), research, self.settings.llms, self.tools.registry)
+        return AgentCatalog(
+            found, CatalogStore(self.engine, self.settings.home), research, self.settings.llms, self.tools.registry
+        )
 
     @property
     def registry(self) -> AgentRegistry:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationError, field_validator
+from pydantic import Field, SecretStr, StringConstraints, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -20,7 +20,7 @@ from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.settings import VectorStoreSettings
+from vectorstore.settings import SettingsGroup, VectorStoreSettings
 
 PREFIX = "CANDOR_"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -30,17 +30,17 @@ FILE = "candor.toml"
 EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
-class ServiceSettings(BaseModel):
+class ServiceSettings(SettingsGroup):
     """Where the service listens, and how much it does at once."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    renamed: ClassVar[dict[str, str]] = {"runs": "concurrent_runs", "ingests": "concurrent_ingests"}
 
     host: str = Field(default="127.0.0.1", description="where it listens; elsewhere than here only with keys")
     port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
-    runs: int = Field(default=8, ge=1, description="runs at once; others wait their turn, whoever asks many as one key")
+    concurrent_runs: int = Field(default=8, ge=1, description="runs at once; further runs wait in a fair queue")
     research_process: bool = Field(default=True, description="research in a process of its own, so that many runs keep "
                                    "nobody waiting who searches or reads")  # fmt: skip
-    ingests: int = Field(default=1, ge=1, description="ingests at once that the service itself does")
+    concurrent_ingests: int = Field(default=1, ge=1, description="ingest jobs at once")
     request_bytes: int = Field(default=8 * 2**20, gt=0, description="of the body of a request that is no upload")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="of one upload, all its files together")
     upload_files: int = Field(default=2000, gt=0, description="of one upload")

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ingest import parsers
 from ingest.errors import UnknownParser
-from vectorstore.models import PageSpan, Scalar, Value
+from vectorstore.models import FrozenModel, PageSpan, Scalar
 
 
 class BlockKind(StrEnum):
@@ -25,7 +25,7 @@ class BlockKind(StrEnum):
     CODE = "code"
 
 
-class Block(Value):
+class Block(FrozenModel):
     """A stretch [start, end) of the parsed text. Blocks are in reading order and do not overlap."""
 
     kind: BlockKind
@@ -35,7 +35,7 @@ class Block(Value):
     header_end: int | None = Field(default=None, description="of a table: where its header rows end in the text")
 
 
-class ParsedDocument(Value):
+class ParsedDocument(FrozenModel):
     """A document as text with its structure. ``text`` is the only copy; blocks and pages point into it."""
 
     text: str
@@ -56,7 +56,7 @@ class OcrMode(StrEnum):
     NEVER = "never"
 
 
-class ParserOptions(Value):
+class ParserOptions(FrozenModel):
     """What a person may choose about parsing, whichever the parser."""
 
     ocr: OcrMode = OcrMode.AUTO

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ingest.parser import OcrMode
+from vectorstore.settings import SettingsGroup
 
 
-class IngestSettings(BaseModel):
+class IngestSettings(SettingsGroup):
     """How files become chunks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     parser: str = Field(default="kreuzberg", description="name of a module in ingest/parsers")
     chunk_tokens: int | None = Field(

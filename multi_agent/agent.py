@@ -37,7 +37,7 @@ from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import GetTaskData, NoInputs, TaskData
 from multi_agent.toolbox.granted_tool import Offered, none_offered
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}
 
@@ -58,7 +58,7 @@ DocumentNames = Annotated[tuple[str, ...], AfterValidator(_listed)]
 """Names of documents, for the inputs of an agent: of those there are, where that is known."""
 
 
-class StepOutput(Value):
+class StepOutput(FrozenModel):
     """What later steps may refer to, by its fields: text, numbers, truth values, and lists of text.
 
     An agent that has any declares a subtype of this on its card.
@@ -75,7 +75,7 @@ class StepOutput(Value):
         return "found nothing."
 
 
-class AgentCard(Value):
+class AgentCard(FrozenModel):
     """What an agent is, for the planner and for the engine."""
 
     name: str = Field(pattern=r"^[A-Z][A-Za-z0-9]{1,39}$")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from multi_agent.context import Claim, Computation, Evidence, ResearchContext, Synthesis
 from multi_agent.llm.llm import Usage
-from vectorstore.models import Scalar, Value
+from vectorstore.models import FrozenModel, Scalar
 
 
 class Status(StrEnum):
@@ -20,7 +20,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Coverage(Value):
+class Coverage(FrozenModel):
     """How much of the collection was read for this answer."""
 
     documents_considered: int = 0
@@ -29,7 +29,7 @@ class Coverage(Value):
     chunks_total: int = 0
 
 
-class Quote(Value):
+class Quote(FrozenModel):
     """One item of evidence as it is given out: ``parsed_text[start:end] == quote``."""
 
     number: int
@@ -47,7 +47,7 @@ class Quote(Value):
         return cls(**evidence.model_dump(exclude={"name", "why"}))
 
 
-class Computed(Value):
+class Computed(FrozenModel):
     """A computation as it is given out: the query, its result, and the quotes of the records that went into it."""
 
     number: int = Field(description="the answer refers to it as [C1], …")
@@ -66,7 +66,7 @@ class Computed(Value):
         return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})
 
 
-class SubAnswer(Value):
+class SubAnswer(FrozenModel):
     """What a question on the way was answered with."""
 
     step: str
@@ -75,7 +75,7 @@ class SubAnswer(Value):
     sufficient: bool
 
 
-class ExecutionSummary(Value):
+class ExecutionSummary(FrozenModel):
     """What was done for an answer."""
 
     attempts: int = Field(default=0, description="plans that were run, revisions included")
@@ -91,7 +91,7 @@ class ExecutionSummary(Value):
     computations: int = 0
 
 
-class Answer(Value):
+class Answer(FrozenModel):
     """The result of a run; complete in every terminal state."""
 
     run_id: str

@@ -14,12 +14,12 @@ from pydantic import Field
 
 from multi_agent.errors import ContextViolation
 from multi_agent.library import within
-from vectorstore.models import Chunk, Scalar, Value
+from vectorstore.models import Chunk, FrozenModel, Scalar
 
 T = TypeVar("T")
 
 
-class Understanding(Value):
+class Understanding(FrozenModel):
     """What the question asks for."""
 
     intent: str = Field(description="what the person wants to know or decide, in one sentence")
@@ -29,7 +29,7 @@ class Understanding(Value):
     )
 
 
-class Inspection(Value):
+class Inspection(FrozenModel):
     """What the retrieved passages are like."""
 
     format: str
@@ -38,7 +38,7 @@ class Inspection(Value):
     missing: tuple[str, ...] = ()
 
 
-class Strategy(Value):
+class Strategy(FrozenModel):
     """How to recognise, in these passages, what the question needs."""
 
     description: str = Field(description="what is to be found, in a few words")
@@ -47,7 +47,7 @@ class Strategy(Value):
     examples: tuple[str, ...] = Field(description="what a fit looks like, with made-up contents; [] if that is plain")
 
 
-class RecordField(Value):
+class RecordField(FrozenModel):
     """One column of the records that the Extractor is to fill."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
@@ -55,7 +55,7 @@ class RecordField(Value):
     meaning: str
 
 
-class Evidence(Value):
+class Evidence(FrozenModel):
     """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text."""
 
     number: int = Field(ge=1, description="how the answer refers to it; assigned in order of document and position")
@@ -75,7 +75,7 @@ class Evidence(Value):
         return self.document_id, self.start, self.end
 
 
-class Record(Value):
+class Record(FrozenModel):
     """One extracted row; its values follow the record fields, and its evidence is where they were read."""
 
     values: dict[str, Scalar | None]
@@ -84,7 +84,7 @@ class Record(Value):
     end: int
 
 
-class Computation(Value):
+class Computation(FrozenModel):
     """What a query over the extracted records gave: evidence, like a quote, by the records that it was made from."""
 
     number: int = Field(default=1, ge=1, description="how the answer refers to it; in the order of computing")
@@ -97,7 +97,7 @@ class Computation(Value):
     flaws: tuple[str, ...] = Field(default=(), description="values that did not fit their type, and were left as text")
 
 
-class Claim(Value):
+class Claim(FrozenModel):
     """One statement of the answer with the numbers of the evidence and the computations that support it."""
 
     text: str
@@ -106,7 +106,7 @@ class Claim(Value):
     supported: bool
 
 
-class Synthesis(Value):
+class Synthesis(FrozenModel):
     """The answer, or why there is none."""
 
     claims: tuple[Claim, ...]
@@ -131,14 +131,14 @@ class Synthesis(Value):
         return "\n".join(f"{bullet} {text}" for bullet, text in zip(bullets, marked, strict=True))
 
 
-class Wording(Value):
+class Wording(FrozenModel):
     """What was searched for, and where."""
 
     words: str
     documents: tuple[str, ...] = Field(default=(), description="names of those alone that were searched; all, if none")
 
 
-class Finding(Value):
+class Finding(FrozenModel):
     """The answer to a question on the way to the answer."""
 
     step: str = Field(description="the step that found it")
@@ -148,14 +148,14 @@ class Finding(Value):
     synthesis: Synthesis
 
 
-class Note(Value):
+class Note(FrozenModel):
     """A finding in words, by an agent that has no field of its own to write."""
 
     agent: str
     text: str
 
 
-class AgentMessage(Value):
+class AgentMessage(FrozenModel):
     """What an agent told the others after its turn."""
 
     sender: str
@@ -163,7 +163,7 @@ class AgentMessage(Value):
     content: str
 
 
-class ResearchContext(Value):
+class ResearchContext(FrozenModel):
     """All that is known in a run. Field names are what agents declare to read and write."""
 
     question: str
@@ -208,7 +208,7 @@ class ResearchContext(Value):
         return ResearchContext(**{name: getattr(self, name) for name in seen})
 
 
-class ContextUpdate(Value):
+class ContextUpdate(FrozenModel):
     """The fields that an agent changes; those it does not pass stay as they are."""
 
     queries: tuple[str, ...] = ()

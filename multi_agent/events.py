@@ -17,10 +17,10 @@ from multi_agent.memory.remembered import Remembered
 from multi_agent.orchestrator.working_context import Attempt
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.request import Request
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class RunStarted(Value):
+class RunStarted(FrozenModel):
     """A question came in."""
 
     type: Literal["run_started"] = "run_started"
@@ -31,7 +31,7 @@ class RunStarted(Value):
     remembered: Remembered = Field(default=Remembered(), description="what else the planner was told")
 
 
-class RunResumed(Value):
+class RunResumed(FrozenModel):
     """The run goes on in another process: the one that had it was ended, or killed.
 
     What was done before is done again from here, in the same steps; every model call that had been finished is answered
@@ -43,7 +43,7 @@ class RunResumed(Value):
     answered: int = Field(ge=0, description="model calls that the journal has an answer to")
 
 
-class PlanRejected(Value):
+class PlanRejected(FrozenModel):
     """The model's plan could not be run; it was given back with all its faults."""
 
     type: Literal["plan_rejected"] = "plan_rejected"
@@ -51,7 +51,7 @@ class PlanRejected(Value):
     faults: tuple[str, ...]
 
 
-class PlanMade(Value):
+class PlanMade(FrozenModel):
     """The question was understood and a valid plan stands; its mode was chosen for ``mode_reason``."""
 
     type: Literal["plan_made"] = "plan_made"
@@ -60,7 +60,7 @@ class PlanMade(Value):
     mode_reason: str
 
 
-class AttemptEnded(Value):
+class AttemptEnded(FrozenModel):
     """A plan was run to its end: what failed, and what the answer lacks."""
 
     type: Literal["attempt_ended"] = "attempt_ended"
@@ -68,7 +68,7 @@ class AttemptEnded(Value):
     key_findings: tuple[str, ...]
 
 
-class PlanRevised(Value):
+class PlanRevised(FrozenModel):
     """Another plan is tried, after what became of the ones before."""
 
     type: Literal["plan_revised"] = "plan_revised"
@@ -77,14 +77,14 @@ class PlanRevised(Value):
     plan: Plan
 
 
-class RevisionDeclined(Value):
+class RevisionDeclined(FrozenModel):
     """No other plan is tried, though something is missing."""
 
     type: Literal["revision_declined"] = "revision_declined"
     reason: str
 
 
-class StepStarted(Value):
+class StepStarted(FrozenModel):
     """An agent took its turn."""
 
     type: Literal["step_started"] = "step_started"
@@ -93,7 +93,7 @@ class StepStarted(Value):
     reads: tuple[str, ...]
 
 
-class StepSkipped(Value):
+class StepSkipped(FrozenModel):
     """The agent's ``should_activate`` declined its turn."""
 
     type: Literal["step_skipped"] = "step_skipped"
@@ -101,7 +101,7 @@ class StepSkipped(Value):
     reason: str
 
 
-class StepFinished(Value):
+class StepFinished(FrozenModel):
     """An agent's turn ended; ``wrote`` holds the fields it changed, as JSON, chunks by reference."""
 
     type: Literal["step_finished"] = "step_finished"
@@ -110,7 +110,7 @@ class StepFinished(Value):
     seconds: float
 
 
-class StepFailed(Value):
+class StepFailed(FrozenModel):
     """An agent's turn ended in an error."""
 
     type: Literal["step_failed"] = "step_failed"
@@ -119,7 +119,7 @@ class StepFailed(Value):
     error: str
 
 
-class StepRetried(Value):
+class StepRetried(FrozenModel):
     """An agent takes its turn again after a transient error."""
 
     type: Literal["step_retried"] = "step_retried"
@@ -127,7 +127,7 @@ class StepRetried(Value):
     error: str
 
 
-class ReasoningShared(Value):
+class ReasoningShared(FrozenModel):
     """An agent explained, to all others, what it did and why."""
 
     type: Literal["reasoning_shared"] = "reasoning_shared"
@@ -135,7 +135,7 @@ class ReasoningShared(Value):
     reasoning: str
 
 
-class ModelCalled(Value):
+class ModelCalled(FrozenModel):
     """A model call ended with a valid response; ``key`` and ``occurrence`` find it in the journal."""
 
     type: Literal["model_called"] = "model_called"
@@ -148,7 +148,7 @@ class ModelCalled(Value):
     faults: tuple[str, ...] = Field(default=(), description="why earlier responses to it were not accepted")
 
 
-class ModelFailed(Value):
+class ModelFailed(FrozenModel):
     """A model call failed for good."""
 
     type: Literal["model_failed"] = "model_failed"
@@ -160,7 +160,7 @@ class ModelFailed(Value):
     faults: tuple[str, ...] = ()
 
 
-class Searched(Value):
+class Searched(FrozenModel):
     """The collection was searched, or scanned."""
 
     type: Literal["searched"] = "searched"
@@ -171,7 +171,7 @@ class Searched(Value):
     documents_found: int
 
 
-class EvidenceRejected(Value):
+class EvidenceRejected(FrozenModel):
     """A quote that is not in its passage; ``final`` when it was asked for again and dropped."""
 
     type: Literal["evidence_rejected"] = "evidence_rejected"
@@ -181,7 +181,7 @@ class EvidenceRejected(Value):
     final: bool
 
 
-class ClaimDrafted(Value):
+class ClaimDrafted(FrozenModel):
     """A claim of an answer that is still being written, checked as the finished answer will be.
 
     It stands until the answer is there, or it is withdrawn, or the agent's turn fails or is taken again.
@@ -196,7 +196,7 @@ class ClaimDrafted(Value):
     short: str = Field(default="", description="the bare answer, if it was written before")
 
 
-class DraftWithdrawn(Value):
+class DraftWithdrawn(FrozenModel):
     """The claims told so far do not hold: the model's response broke off or was not accepted, and is written anew."""
 
     type: Literal["draft_withdrawn"] = "draft_withdrawn"
@@ -204,7 +204,7 @@ class DraftWithdrawn(Value):
     claims: int = Field(description="how many were told")
 
 
-class Computed(Value):
+class Computed(FrozenModel):
     """A query over the extracted records ran, or was refused."""
 
     type: Literal["computed"] = "computed"
@@ -215,7 +215,7 @@ class Computed(Value):
     error: str = Field(default="", description="why it was refused; empty if it ran")
 
 
-class ToolCalled(Value):
+class ToolCalled(FrozenModel):
     """An agent called a tool; ``key`` and ``occurrence`` tie the call to what came of it."""
 
     type: Literal["tool_called"] = "tool_called"
@@ -227,7 +227,7 @@ class ToolCalled(Value):
     occurrence: int
 
 
-class ToolReturned(Value):
+class ToolReturned(FrozenModel):
     """A call of a tool ended. The whole result is in the trace, with the tool calls of the run."""
 
     type: Literal["tool_returned"] = "tool_returned"
@@ -242,7 +242,7 @@ class ToolReturned(Value):
     replayed: bool = Field(default=False, description="answered by what is known of the same call, made before")
 
 
-class ApprovalRequested(Value):
+class ApprovalRequested(FrozenModel):
     """A dangerous call waits for a person."""
 
     type: Literal["approval_requested"] = "approval_requested"
@@ -253,7 +253,7 @@ class ApprovalRequested(Value):
     reason: str = Field(description="why the agent wants it, in the model's words")
 
 
-class ApprovalDecided(Value):
+class ApprovalDecided(FrozenModel):
     """A person decided on a dangerous call, or nobody did in time."""
 
     type: Literal["approval_decided"] = "approval_decided"
@@ -263,7 +263,7 @@ class ApprovalDecided(Value):
     by: str = Field(description="who decided; empty if nobody did")
 
 
-class VoteGroup(Value):
+class VoteGroup(FrozenModel):
     """Answers that are the same, and whose they are."""
 
     answer: str = Field(description="in short")
@@ -271,7 +271,7 @@ class VoteGroup(Value):
     weight: float = Field(description="of all its voters; their number where votes have no weight")
 
 
-class Voted(Value):
+class Voted(FrozenModel):
     """Several answers to one question were compared, and one of them taken."""
 
     type: Literal["voted"] = "voted"
@@ -281,7 +281,7 @@ class Voted(Value):
     tie: str = Field(default="", description="how a tie was broken; empty if there was none")
 
 
-class RunFinished(Value):
+class RunFinished(FrozenModel):
     """The run reached its terminal state."""
 
     type: Literal["run_finished"] = "run_finished"
@@ -321,7 +321,7 @@ Body = Annotated[
 ]
 
 
-class Event(Value):
+class Event(FrozenModel):
     """One fact about a run. Numbers run from 1 without gaps, in the order in which things happened."""
 
     run_id: str

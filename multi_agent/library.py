@@ -7,10 +7,10 @@ from typing import Protocol
 
 from pydantic import Field
 
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 
 
-class CatalogueEntry(Value):
+class CatalogueEntry(FrozenModel):
     """A document as the planner sees it."""
 
     name: str

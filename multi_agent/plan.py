@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 Mode = Literal["fast", "high", "direct"]
 STEP_ID = r"^[a-z][a-z0-9_]{0,39}$"
@@ -43,7 +43,7 @@ def malformed(value: JsonValue) -> tuple[str, ...]:
     return tuple(text for text in _texts(value) if text.count(_OPENING) != len(REFERENCE.findall(text)))
 
 
-class Step(Value):
+class Step(FrozenModel):
     """One agent's turn; or the same turn of several agents, whose results are compared."""
 
     id: str = Field(pattern=STEP_ID)
@@ -65,7 +65,7 @@ class Step(Value):
         return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in references(self.told)))))
 
 
-class Plan(Value):
+class Plan(FrozenModel):
     """The way to an answer."""
 
     goal: str
@@ -94,7 +94,7 @@ class Plan(Value):
         return frozenset(json.dumps(each, sort_keys=True).casefold() for each in tried)
 
 
-class PlanExample(Value):
+class PlanExample(FrozenModel):
     """A plan that was saved, or that worked, for a question like the one at hand."""
 
     name: str = Field(default="", description="empty for one that was not saved under a name")

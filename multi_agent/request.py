@@ -8,13 +8,13 @@ from pydantic import Field
 
 from multi_agent.errors import AgentError
 from multi_agent.settings import Budget
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 LONGEST = 20_000
 """Characters of a question, or of a query. What is longer is a document, and belongs into the collection."""
 
 
-class Request(Value):
+class Request(FrozenModel):
     """A question, with what was chosen for it. ``auto`` leaves the mode to the supervisor."""
 
     question: str

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import ClassVar
+
+from pydantic import Field
+
+from vectorstore.settings import SettingsGroup
 
 SUPERVISORS = ("Planner", "Explainer", "Consensus")
 """The supervisor's own callers of a model, as traces and `agent_models` name them."""
 
 
-class Budget(BaseModel):
+class Budget(SettingsGroup):
     """What a run may spend; None is without limit. Checked before each model call."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model_calls: int | None = Field(default=None, ge=1)
     tokens: int | None = Field(default=None, ge=1, description="of prompts and responses together")
@@ -19,10 +21,14 @@ class Budget(BaseModel):
     cost: float | None = Field(default=None, gt=0, description="by the prices of the endpoint's settings")
 
 
-class ResearchSettings(BaseModel):
+class ResearchSettings(SettingsGroup):
     """How much a run reads and how often it asks again."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    renamed: ClassVar[dict[str, str]] = {
+        "call_tokens": "tokens_per_call",
+        "plan_reasks": "plan_retries",
+        "sql_reasks": "sql_retries",
+    }
 
     agent_packages: tuple[str, ...] = Field(
         default=(), description="further Python packages whose modules hold agents; their prompts lie in the folder "
@@ -31,12 +37,12 @@ class ResearchSettings(BaseModel):
     passages_per_call: int = Field(
         default=12, ge=1, description="passages that one call of the Extractor reads at most"
     )
-    call_tokens: int = Field(default=4000, ge=200, description="tokens of passages that one call reads at most")
+    tokens_per_call: int = Field(default=4000, ge=200, description="tokens of passages that one call reads at most")
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="chunks that a scan reads at most; more is an error")
     catalogue_limit: int = Field(default=60, ge=0, description="documents that the planner is shown by name at "
         "most; of more, those of as many passages that a search for the question finds")  # fmt: skip
-    plan_reasks: int = Field(default=2, ge=0, description="how often a plan with faults is given back to the model")
+    plan_retries: int = Field(default=2, ge=0, description="how often a plan with faults is given back to the model")
     step_timeout_s: float = Field(default=900, gt=0, description="seconds that one agent's turn may take")
     step_retries: int = Field(default=1, ge=0, description="how often a step is repeated after a transient error")
     max_revisions: int = Field(default=2, ge=0, description="how often a plan is revised when something is missing")
@@ -45,7 +51,7 @@ class ResearchSettings(BaseModel):
     records_shown: int = Field(default=30, ge=1, description="records that the Analyst sees before it writes SQL")
     sql_rows: int = Field(default=100, ge=1, description="rows of a computation's result that are kept")
     sql_seconds: float = Field(default=5, gt=0, description="seconds that a query over the records may take")
-    sql_reasks: int = Field(default=2, ge=0, description="how often a query with a fault is given back to the model")
+    sql_retries: int = Field(default=2, ge=0, description="how often a query with a fault is given back to the model")
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )

@@ -23,16 +23,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from multi_agent.context import ContextUpdate
 from multi_agent.errors import TaskAccessDenied
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 GetTaskData = Callable[[str], "TaskData"]
 
 
-class NoInputs(Value):
+class NoInputs(FrozenModel):
     """The inputs of an agent that takes none beside its instruction."""
 
 
-class TaskData(Value):
+class TaskData(FrozenModel):
     """What one agent is to do. Each agent has its own subtype, with its name and its typed inputs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -94,7 +94,7 @@ class TaskStorage:
         return len(self._tasks)
 
 
-class SubTask(Value):
+class SubTask(FrozenModel):
     """The message that gives an agent a task."""
 
     sub_task_id: str
@@ -105,7 +105,7 @@ class SubTask(Value):
     context_summary: str = Field(default="", description="what is known so far, in a line")
 
 
-class ErrorDetails(Value):
+class ErrorDetails(FrozenModel):
     """Why a task failed. ``ends_run`` tells whether trying another way could help (no) or not."""
 
     message: str
@@ -113,7 +113,7 @@ class ErrorDetails(Value):
     ends_run: Literal["no", "failed", "budget"] = "no"
 
 
-class TaskOutput(Value):
+class TaskOutput(FrozenModel):
     """What an agent's turn gave."""
 
     update: ContextUpdate = ContextUpdate()
@@ -122,7 +122,7 @@ class TaskOutput(Value):
     skipped: str = Field(default="", description="why it had nothing to do; empty if it took its turn")
 
 
-class TaskResult(Value):
+class TaskResult(FrozenModel):
     """The message that reports what became of a task."""
 
     sub_task_id: str

@@ -27,10 +27,10 @@ from pydantic import BaseModel, Field
 from multi_agent.library import Library
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 
 
-class ToolCard(Value):
+class ToolCard(FrozenModel):
     """What a tool is, for the model that calls it and for people who grant it."""
 
     name: str = Field(
@@ -49,7 +49,7 @@ class ToolCard(Value):
         return self.lacks(settings) if self.lacks else ""
 
 
-class ToolResult(Value):
+class ToolResult(FrozenModel):
     """What a call gave. Only passages of documents can be quoted as evidence; all else is told as what it is."""
 
     text: str = ""

@@ -17,7 +17,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 """What people may name a collection."""
 
 
-class Value(BaseModel):
+class FrozenModel(BaseModel):
     """Base of the frozen values: unknown fields are refused, nothing changes after it was made."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,7 +32,7 @@ class ChunkKind(StrEnum):
     CODE = "code"
 
 
-class PageSpan(Value):
+class PageSpan(FrozenModel):
     """The part [start, end) of the parsed text that stands on page ``number`` (counted from 1)."""
 
     number: int = Field(ge=1)
@@ -40,7 +40,7 @@ class PageSpan(Value):
     end: int = Field(ge=0)
 
 
-class TableHeader(Value):
+class TableHeader(FrozenModel):
     """The header rows of a table, repeated before each chunk that holds later rows of it."""
 
     text: str
@@ -48,7 +48,7 @@ class TableHeader(Value):
     end: int = Field(ge=0)
 
 
-class Chunk(Value):
+class Chunk(FrozenModel):
     """One passage of a document."""
 
     id: str = Field(description="UUID, deterministic in document, version and position: the point id in Qdrant")
@@ -95,7 +95,7 @@ class Chunk(Value):
         return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)
 
 
-class ChunkFilter(Value):
+class ChunkFilter(FrozenModel):
     """Which chunks: every given condition must hold; an empty filter means all of them."""
 
     documents: tuple[str, ...] = Field(default=(), description="any of these document ids")
@@ -115,14 +115,14 @@ class SearchMode(StrEnum):
     SPARSE = "sparse"
 
 
-class Hit(Value):
+class Hit(FrozenModel):
     """One found chunk. ``score`` orders the hits of one search and means nothing across searches."""
 
     chunk: Chunk
     score: float
 
 
-class CollectionSpec(Value):
+class CollectionSpec(FrozenModel):
     """What a collection is made with; chunks made otherwise are refused."""
 
     name: str = Field(pattern=rf"^{NAME.pattern}(\.[0-9]{{1,9}})?$")
@@ -136,7 +136,7 @@ class CollectionSpec(Value):
         return self.name.partition(".")[0]
 
 
-class Counts(Value):
+class Counts(FrozenModel):
     """How much a selection holds."""
 
     documents: int

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 
-class EmbeddingSettings(BaseModel):
-    """Which model embeds passages and queries, and how."""
+class SettingsGroup(BaseModel):
+    """Base of the settings classes: frozen, rejects unknown keys, reads renamed keys with a warning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Old key names and their new names."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_renamed(cls, given: Any) -> Any:
+        old_names = [old for old in cls.renamed if isinstance(given, dict) and old in given]
+        if not old_names:
+            return given
+        current = dict(given)
+        for old in old_names:
+            new = cls.renamed[old]
+            if new in current:
+                raise ValueError(f"{old!r} is the old name of {new!r}; set only {new!r}")
+            current[new] = current.pop(old)
+            warnings.warn(f"The setting {old!r} is now called {new!r}. Rename it.", FutureWarning, stacklevel=2)
+        return current
+
+
+class EmbeddingSettings(SettingsGroup):
+    """Which model embeds passages and queries, and how."""
 
     model: str = Field(
         default=DEFAULT_MODEL,
@@ -26,10 +50,8 @@ class EmbeddingSettings(BaseModel):
     batch_size: int = Field(default=8, gt=0, description="passages computed at once; more pay on a GPU only")
 
 
-class VectorStoreSettings(BaseModel):
+class VectorStoreSettings(SettingsGroup):
     """Where collections live, and the model that embeds them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str | None = Field(default=None, description="of a Qdrant server; none means embedded in this process")
     api_key: SecretStr | None = Field(default=None, description="of the Qdrant server")

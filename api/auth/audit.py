@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.auth.permissions import ASKED_FOR, Caller
 from api.http.errors import problem_of, problem_response
 from api.http.middleware.auth import is_open
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _HEADS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
 _LONGEST, _LONGEST_ACTION = 2000, 300
@@ -44,7 +44,7 @@ _audit = sql.Table(
 )
 
 
-class AuditEntry(Value):
+class AuditEntry(FrozenModel):
     """One request of a known caller, or that entries were taken out."""
 
     id: int = Field(default=0, description="its place in the order of all")
@@ -58,7 +58,7 @@ class AuditEntry(Value):
     status: int = Field(description="of the answer; 101 for a web socket that was opened; 0 if it was no request")
 
 
-class AuditQuery(Value):
+class AuditQuery(FrozenModel):
     """Which entries are wanted; the newest come first."""
 
     key: str | None = Field(default=None, description="only those of the key with this id")
@@ -131,7 +131,7 @@ class Audit:
             return connection.execute(statement).rowcount
 
 
-class Audited:
+class AuditMiddleware:
     """ASGI middleware: lets an answer out when its request has been recorded.
 
     Requests that are answered at once are written at once: the first one writes for all that wait meanwhile.

@@ -18,7 +18,7 @@ from pydantic import AwareDatetime, Field
 
 from api.auth.permissions import Caller, Limits, Right
 from api.errors import KeyNotFound, LimitReached, Unauthorized, UsageError
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 KEY_PREFIX = "candor_"
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
@@ -49,7 +49,7 @@ Rights = Annotated[
 ]
 
 
-class KeyOrder(Value):
+class KeyRequest(FrozenModel):
     """The key that is wanted."""
 
     name: str = Field(min_length=1, max_length=100, pattern=r"\S", description="whose it is, or what for")
@@ -58,7 +58,7 @@ class KeyOrder(Value):
     limits: Limits = Limits()
 
 
-class Key(Value):
+class Key(FrozenModel):
     """What is known of a key; its secret is not."""
 
     id: str
@@ -76,7 +76,7 @@ class Key(Value):
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
-class NewKey(Value):
+class NewKey(FrozenModel):
     """A key that was made, with all that its holder needs."""
 
     key: Key
@@ -90,7 +90,7 @@ class Keys:
         self._engine = engine
         _metadata.create_all(engine)
 
-    def add(self, order: KeyOrder) -> NewKey:
+    def add(self, order: KeyRequest) -> NewKey:
         """Make a key. Raises UsageError for one that would have expired already."""
         now = datetime.now(UTC)
         if order.expires_at and order.expires_at <= now:

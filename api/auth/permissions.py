@@ -18,7 +18,7 @@ from pydantic import Field
 
 from api.errors import Forbidden, Unauthorized
 from vectorstore.errors import CollectionNotFound
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 EVERYTHING = "*"
 ASKED_FOR: ContextVar[set[str]] = ContextVar("asked_for")
@@ -38,7 +38,7 @@ class Right(StrEnum):
         return order.index(self) >= order.index(other)
 
 
-class Limits(Value):
+class Limits(FrozenModel):
     """What a key may take in a day, from midnight to midnight in UTC; None is without limit."""
 
     requests_per_day: int | None = Field(default=None, ge=1, le=2**31 - 1)
@@ -47,7 +47,7 @@ class Limits(Value):
     )
 
 
-class Caller(Value):
+class Caller(FrozenModel):
     """Who asks: the holder of a key, or the person at this machine, who needs none."""
 
     key: str = Field(default="", description="id of the key; empty for the person at this machine")

@@ -22,7 +22,7 @@ from multi_agent.llm.models import Models
 from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 COLLECTION = "sample_docs"
 QUESTIONS = 3
@@ -34,7 +34,7 @@ REPLAYED = (
 )
 
 
-class DemoResult(Value):
+class DemoResult(FrozenModel):
     """Where the demo's data lies, and its answers."""
 
     home: str

@@ -13,27 +13,27 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import Route
 
-from api.auth.audit import Audited
+from api.auth.audit import AuditMiddleware
 from api.auth.audit_retention import keeping_so_long
 from api.bootstrap import Candor
 from api.http import routes
 from api.http.deps import Service
 from api.http.errors import Problem, problems, tell_problems
-from api.http.middleware.auth import Admission
-from api.http.middleware.body_limit import Bounded
-from api.http.middleware.host_origin import SAFE_HEADERS, OwnPagesOnly
-from api.http.middleware.metrics import Measured, Metrics
-from api.http.middleware.request_queue import InTurn
+from api.http.middleware.auth import AuthMiddleware
+from api.http.middleware.body_limit import BodyLimit
+from api.http.middleware.host_origin import SAFE_HEADERS, HostOriginCheck
+from api.http.middleware.metrics import Metrics, MetricsMiddleware
+from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import describe, operations
 from api.http.routes import viewer
 from api.http.text_validation import require_legible
-from api.jobs.evaluation import Evaluations
-from api.jobs.ingest import Ingests
-from api.jobs.queue import Durability
+from api.jobs.evaluation import EvaluationJobs
+from api.jobs.ingest import IngestJobs
+from api.jobs.queue import JobQueue
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.mcp import transports as mcp_serving
-from api.services.collection_pool import Shelf
+from api.services.collection_pool import CollectionPool
 from api.workers.panel import Panel
 from api.workers.start import researching
 
@@ -49,17 +49,17 @@ Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`
 
 def make_app(candor: Candor) -> FastAPI:
     """The application; collections are opened when they are first asked for, and closed with it."""
-    shelf, mcp = Shelf(candor), mcp_serving.Endpoint()
+    pool, mcp = CollectionPool(candor), mcp_serving.Endpoint()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        panel, jobs_here = Panel(candor), Jobs(Durability(candor.settings))
+        panel, jobs_here = Panel(candor), Jobs(JobQueue(candor.settings))
         async with AsyncExitStack() as ends:
-            ends.push_async_callback(asyncio.to_thread, shelf.close)
-            researcher = await ends.enter_async_context(researching(candor, shelf, panel))
-            runs_here = Runs(candor, shelf, jobs_here, panel, researcher)
-            Ingests(candor, shelf, jobs_here)
-            Evaluations(candor, jobs_here, researcher)
+            ends.push_async_callback(asyncio.to_thread, pool.close)
+            researcher = await ends.enter_async_context(researching(candor, pool, panel))
+            runs_here = Runs(candor, pool, jobs_here, panel, researcher)
+            IngestJobs(candor, pool, jobs_here)
+            EvaluationJobs(candor, jobs_here, researcher)
             runs_here.listeners.append(app.state.metrics.hear)
             app.state.metrics.watch(lambda: researcher.pid)
             await asyncio.to_thread(candor.uploads.clear)
@@ -67,7 +67,7 @@ def make_app(candor: Candor) -> FastAPI:
             ends.push_async_callback(jobs_here.end)
             ends.push_async_callback(runs_here.stop)
             await runs_here.recover()
-            app.state.service = Service(candor, shelf, jobs_here, runs_here, researcher)
+            app.state.service = Service(candor, pool, jobs_here, runs_here, researcher)
             await ends.enter_async_context(mcp.serving(app.state.service))
             await ends.enter_async_context(keeping_so_long(candor.settings.service.audit_days, candor.audit))
             yield
@@ -85,13 +85,15 @@ def make_app(candor: Candor) -> FastAPI:
         app.include_router(router)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_serving.PATH, mcp, methods=["POST"]))
-    app.add_middleware(Bounded, most=candor.settings.service.request_bytes)
-    app.add_middleware(Audited, write=lambda entries: candor.audit.write(entries))
-    app.add_middleware(Admission, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key)
+    app.add_middleware(BodyLimit, most=candor.settings.service.request_bytes)
+    app.add_middleware(AuditMiddleware, write=lambda entries: candor.audit.write(entries))
+    app.add_middleware(
+        AuthMiddleware, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key
+    )
     app.state.metrics = measured = Metrics(candor)
-    app.add_middleware(InTurn)
-    app.add_middleware(Measured, metrics=measured)
-    app.add_middleware(OwnPagesOnly, hosts=candor.settings.service.hosts)
+    app.add_middleware(RequestQueue)
+    app.add_middleware(MetricsMiddleware, metrics=measured)
+    app.add_middleware(HostOriginCheck, hosts=candor.settings.service.hosts)
     tell_problems(app, SAFE_HEADERS)
     _document_problems(app)
     describe(app)

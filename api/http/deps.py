@@ -12,7 +12,7 @@ from api.auth.permissions import Caller, Right
 from api.bootstrap import Candor
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
-from api.services.collection_pool import Shelf
+from api.services.collection_pool import CollectionPool
 from api.workers.contract import Researcher
 
 
@@ -21,7 +21,7 @@ class Service:
     """Candor, its open collections, its jobs, its runs, and who does the research."""
 
     candor: Candor
-    shelf: Shelf
+    pool: CollectionPool
     jobs: Jobs
     runs: Runs
     researcher: Researcher

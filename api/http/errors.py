@@ -54,14 +54,14 @@ from multi_agent.errors import (
 )
 from multi_agent.evaluation.errors import EvaluationNotFound
 from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(Value):
+class Problem(FrozenModel):
     """Why a request was not served."""
 
     type: str = Field(description="which kind of problem, as a URN")

@@ -16,7 +16,7 @@ from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
 from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _NOT_READ = "Each question is researched by itself; the earlier messages of this conversation are not read."
 _NO_ANSWER = "The documents do not hold a complete answer."
@@ -89,7 +89,7 @@ class ChatRequest(BaseModel):
         return Request(question=questions[-1], agent=agent, mode="direct" if agent else "auto").checked()
 
 
-class ChatModel(Value):
+class ChatModel(FrozenModel):
     """What can be asked: a collection, or one agent of the panel over it."""
 
     id: str
@@ -98,14 +98,14 @@ class ChatModel(Value):
     owned_by: str = "candor"
 
 
-class ChatModels(Value):
+class ChatModels(FrozenModel):
     """All that can be asked."""
 
     object: Literal["list"] = "list"
     data: tuple[ChatModel, ...]
 
 
-class UrlCitation(Value):
+class UrlCitation(FrozenModel):
     """Where the evidence for a mark in the text can be seen."""
 
     start_index: int = Field(description="of the mark's first character in the text")
@@ -114,21 +114,21 @@ class UrlCitation(Value):
     url: str
 
 
-class Annotation(Value):
+class Annotation(FrozenModel):
     """Belongs to a mark in the text."""
 
     type: Literal["url_citation"] = "url_citation"
     url_citation: UrlCitation
 
 
-class Said(Value):
+class Said(FrozenModel):
     """The text of an answer with its annotations."""
 
     text: str
     annotations: tuple[Annotation, ...]
 
 
-class ChatUsage(Value):
+class ChatUsage(FrozenModel):
     """The tokens of all prompts and responses of the run."""
 
     prompt_tokens: int
@@ -136,7 +136,7 @@ class ChatUsage(Value):
     total_tokens: int
 
 
-class AssistantMessage(Value):
+class AssistantMessage(FrozenModel):
     """The answer."""
 
     role: Literal["assistant"] = "assistant"
@@ -145,7 +145,7 @@ class AssistantMessage(Value):
     annotations: tuple[Annotation, ...]
 
 
-class Choice(Value):
+class Choice(FrozenModel):
     """The one answer that is given."""
 
     index: int = 0
@@ -154,7 +154,7 @@ class Choice(Value):
     finish_reason: Literal["stop"] = "stop"
 
 
-class About(Value):
+class About(FrozenModel):
     """What OpenAI's API has no place for."""
 
     run_id: str
@@ -164,7 +164,7 @@ class About(Value):
     note: str = Field(default="", description="what was left aside of the request")
 
 
-class ChatCompletion(Value):
+class ChatCompletion(FrozenModel):
     """An answer, as clients of OpenAI's API read it."""
 
     id: str
@@ -176,7 +176,7 @@ class ChatCompletion(Value):
     candor: About
 
 
-class ErrorBody(Value):
+class ErrorBody(FrozenModel):
     """What was wrong."""
 
     message: str
@@ -185,7 +185,7 @@ class ErrorBody(Value):
     code: str | None = None
 
 
-class ChatError(Value):
+class ChatError(FrozenModel):
     """An error, as clients of OpenAI's API read it."""
 
     error: ErrorBody

@@ -17,12 +17,12 @@ from starlette.requests import ClientDisconnect
 
 from api.errors import HomeError, UploadTooLarge, UsageError
 from api.storage.uploads import safe_name
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _MB = 1 << 20
 
 
-class UploadLimits(Value):
+class UploadLimits(FrozenModel):
     """How much one upload may be."""
 
     total_bytes: int

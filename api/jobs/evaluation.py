@@ -8,17 +8,17 @@ from pydantic import Field, JsonValue
 
 from api.bootstrap import Candor
 from api.errors import JobFailed, ResearchLost
-from api.jobs.runner import JobKind, Jobs, JobStatus, Order, Taken
+from api.jobs.runner import ActiveJob, JobKind, Jobs, JobStatus, Order
 from api.services.evaluations import store_of
-from api.workers.contract import EvaluationOrder, Researcher
+from api.workers.contract import EvaluationJobSpec, Researcher
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import rightness
 from vectorstore.errors import StoreError
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class EvaluationProgress(Value):
+class EvaluationProgress(FrozenModel):
     """How far an evaluation is."""
 
     asked: int
@@ -26,16 +26,16 @@ class EvaluationProgress(Value):
     right: float | None = Field(default=None, description="running mean; None as long as nothing is known")
 
 
-class Evaluations:
+class EvaluationJobs:
     """How the service's jobs of evaluation are done; the models are those of its runs."""
 
     def __init__(self, candor: Candor, jobs: Jobs, researcher: Researcher) -> None:
         self._candor, self._researcher = candor, researcher
         jobs.offer(JobKind.EVALUATION, self)
 
-    async def work(self, taken: Taken) -> JsonValue:
+    async def work(self, taken: ActiveJob) -> JsonValue:
         """Ask what is not finished. Raises JobFailed."""
-        order = EvaluationOrder.model_validate_json(taken.order.content)
+        order = EvaluationJobSpec.model_validate_json(taken.order.content)
         try:
             result = store_of(self._candor).get(order.evaluation)
             finished = [row for row in result.rows if row.finished]
@@ -53,7 +53,7 @@ class Evaluations:
 class _Progress:
     """Tells the job of every row."""
 
-    def __init__(self, taken: Taken, questions: int, finished: list[Row]) -> None:
+    def __init__(self, taken: ActiveJob, questions: int, finished: list[Row]) -> None:
         self._taken, self._questions = taken, questions
         self._rows = finished
         self._tell()

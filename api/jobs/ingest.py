@@ -9,30 +9,30 @@ from pydantic import JsonValue
 
 from api.bootstrap import Candor
 from api.errors import JobFailed, UsageError
-from api.jobs.runner import JobKind, Jobs, JobStatus, Order, Taken
-from api.services.collection_pool import Shelf
-from api.services.ingest import IngestOrder, ingest_for_service
+from api.jobs.runner import ActiveJob, JobKind, Jobs, JobStatus, Order
+from api.services.collection_pool import CollectionPool
+from api.services.ingest import IngestJobSpec, ingest_for_service
 from ingest.errors import IngestError
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import StoreError
 
 
-class Ingests:
+class IngestJobs:
     """How the service's jobs of ingesting are done. What was finished before, the ledger knows."""
 
-    def __init__(self, candor: Candor, shelf: Shelf, jobs: Jobs) -> None:
-        self._candor, self._shelf = candor, shelf
+    def __init__(self, candor: Candor, pool: CollectionPool, jobs: Jobs) -> None:
+        self._candor, self._pool = candor, pool
         jobs.offer(JobKind.INGEST, self)
 
-    async def work(self, taken: Taken) -> JsonValue:
+    async def work(self, taken: ActiveJob) -> JsonValue:
         """Ingest; gives the report."""
-        order, stop = IngestOrder.model_validate_json(taken.order.content), threading.Event()
+        order, stop = IngestJobSpec.model_validate_json(taken.order.content), threading.Event()
 
         def tell(progress: Progress) -> None:
             taken.progress = progress.model_dump(mode="json")
 
         def ingest() -> IngestReport:
-            return ingest_for_service(self._candor, self._shelf, order, tell, stop.is_set)
+            return ingest_for_service(self._candor, self._pool, order, tell, stop.is_set)
 
         ingesting = asyncio.create_task(asyncio.to_thread(ingest))
         try:

@@ -38,7 +38,7 @@ _POLL_S = {"research": 0.2, "ingest": 0.5, "evaluation": 1.0}
 """A person waits for an answer, but each look takes some 3 ms of processor time, also when there is nothing to do."""
 
 
-class Durability:
+class JobQueue:
     """DBOS over the settings' database. Belongs to the event loop in which it is launched."""
 
     def __init__(self, settings: Settings) -> None:
@@ -84,7 +84,11 @@ class Durability:
         from api.jobs.runner import JobKind
 
         service = self._settings.service
-        return {JobKind.RESEARCH: service.runs, JobKind.INGEST: service.ingests, JobKind.EVALUATION: 1}
+        return {
+            JobKind.RESEARCH: service.concurrent_runs,
+            JobKind.INGEST: service.concurrent_ingests,
+            JobKind.EVALUATION: 1,
+        }
 
     async def destroy(self) -> None:
         """Let go of the database. No workflow may be under way any more. Idempotent."""

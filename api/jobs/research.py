@@ -18,9 +18,9 @@ from api.auth.limits import require_tokens, within_limits
 from api.auth.permissions import Caller
 from api.bootstrap import Candor
 from api.errors import JobFailed, JobNotFound, NotOurs, ResearchLost, ServiceEnding
-from api.jobs.runner import JobKind, Jobs, JobStatus, Order, Priority, Taken, new_job_id
-from api.jobs.subscription import Mailbox
-from api.services.collection_pool import Shelf
+from api.jobs.runner import ActiveJob, JobKind, Jobs, JobStatus, Order, Priority, new_job_id
+from api.jobs.subscription import Subscription
+from api.services.collection_pool import CollectionPool
 from api.workers.contract import Research, Researcher
 from api.workers.panel import Panel
 from multi_agent.answer import Answer, Status
@@ -41,7 +41,7 @@ class LiveRun:
 
     def __init__(self) -> None:
         self.here = False
-        self.followers: set[Mailbox[Event]] = set()
+        self.followers: set[Subscription[Event]] = set()
 
     async def tell(self, event: Event) -> None:
         """Subscribe this to the run's bus."""
@@ -58,8 +58,8 @@ class LiveRun:
 class Runs:
     """All runs of the service: how its jobs of research are done. Belongs to one event loop."""
 
-    def __init__(self, candor: Candor, shelf: Shelf, jobs: Jobs, panel: Panel, researcher: Researcher) -> None:
-        self._candor, self._shelf, self._jobs = candor, shelf, jobs
+    def __init__(self, candor: Candor, pool: CollectionPool, jobs: Jobs, panel: Panel, researcher: Researcher) -> None:
+        self._candor, self._pool, self._jobs = candor, pool, jobs
         self._panel, self._researcher = panel, researcher
         self.listeners: list[Subscriber] = []
         self._live: dict[str, LiveRun] = {}
@@ -93,7 +93,7 @@ class Runs:
         if self._ending:
             raise ServiceEnding
         await asyncio.to_thread(require_tokens, self._candor, caller)
-        library = (await asyncio.to_thread(self._shelf.take, collection)).library
+        library = (await asyncio.to_thread(self._pool.take, collection)).library
         await self._panel.prepared(request, library, caller.key)
         order = Order(
             id=new_job_id("run", caller, idempotency_key),
@@ -134,7 +134,7 @@ class Runs:
         None stands for a time without an event. After the last event, the answer is there.
         """
         trace, live, heard = self._candor.trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
-        mailbox = Mailbox[Event]()
+        mailbox = Subscription[Event]()
         live.followers.add(mailbox)  # first; what is told while the trace is read is known by its number
         try:
             while True:
@@ -168,7 +168,7 @@ class Runs:
 
     # As the work of a job
 
-    async def work(self, taken: Taken) -> JsonValue:
+    async def work(self, taken: ActiveJob) -> JsonValue:
         """Research the question, or go on with it."""
         await self._research(taken)
         run = await asyncio.to_thread(self._candor.trace.run, taken.order.id)
@@ -180,7 +180,7 @@ class Runs:
         if not (await asyncio.to_thread(self._candor.trace.run, order.id)).ended:
             await self._break_off(order.id, status, reason)
 
-    async def _research(self, taken: Taken) -> None:
+    async def _research(self, taken: ActiveJob) -> None:
         order, run_id = taken.order, taken.order.id
         live = self._live.setdefault(run_id, LiveRun())
         live.here = True

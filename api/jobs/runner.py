@@ -2,7 +2,7 @@
 
 Every job is a DBOS workflow. DBOS keeps it (in ``jobs.db`` in the home folder, or in Postgres), takes
 it from its queue when there is room, and hands it out again if the process that had it is no more. How a kind of job
-is done, and what of it need not be done twice, is its ``Work``. The work runs in the service's own event loop.
+is done, and what of it need not be done twice, is its ``JobHandler``. The work runs in the service's own event loop.
 
 A file of its own, because DBOS writes at moments of its own: in ``candor.db`` the event loop, which stores the events
 of all runs, would have to wait for it.
@@ -25,9 +25,9 @@ from pydantic import AwareDatetime, Field, JsonValue
 
 from api.auth.permissions import Caller
 from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
-from api.jobs.queue import Durability
-from api.services.ingest import IngestOrder
-from vectorstore.models import Value
+from api.jobs.queue import JobQueue
+from api.services.ingest import IngestJobSpec
+from vectorstore.models import FrozenModel
 
 if TYPE_CHECKING:
     from dbos import WorkflowStatus
@@ -60,7 +60,7 @@ class JobStatus(StrEnum):
         return self not in (JobStatus.WAITING, JobStatus.RUNNING)
 
 
-class Job(Value):
+class Job(FrozenModel):
     """A piece of work that the service took on."""
 
     id: str = Field(description="of a research job: the id of its run")
@@ -89,7 +89,7 @@ class Priority(StrEnum):
         return list(Priority).index(self)
 
 
-class Order(Value):
+class Order(FrozenModel):
     """What is to be done, and for whom."""
 
     id: str
@@ -105,7 +105,7 @@ class Order(Value):
         return (self.kind, self.collection, self.content) == (other.kind, other.collection, other.content)
 
 
-class Taken:
+class ActiveJob:
     """A job while it is worked on: what its work is told of it, and may tell."""
 
     task: asyncio.Task[JsonValue]
@@ -121,10 +121,10 @@ class Taken:
         return self.rests
 
 
-class Work(Protocol):
+class JobHandler(Protocol):
     """How one kind of job is done."""
 
-    async def work(self, taken: Taken) -> JsonValue:
+    async def work(self, taken: ActiveJob) -> JsonValue:
         """Do it, or go on with it; gives its result. Raises JobFailed, with what the person is told.
 
         When it is cancelled it ends at once; if ``taken.resting()``, it leaves everything so that it can go on.
@@ -136,7 +136,7 @@ class Work(Protocol):
         ...
 
 
-class Outcome(Value):
+class Outcome(FrozenModel):
     """How a job's work ended, as DBOS keeps it."""
 
     status: Literal[JobStatus.DONE, JobStatus.FAILED, JobStatus.CANCELLED]
@@ -148,15 +148,15 @@ class Outcome(Value):
 class Jobs:
     """All jobs of the service. Belongs to one event loop, and to one process at a time."""
 
-    def __init__(self, durability: Durability) -> None:
+    def __init__(self, durability: JobQueue) -> None:
         self._durability = durability
-        self._works: dict[JobKind, Work] = {}
+        self._works: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in durability.limits.items()}
-        self._taken: dict[str, Taken] = {}
+        self._taken: dict[str, ActiveJob] = {}
         self._unwanted: set[str] = set()
         self._ending = False
 
-    def offer(self, kind: JobKind, work: Work) -> None:
+    def offer(self, kind: JobKind, work: JobHandler) -> None:
         """Let jobs of this kind be done so. Call it before ``begin``."""
         self._works[kind] = work
 
@@ -176,7 +176,7 @@ class Jobs:
             raise KeyReused("This Idempotency-Key was sent before, with another request.")
         return new
 
-    async def submit_ingest(self, order: IngestOrder, caller: Caller, idempotency_key: str | None = None) -> Job:
+    async def submit_ingest(self, order: IngestJobSpec, caller: Caller, idempotency_key: str | None = None) -> Job:
         """Take an ingest on. The same idempotency key of the same caller gives the same job.
 
         Raises KeyReused, ServiceEnding.
@@ -261,12 +261,12 @@ class Jobs:
         body = asyncio.current_task()
         assert body is not None
         # In a context of its own: in the workflow's, DBOS would take what the work asks of it for steps to record.
-        taken = self._taken[order.id] = Taken(order, body)
+        taken = self._taken[order.id] = ActiveJob(order, body)
         taken.task = asyncio.create_task(self._in_turn(taken), name=order.id, context=Context())
         body.add_done_callback(lambda _: self._taken.pop(order.id))  # when DBOS has stored the outcome
         return (await self._outcome(taken)).model_dump_json()
 
-    async def _outcome(self, taken: Taken) -> Outcome:
+    async def _outcome(self, taken: ActiveJob) -> Outcome:
         order, work = taken.order, self._works[taken.order.kind]
         await asyncio.wait({taken.task})
         if taken.task.cancelled():
@@ -283,13 +283,13 @@ class Jobs:
             await work.abandon(order, JobStatus.FAILED, f"A defect in Candor: {error!r}")
         return Outcome(status=JobStatus.FAILED, error=str(error) or repr(error), progress=taken.progress)
 
-    async def _in_turn(self, taken: Taken) -> JsonValue:
+    async def _in_turn(self, taken: ActiveJob) -> JsonValue:
         """DBOS counts what runs a moment late, and may hand out one too many: that one waits here."""
         async with self._slots[taken.order.kind]:
             taken.begun = True
             return await self._works[taken.order.kind].work(taken)
 
-    async def _stop(self, taken: Taken) -> None:
+    async def _stop(self, taken: ActiveJob) -> None:
         """Cancel the work, and wait until it has ended and DBOS has stored how."""
         taken.task.cancel()
         await asyncio.wait({taken.body})

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Mailbox(Generic[T]):
+class Subscription(Generic[T]):
     """Filled by a run, emptied by one follower, in the same event loop.
 
     An ``asyncio.Queue`` under a time-out needs three rounds of the event loop to hand something on; this needs one. In

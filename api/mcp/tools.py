@@ -30,7 +30,7 @@ from multi_agent.events import Event
 from multi_agent.request import LONGEST, Request
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import Hit, Value
+from vectorstore.models import FrozenModel, Hit
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,7 +64,7 @@ Who = Callable[[Context[Any, Any]], Awaitable[Caller]]
 """Who calls a tool."""
 
 
-class CollectionFound(Value):
+class CollectionFound(FrozenModel):
     """A collection that can be searched."""
 
     name: str
@@ -72,7 +72,7 @@ class CollectionFound(Value):
     passages: int
 
 
-class Passage(Value):
+class Passage(FrozenModel):
     """What a search found."""
 
     document: str = Field(description="its id, for read_document")
@@ -84,7 +84,7 @@ class Passage(Value):
     score: float
 
 
-class Cited(Value):
+class Cited(FrozenModel):
     """The words that support a claim."""
 
     mark: str = Field(description="what the answer refers to it as")
@@ -95,7 +95,7 @@ class Cited(Value):
     quote: str
 
 
-class Researched(Value):
+class Researched(FrozenModel):
     """The answer to a question, with its evidence, or why there is none."""
 
     run_id: str
@@ -127,7 +127,7 @@ class Researched(Value):
         )  # fmt: skip
 
 
-class Reading(Value):
+class Reading(FrozenModel):
     """A part of a document's text."""
 
     document: str

@@ -19,7 +19,7 @@ from api.auth.permissions import AT_THIS_MACHINE, Caller, caller_of
 from api.bootstrap import Candor
 from api.http.deps import Service
 from api.mcp.tools import make_server
-from api.services.collection_pool import Shelf
+from api.services.collection_pool import CollectionPool
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.request import Request
@@ -85,9 +85,9 @@ class _ServiceDesk:
         return self.service.candor
 
     async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
-        shelf = self.service.shelf
-        opened = await asyncio.to_thread(shelf.take, collection)
-        return await shelf.precedence.first(opened.library.retriever.search, [query], limit)
+        pool = self.service.pool
+        opened = await asyncio.to_thread(pool.take, collection)
+        return await pool.precedence.first(opened.library.retriever.search, [query], limit)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.service.runs.start(request, collection, caller)
@@ -104,28 +104,28 @@ class _OwnDesk:
         self.candor = candor
         self._calls = 0
         self._changing = asyncio.Lock()
-        self._shelf: Shelf | None = None
+        self._pool: CollectionPool | None = None
 
     async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
-        async with self._open() as shelf:
-            opened = await asyncio.to_thread(shelf.take, collection)
+        async with self._open() as pool:
+            opened = await asyncio.to_thread(pool.take, collection)
             return await asyncio.to_thread(opened.library.retriever.search, [query], limit)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
-        async with self._open() as shelf:
-            opened = await asyncio.to_thread(shelf.take, collection)
+        async with self._open() as pool:
+            opened = await asyncio.to_thread(pool.take, collection)
             return await self.candor.orchestrator(opened.library).research(request, tell)
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Shelf]:
+    async def _open(self) -> AsyncIterator[CollectionPool]:
         async with self._changing:
-            self._shelf = self._shelf or Shelf(self.candor)
+            self._pool = self._pool or CollectionPool(self.candor)
             self._calls += 1
         try:
-            yield self._shelf
+            yield self._pool
         finally:
             async with self._changing:
                 self._calls -= 1
                 if not self._calls:
-                    await asyncio.to_thread(self._shelf.close)
-                    self._shelf = None
+                    await asyncio.to_thread(self._pool.close)
+                    self._pool = None

@@ -10,12 +10,12 @@ from api.bootstrap import Candor
 from multi_agent.catalog.catalog import Member
 from multi_agent.catalog.entries import Choice, CustomAgent, SkillName
 from multi_agent.orchestrator.direct import can_be_asked
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _BUILT_IN = "multi_agent."
 
 
-class AgentDescription(Value):
+class AgentDescription(FrozenModel):
     """An agent's card, as JSON, and what is known of it beside."""
 
     name: str
@@ -63,7 +63,7 @@ class AgentDescription(Value):
         )
 
 
-class AgentChanges(Value):
+class AgentChanges(FrozenModel):
     """What is to be changed of any agent; what is not given stays as it is."""
 
     enabled: bool | None = Field(default=None, description="whether plans may use it")

@@ -15,10 +15,10 @@ from api.bootstrap import Candor
 from api.services.runs import find_run
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, RunNotFound
 from multi_agent.toolbox.approvals import Approval, Choice
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Decision(Value):
+class Decision(FrozenModel):
     """What a person says to a dangerous call."""
 
     decision: Choice

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from api.bootstrap import Candor
 from api.errors import ServiceEnding
 from api.services.library import CollectionLibrary
-from api.services.priority_executor import Precedence
+from api.services.priority_executor import PriorityExecutor
 from vectorstore.store import Collection
 
 
@@ -27,7 +27,7 @@ class Opened:
     library: CollectionLibrary
 
 
-class Shelf:
+class CollectionPool:
     """Opens a collection when it is first asked for, and all of them stay open until ``close``. Calls block.
 
     ``precedence`` says who searches in them first.
@@ -40,7 +40,7 @@ class Shelf:
         self._turns: dict[str, threading.Lock] = {}
         self._opened: dict[str, Opened] = {}
         self._closed = False
-        self.precedence = Precedence()
+        self.precedence = PriorityExecutor()
 
     def take(self, name: str) -> Opened:
         """The collection as it is searched now. Raises StoreError, ServiceEnding.

@@ -13,12 +13,12 @@ from api.errors import HomeError
 from api.settings import Settings
 from multi_agent.llm.probe import Check, check
 from vectorstore.errors import StoreError
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _SECRET = "set, not shown"
 
 
-class Diagnosis(Value):
+class Diagnosis(FrozenModel):
     """The settings in force, secrets hidden, and one check for each part."""
 
     settings: dict[str, Any]

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from api.bootstrap import Candor
 from api.errors import UsageError
-from api.services.collection_pool import Shelf
+from api.services.collection_pool import CollectionPool
 from api.settings import Settings
 from ingest.pipeline.reports import IngestReport, Progress
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class IngestOrder(Value):
+class IngestJobSpec(FrozenModel):
     """What is to be ingested: files and folders of this machine, or known documents; or, without either, what failed
     or was left unfinished.
 
@@ -31,8 +31,8 @@ class IngestOrder(Value):
 
 def ingest_for_service(
     candor: Candor,
-    shelf: Shelf,
-    order: IngestOrder,
+    pool: CollectionPool,
+    order: IngestJobSpec,
     progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> IngestReport:
@@ -43,7 +43,7 @@ def ingest_for_service(
     another embedding model, it is embedded anew first. Raises IngestError, StoreError, UsageError.
     """
     name, paths = order.collection, [Path(path) for path in order.paths]
-    with shelf.turn(name):
+    with pool.turn(name):
         # What cannot be done is told before a collection is made for it.
         candor.plan_ingest(
             name, paths, documents=order.documents, retry_failed=order.retry_failed, sync=order.sync
@@ -51,7 +51,7 @@ def ingest_for_service(
         candor.change_model(name, progress, cancelled)
         if cancelled():
             return _nothing_done(name)
-        with candor.open_pipeline(name, shelf.take_or_make(name).stored) as pipeline:
+        with candor.open_pipeline(name, pool.take_or_make(name).stored) as pipeline:
             return pipeline.ingest(
                 paths, progress,
                 documents=order.documents, retry_failed=order.retry_failed, sync=order.sync, cancelled=cancelled,

@@ -18,7 +18,7 @@ _AT_ONCE = 4
 hundred runs that began together once made each search cost twice its processor time (two processors)."""
 
 
-class Precedence:
+class PriorityExecutor:
     """Threads for those who cannot wait, and word of them for those who can."""
 
     def __init__(self) -> None:

@@ -17,10 +17,10 @@ from multi_agent.tool import ToolCard
 from multi_agent.toolbox.mcp_servers import ALL, McpServers
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class ToolDescription(Value):
+class ToolDescription(FrozenModel):
     """A tool that agents can be granted."""
 
     name: str = Field(description="what an agent is granted it by; 'NAME.*' are all tools of an MCP server")
@@ -38,7 +38,7 @@ class ToolDescription(Value):
         )  # fmt: skip
 
 
-class RunFile(Value):
+class RunFile(FrozenModel):
     """A file that a tool wrote or downloaded."""
 
     name: str

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 
-class Line:
+class Channel:
     """One end of a connection: any thread may say something, and what the other end says is heard in one of its own.
 
     ``hear`` must not wait for anything: the other end would have to. When the other end is gone, ``closed`` is called
@@ -56,7 +56,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Raised:
+class RemoteError:
     """An error on its way to the other process, which raises it as if it had come up there.
 
     It is put together again without its own ``__init__``, which may want other arguments than the message that it made
@@ -68,7 +68,7 @@ class Raised:
     state: dict[str, Any]
 
     @classmethod
-    def of(cls, error: BaseException) -> Raised:
+    def of(cls, error: BaseException) -> RemoteError:
         """What is to be told of it; of one that cannot travel, its type and its words."""
         where = "In the other process:\n" + "".join(traceback.format_exception(error)).rstrip()
         notes = [*getattr(error, "__notes__", ()), where]

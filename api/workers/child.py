@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from api.settings import Settings
-from api.workers.channel import Line, Raised
+from api.workers.channel import Channel, RemoteError
 from api.workers.contract import Research
 from api.workers.messages import Begin, Cancel, Ended, Ready, Stop, Told
 from api.workers.panel import Panel, only_researcher
-from api.workers.service_client import AskedLibrary, Asking, CandorApart
+from api.workers.service_client import RemoteCandor, RemoteLibrary, ServiceClient
 from multi_agent.evaluation.records import Row
 from multi_agent.events import Event
 
@@ -40,7 +40,7 @@ def main(tasks: int, questions: int) -> None:
 
 async def _work(settings: Settings, handed: Connection, questions: Connection) -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
-    Worker(settings, handed, Asking(questions, _end)).begin()
+    Worker(settings, handed, ServiceClient(questions, _end)).begin()
     await asyncio.Event().wait()
 
 
@@ -52,13 +52,13 @@ def _end() -> None:
 class Worker:
     """All that is under way in this process. Belongs to its event loop."""
 
-    def __init__(self, settings: Settings, handed: Connection, service: Asking) -> None:
-        self._candor, self._service = CandorApart(settings, service), service
+    def __init__(self, settings: Settings, handed: Connection, service: ServiceClient) -> None:
+        self._candor, self._service = RemoteCandor(settings, service), service
         self._panel = Panel(self._candor)
         self._doing: dict[int, asyncio.Task[Any]] = {}
         self._resting: set[int] = set()
         loop = asyncio.get_running_loop()
-        self._line = Line(handed, lambda said: loop.call_soon_threadsafe(self._hear, said), _end)
+        self._line = Channel(handed, lambda said: loop.call_soon_threadsafe(self._hear, said), _end)
 
     def begin(self) -> None:
         """Do what is handed over."""
@@ -77,7 +77,7 @@ class Worker:
 
     async def _do(self, begin: Begin) -> Any:
         number = begin.task
-        library = AskedLibrary(begin.collection, self._candor, self._service, number)
+        library = RemoteLibrary(begin.collection, self._candor, self._service, number)
 
         def rests() -> bool:
             return number in self._resting
@@ -104,6 +104,6 @@ class Worker:
         if done.cancelled():
             self._line.say(Ended(number))
         elif error := done.exception():
-            self._line.say(Ended(number, error=Raised.of(error)))
+            self._line.say(Ended(number, error=RemoteError.of(error)))
         else:
             self._line.say(Ended(number, done.result()))

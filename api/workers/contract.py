@@ -11,10 +11,10 @@ from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.request import Request
 from multi_agent.settings import Budget
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Research(Value):
+class Research(FrozenModel):
     """A run that is to be begun, or to go on."""
 
     run_id: str
@@ -22,7 +22,7 @@ class Research(Value):
     key: str = Field(description="id of the key that asked for it: whose preferences and conversations are known")
 
 
-class EvaluationOrder(Value):
+class EvaluationJobSpec(FrozenModel):
     """What a job of evaluation is asked with; the evaluation itself is stored."""
 
     evaluation: str
@@ -52,7 +52,7 @@ class Researcher(Protocol):
         ...
 
     async def evaluate(
-        self, order: EvaluationOrder, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
+        self, order: EvaluationJobSpec, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
     ) -> State:
         """Ask what is not finished. Raises AgentError, StoreError; ResearchLost."""
         ...

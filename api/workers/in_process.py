@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from api.services.collection_pool import Shelf
-from api.workers.contract import EvaluationOrder, Research
+from api.services.collection_pool import CollectionPool
+from api.workers.contract import EvaluationJobSpec, Research
 from api.workers.panel import Panel
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.library import Library
 
 
-class ResearchHere:
+class InProcessResearcher:
     """Implements ``Researcher``."""
 
-    def __init__(self, panel: Panel, shelf: Shelf) -> None:
-        self._panel, self._shelf = panel, shelf
+    def __init__(self, panel: Panel, pool: CollectionPool) -> None:
+        self._panel, self._pool = panel, pool
 
     @property
     def pid(self) -> None:
@@ -33,9 +33,9 @@ class ResearchHere:
         await self._panel.research(research, await self._library(collection), tell, rests)
 
     async def evaluate(
-        self, order: EvaluationOrder, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
+        self, order: EvaluationJobSpec, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
     ) -> State:
         return await self._panel.evaluate(order, await self._library(collection), tell, rests)
 
     async def _library(self, collection: str) -> Library:
-        return (await asyncio.to_thread(self._shelf.take, collection)).library
+        return (await asyncio.to_thread(self._pool.take, collection)).library

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from api.workers.channel import Raised
-from api.workers.contract import EvaluationOrder, Research
+from api.workers.channel import RemoteError
+from api.workers.contract import EvaluationJobSpec, Research
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Begin:
     """Service: do this, or go on with it."""
 
     task: int
-    order: Research | EvaluationOrder
+    order: Research | EvaluationJobSpec
     collection: str
 
 
@@ -55,7 +55,7 @@ class Ended:
 
     task: int
     result: Any = None
-    error: Raised | None = None
+    error: RemoteError | None = None
 
 
 @dataclass(frozen=True)
@@ -74,4 +74,4 @@ class Reply:
 
     number: int
     result: Any = None
-    error: Raised | None = None
+    error: RemoteError | None = None

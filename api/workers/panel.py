@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from api.bootstrap import Candor
 from api.services.evaluations import carry_on, store_of
-from api.workers.contract import EvaluationOrder, Research
+from api.workers.contract import EvaluationJobSpec, Research
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.library import Library
@@ -45,7 +45,7 @@ class Panel:
         await orchestrator.research(research.request, tell, run_id=research.run_id, rests=rests)
 
     async def evaluate(
-        self, order: EvaluationOrder, library: Library, tell: Callable[[Row], None],
+        self, order: EvaluationJobSpec, library: Library, tell: Callable[[Row], None],
         rests: Callable[[], bool],
     ) -> State:  # fmt: skip
         """As ``Researcher`` says."""

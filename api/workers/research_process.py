@@ -17,10 +17,10 @@ from multiprocessing import Pipe
 from typing import Any
 
 from api.errors import ResearchLost
-from api.services.priority_executor import Precedence
+from api.services.priority_executor import PriorityExecutor
 from api.settings import Settings
-from api.workers.channel import Line, Raised
-from api.workers.contract import EvaluationOrder, Research
+from api.workers.channel import Channel, RemoteError
+from api.workers.contract import EvaluationJobSpec, Research
 from api.workers.messages import Ask, Begin, Cancel, Ended, Ready, Reply, Stop, Told
 from multi_agent.library import Library
 from vectorstore.store import Vectors
@@ -49,7 +49,7 @@ Tell = Callable[[Any], Awaitable[None]]
 class ResearchProcess:
     """One process, from its start to its end. Belongs to the event loop that makes it."""
 
-    def __init__(self, settings: Settings, embed: Callable[[str], Vectors], precedence: Precedence) -> None:
+    def __init__(self, settings: Settings, embed: Callable[[str], Vectors], precedence: PriorityExecutor) -> None:
         self._embed, self._precedence = embed, precedence
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
@@ -73,8 +73,10 @@ class ResearchProcess:
         )
         their_tasks.close()
         their_questions.close()
-        self._tasks = Line(tasks, lambda said: self._loop.call_soon_threadsafe(self._hear, said), self._see_off)
-        self._questions = Line(questions, self._asked, self._process.kill)  # with one connection gone, it is of no use
+        self._tasks = Channel(tasks, lambda said: self._loop.call_soon_threadsafe(self._hear, said), self._see_off)
+        self._questions = Channel(
+            questions, self._asked, self._process.kill
+        )  # with one connection gone, it is of no use
         self._tasks.open()
         self._questions.open()
         self._tasks.say(settings)
@@ -90,7 +92,7 @@ class ResearchProcess:
         return self._end_in_words() if self.gone and not self._begun else ""
 
     async def do(
-        self, order: Research | EvaluationOrder, library: Library, tell: Tell, rests: Callable[[], bool]
+        self, order: Research | EvaluationJobSpec, library: Library, tell: Tell, rests: Callable[[], bool]
     ) -> Any:
         """The result of the task. Raises what came up in it; ResearchLost if the process ends before it."""
         await asyncio.shield(self._ready)
@@ -165,7 +167,7 @@ class ResearchProcess:
         if answered.cancelled():  # the service ends
             return
         error = answered.exception()
-        reply = Reply(number, error=Raised.of(error)) if error else Reply(number, answered.result())
+        reply = Reply(number, error=RemoteError.of(error)) if error else Reply(number, answered.result())
         self._questions.say(reply)
 
     # Its end
@@ -191,7 +193,7 @@ class ResearchProcess:
             self._ready.set_result(None)
         if self._stopping:
             return
-        lost = Raised(ResearchLost, (self._end_in_words(),), {})
+        lost = RemoteError(ResearchLost, (self._end_in_words(),), {})
         log.error("%s There were %d tasks in it.", self._end_in_words(), len(self._inboxes))
         for task, inbox in self._inboxes.items():
             inbox.put_nowait(Ended(task, error=lost))

@@ -11,20 +11,20 @@ from typing import Any, Literal
 
 from api.bootstrap import Candor
 from api.settings import Settings
-from api.workers.channel import Line
+from api.workers.channel import Channel
 from api.workers.messages import Ask, Reply
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk
 from vectorstore.store import Vectors
 
 
-class Asking:
+class ServiceClient:
     """Calls of the service, which block; from any number of threads."""
 
     def __init__(self, connection: Connection, end: Callable[[], None]) -> None:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[Any]] = {}
-        self._line = Line(connection, self._hear, end)
+        self._line = Channel(connection, self._hear, end)
         self._line.open()
 
     def ask(self, what: Literal["search", "scan", "embed"], task: int, *arguments: Any) -> Any:
@@ -42,10 +42,10 @@ class Asking:
             waiting.set_result(reply.result)
 
 
-class CandorApart(Candor):
+class RemoteCandor(Candor):
     """Candor in the research process."""
 
-    def __init__(self, settings: Settings, service: Asking) -> None:
+    def __init__(self, settings: Settings, service: ServiceClient) -> None:
         super().__init__(settings)
         self._service = service
 
@@ -56,12 +56,12 @@ class CandorApart(Candor):
 
 
 @dataclass(frozen=True)
-class AskedLibrary:
+class RemoteLibrary:
     """Implements ``multi_agent.library.Library``: the one that the service has open for a task."""
 
     collection: str
     candor: Candor
-    service: Asking
+    service: ServiceClient
     task: int
 
     def catalogue(self) -> Sequence[CatalogueEntry]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from api.bootstrap import Candor
 from api.errors import ResearchLost, ServiceEnding
-from api.services.collection_pool import Shelf
-from api.workers.contract import EvaluationOrder, Research
+from api.services.collection_pool import CollectionPool
+from api.workers.contract import EvaluationJobSpec, Research
 from api.workers.research_process import ResearchProcess, Tell
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
@@ -21,11 +21,11 @@ from multi_agent.evaluation.records import Row, State
 _TRIES = 2
 
 
-class ResearchApart:
+class SubprocessResearcher:
     """Implements ``Researcher``. When its process ends by itself, another one goes on with what was in it."""
 
-    def __init__(self, candor: Candor, shelf: Shelf) -> None:
-        self._candor, self._shelf = candor, shelf
+    def __init__(self, candor: Candor, pool: CollectionPool) -> None:
+        self._candor, self._pool = candor, pool
         self._starting = asyncio.Lock()
         self._process: ResearchProcess | None = None
         self._ending = False
@@ -39,7 +39,7 @@ class ResearchApart:
         await self._done(research, collection, tell, rests)
 
     async def evaluate(
-        self, order: EvaluationOrder, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
+        self, order: EvaluationJobSpec, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
     ) -> State:
         async def told(row: Row) -> None:
             tell(row)
@@ -66,10 +66,10 @@ class ResearchApart:
                 await process.stop()
 
     async def _done(
-        self, order: Research | EvaluationOrder, collection: str, tell: Tell, rests: Callable[[], bool]
+        self, order: Research | EvaluationJobSpec, collection: str, tell: Tell, rests: Callable[[], bool]
     ) -> Any:
         """What came of it. What was in the process when that ended goes on in the next one, but in no third one."""
-        library = (await asyncio.to_thread(self._shelf.take, collection)).library
+        library = (await asyncio.to_thread(self._pool.take, collection)).library
         for _ in range(_TRIES):
             process = await self._living()
             try:
@@ -90,7 +90,7 @@ class ResearchApart:
                 if dead:
                     await dead.stop()
                 self._process = ResearchProcess(
-                    candor.settings, lambda text: candor.embedder.embed_query(text), self._shelf.precedence
+                    candor.settings, lambda text: candor.embedder.embed_query(text), self._pool.precedence
                 )
             return self._process
 

@@ -17,9 +17,9 @@ from math import inf
 from uuid import UUID, uuid5
 
 from ingest.chunking.outline import Outline, TokenCounter
-from ingest.chunking.segments import Division, Piece, boundary_of, divide
+from ingest.chunking.segments import Division, Segment, boundary_of, divide
 from ingest.parser import BlockKind, ParsedDocument
-from vectorstore.models import Chunk, ChunkKind, PageSpan, Value
+from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan
 
 ALGORITHM = "sections-v3"
 """Changes when the same settings give other chunks, or ``vectorstore/text/bm25.py`` indexes them differently, so that
@@ -33,7 +33,7 @@ _EACH_CHUNK = 0.5
 _UNUSED = 1.0
 
 
-class Source(Value):
+class Source(FrozenModel):
     """Which file chunks come from."""
 
     document_id: str
@@ -88,7 +88,7 @@ class _Chunking:
 
     # Packing
 
-    def _partition(self, pieces: Sequence[Piece]) -> list[Sequence[Piece]]:
+    def _partition(self, pieces: Sequence[Segment]) -> list[Sequence[Segment]]:
         """The pieces of each chunk: of all partitions that fit the budget, the one of least cost."""
         costs = [0.0, *[inf] * len(pieces)]  # of the best partition of the first so many pieces
         begins = [0] * (len(pieces) + 1)  # where its last chunk begins
@@ -96,14 +96,14 @@ class _Chunking:
             for end, cost in self._candidates(pieces, first):
                 if costs[first] + cost < costs[end]:
                     costs[end], begins[end] = costs[first] + cost, first
-        groups: list[Sequence[Piece]] = []
+        groups: list[Sequence[Segment]] = []
         end = len(pieces)
         while end:
             groups.append(pieces[begins[end] : end])
             end = begins[end]
         return groups[::-1]
 
-    def _candidates(self, pieces: Sequence[Piece], first: int) -> Iterator[tuple[int, float]]:
+    def _candidates(self, pieces: Sequence[Segment], first: int) -> Iterator[tuple[int, float]]:
         """The chunks that can begin with a piece: where each ends, and what it costs."""
         begin = pieces[first]
         budget = self._budget - (self._overlap if begin.continues else 0)
@@ -119,7 +119,7 @@ class _Chunking:
             elif tokens > budget:
                 return
 
-    def _starts(self, groups: Sequence[Sequence[Piece]]) -> Iterator[int]:
+    def _starts(self, groups: Sequence[Sequence[Segment]]) -> Iterator[int]:
         """Where each chunk begins: one that reads on in a paragraph repeats whole sentences, if overlap was chosen."""
         earlier = 0
         for group in groups:
@@ -134,7 +134,7 @@ class _Chunking:
 
     # Chunks
 
-    def _chunk(self, group: Sequence[Piece], start: int) -> Chunk:
+    def _chunk(self, group: Sequence[Segment], start: int) -> Chunk:
         end = group[-1].end
         section = _Section(group[0])
         for piece in group:
@@ -192,13 +192,13 @@ class _Chunking:
 class _Section:
     """The path of a chunk that grows: what names its passage and does not stand in its text."""
 
-    def __init__(self, first: Piece) -> None:
+    def __init__(self, first: Segment) -> None:
         self._begins_with_heading = first.kind is BlockKind.HEADING
         self._above = first.section[:-1] if self._begins_with_heading else first.section
         self._has_text = False
         self.path = first.section
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: Segment) -> None:
         """Take the next piece in. A chunk that begins with a heading is under what all of its sections share."""
         is_heading = piece.kind is BlockKind.HEADING
         if self._begins_with_heading and piece.section != self.path and not (is_heading and self._has_text):
@@ -217,7 +217,7 @@ def _chunk_id(source: Source, index: int) -> str:
     return str(uuid5(_CHUNK_IDS, f"{source.document_id}/{source.version}/{index}"))
 
 
-def _kind(group: Sequence[Piece]) -> ChunkKind:
+def _kind(group: Sequence[Segment]) -> ChunkKind:
     """The form of most of the passage, headings aside."""
     sizes: dict[BlockKind, int] = {}
     for piece in group:

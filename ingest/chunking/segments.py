@@ -37,7 +37,7 @@ _LINE_STARTS = re.compile(r"(?<=\n)")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Segment:
     """A span that is not divided any more, and what it means to begin a chunk with it."""
 
     start: int
@@ -63,7 +63,7 @@ class Division:
         self._text = parsed.text
         self._outline = outline
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[Segment]:
         """The blocks in order, divided."""
         blocks = list(self._outline.sections())
         spans = [divide(self._text, block.start, block.end, boundary_of(block.kind)) for block, _ in blocks]
@@ -75,7 +75,7 @@ class Division:
             cost = self._cost_before(index, sizes)
             room = self._outline.room(section)
             beside = headings if headings <= room // 2 else 0
-            first = Piece(block.start, block.end, sizes[index], block.kind, section, cost)
+            first = Segment(block.start, block.end, sizes[index], block.kind, section, cost)
             yield from self._divided(first, block, block_spans, room - beside)
             headings = headings + sizes[index] if block.kind is BlockKind.HEADING else 0
 
@@ -110,7 +110,7 @@ class Division:
     def _ends_sentence(self, start: int, end: int) -> bool:
         return bool(_SENTENCE_END.search(self._text[max(end - 8, start) : end]))
 
-    def _cost_inside(self, whole: Piece, start: int, room: int) -> float:
+    def _cost_inside(self, whole: Segment, start: int, room: int) -> float:
         """Of beginning a chunk inside of a block, at one of its pieces."""
         if whole.kind is BlockKind.TABLE and whole.tokens <= room:
             return _NEVER
@@ -121,7 +121,9 @@ class Division:
             return _BETWEEN_SENTENCES
         return _BETWEEN_LINES
 
-    def _divided(self, whole: Piece, block: Block, spans: Sequence[tuple[int, int, int]], room: int) -> Iterator[Piece]:
+    def _divided(
+        self, whole: Segment, block: Block, spans: Sequence[tuple[int, int, int]], room: int
+    ) -> Iterator[Segment]:
         """The pieces of a block; the first has the block's own boundary before it."""
         header, header_tokens = self._header(block, room)
         least = self._budget // _PIECE_SHARE
@@ -131,7 +133,7 @@ class Division:
             header=header,
             header_tokens=header_tokens,
         )
-        last: Piece | None = None
+        last: Segment | None = None
         for start, end, tokens in spans:
             in_header = header is not None and start < header.end
             if last and (in_header or (last.tokens + tokens <= least and last.cost != _NEVER)):
@@ -149,7 +151,7 @@ class Division:
         if last:
             yield last
 
-    def _parts(self, piece: Piece, inner: Piece, room: int) -> list[Piece]:
+    def _parts(self, piece: Segment, inner: Segment, room: int) -> list[Segment]:
         """Parts of about equal size, of at most ``room`` tokens, of a sentence, line or row that exceeds it."""
         limit = -(-piece.tokens // -(-piece.tokens // room))
         spans = self.split(piece.start, piece.end, min(limit + limit // 8, room))

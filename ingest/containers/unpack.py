@@ -18,7 +18,7 @@ from pydantic import Field
 
 from ingest.containers.entries import DAMAGE, ENTRIES, MB, ContainerKind, Entry, Exhausted, container_kind, too_much
 from ingest.errors import UnreadableFile, UnsupportedFormat
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 REST = "(the rest)"
 """Name of the refused member that stands for all that was not looked at any more."""
@@ -28,7 +28,7 @@ _UNSUSPICIOUS = 10 * MB  # whatever the ratio, this much may come out
 _LONGEST_NAME = 1000
 
 
-class ContainerLimits(Value):
+class ContainerLimits(FrozenModel):
     """How much may come out of one container, those nested in it included."""
 
     members: int = Field(default=10_000, gt=0)
@@ -38,7 +38,7 @@ class ContainerLimits(Value):
     depth: int = Field(default=3, gt=0, description="containers in containers")
 
 
-class Member(Value):
+class Member(FrozenModel):
     """A file in a container: ``path`` is where it was written, or None with the ``reason`` why it was refused."""
 
     name: str = Field(description="where it lies in the container, with '/': 'inner/file.pdf', 'inner.zip/file.pdf'")

@@ -31,7 +31,7 @@ class Role(StrEnum):
     RETIRED = "retired"
 
 
-class Places:
+class CollectionAliases:
     """Reads and writes them in the ledger's database."""
 
     def __init__(self, engine: Engine) -> None:

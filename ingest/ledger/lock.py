@@ -31,7 +31,7 @@ RENEWAL_S = 10.0
 _SAME_START_S = 1.0  # two readings of when a process started differ by rounding
 
 
-class Hold:
+class IngestLock:
     """The right to change one collection."""
 
     def __init__(
@@ -111,9 +111,9 @@ class Hold:
 
 
 @contextmanager
-def holding(engine: Engine, collection: str) -> Iterator[Hold]:
+def holding(engine: Engine, collection: str) -> Iterator[IngestLock]:
     """The right to change the collection, until the end of the block. Raises IngestUnderWay."""
-    hold = Hold(engine, collection)
+    hold = IngestLock(engine, collection)
     try:
         yield hold
     finally:

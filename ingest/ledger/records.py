@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 from pydantic import Field
 
 from ingest.parser import Block
-from vectorstore.models import PageSpan, Scalar, Value
+from vectorstore.models import FrozenModel, PageSpan, Scalar
 
 _DOCUMENT_IDS = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 
@@ -42,7 +42,7 @@ class Stage(StrEnum):
     STORING = "storing"
 
 
-class DocumentRecord(Value):
+class DocumentRecord(FrozenModel):
     """One file in one collection. ``stage`` and ``reason`` say where and why it failed or was skipped."""
 
     collection: str
@@ -107,7 +107,7 @@ class Count(NamedTuple):
     chunks: int
 
 
-class DocumentText(Value):
+class DocumentText(FrozenModel):
     """The parsed text of a document with its structure: what the spans of chunks and quotes point into."""
 
     text: str

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.isolation.worker import confine
-from ingest.pages.request import Drawn, PageBox, PageWish
+from ingest.pages.request import Drawn, PageBox, PageRequest
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -39,18 +39,18 @@ def main(memory_mb: int, cpu_s: int) -> None:
     confine()
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    drawn, picture = draw(PageWish.model_validate_json(sys.stdin.buffer.read()))
+    drawn, picture = draw(PageRequest.model_validate_json(sys.stdin.buffer.read()))
     sys.stdout.buffer.write(drawn.model_dump_json().encode() + b"\n" + picture)
 
 
-def draw(wish: PageWish) -> tuple[Drawn, bytes]:
+def draw(wish: PageRequest) -> tuple[Drawn, bytes]:
     """The page, and its picture as PNG if one is wished for."""
     with Path(wish.path).open("rb") as file:
         is_pdf = b"%PDF-" in file.read(1024)
     return _draw_pdf(wish) if is_pdf else _draw_image(wish)
 
 
-def _draw_image(wish: PageWish) -> tuple[Drawn, bytes]:
+def _draw_image(wish: PageRequest) -> tuple[Drawn, bytes]:
     from PIL import Image, ImageOps
 
     try:
@@ -66,7 +66,7 @@ def _draw_image(wish: PageWish) -> tuple[Drawn, bytes]:
     return drawn, _png(upright.resize((max(1, int(upright.width * side)), max(1, int(upright.height * side)))))
 
 
-def _draw_pdf(wish: PageWish) -> tuple[Drawn, bytes]:
+def _draw_pdf(wish: PageRequest) -> tuple[Drawn, bytes]:
     import pypdfium2
 
     try:
@@ -106,7 +106,7 @@ def _png(picture: Image) -> bytes:
 # Where the words stand
 
 
-def _boxes(page: PdfPage, wish: PageWish) -> tuple[PageBox, ...]:
+def _boxes(page: PdfPage, wish: PageRequest) -> tuple[PageBox, ...]:
     """In fractions of the page as it is shown, from its upper left corner; none if the place is not sure."""
     if wish.start >= wish.end:
         return ()
@@ -131,7 +131,7 @@ def _place(text: str, start: int, end: int, letters: str) -> list[tuple[int, int
     return []
 
 
-def _place_by_parts(wish: PageWish, letters: str) -> list[tuple[int, int]]:
+def _place_by_parts(wish: PageRequest, letters: str) -> list[tuple[int, int]]:
     """The same, line by line and cell by cell: in a table, the parsed text has another order than the page."""
     found: list[tuple[int, int]] = []
     for part in re.finditer(r"[^\n|]+", wish.text[wish.start : wish.end]):

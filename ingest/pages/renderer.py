@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ingest.errors import PageNotShown
-from ingest.pages.request import Drawn, PageWish
+from ingest.pages.request import Drawn, PageRequest
 from vectorstore.models import PageSpan
 
 _AT_ONCE = 2
@@ -25,14 +25,14 @@ main(memory_mb=int(sys.argv[1]), cpu_s=int(sys.argv[2]))
 """
 
 
-class PageViewer:
+class PageRenderer:
     """Draws pages. Belongs to one event loop."""
 
     def __init__(self, *, time_s: float = _TIME_S, memory_mb: int = _MEMORY_MB) -> None:
         self._time_s, self._memory_mb = time_s, memory_mb
         self._places = asyncio.Semaphore(_AT_ONCE)
 
-    async def draw(self, wish: PageWish) -> tuple[Drawn, bytes]:
+    async def draw(self, wish: PageRequest) -> tuple[Drawn, bytes]:
         """The page, and its picture as PNG if one is wished for. Raises PageNotShown."""
         async with self._places:
             out = await self._ask(wish)
@@ -42,7 +42,7 @@ class PageViewer:
             raise PageNotShown(f"The page cannot be shown: {drawn.fault}.")
         return drawn, picture
 
-    async def _ask(self, wish: PageWish) -> bytes:
+    async def _ask(self, wish: PageRequest) -> bytes:
         limits = [str(self._memory_mb), str(round(self._time_s) + 1)]
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _WORKER, *limits, *sys.path,
@@ -68,14 +68,14 @@ class PageViewer:
 
 def wish_for(
     path: Path, page: int, text: str, spans: Sequence[PageSpan], start: int, end: int, scale: float
-) -> PageWish:
+) -> PageRequest:
     """The wish for a page, and for that part of text[start:end] that stands on it."""
     parts = [span for span in spans if span.number == page]
     if not parts:
-        return PageWish(path=str(path), page=page, scale=scale)
+        return PageRequest(path=str(path), page=page, scale=scale)
     first, last = min(span.start for span in parts), max(span.end for span in parts)
     begin = min(max(start, first), last)
-    return PageWish(
+    return PageRequest(
         path=str(path), page=page, text=text[first:last], start=begin - first,
         end=max(min(end, last), begin) - first, scale=scale,
     )  # fmt: skip

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 PageBox = tuple[float, float, float, float]
 """Left, top, right and bottom, in fractions of the page's width and height."""
 
 
-class PageWish(Value):
+class PageRequest(FrozenModel):
     """A page to be shown, and the part text[start:end] of its parsed text to be marked; none if they are equal."""
 
     path: str
@@ -21,7 +21,7 @@ class PageWish(Value):
     scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no picture")
 
 
-class Drawn(Value):
+class Drawn(FrozenModel):
     """The page as it was drawn, or the fault that kept it from being drawn."""
 
     width: float = Field(default=0.0, description="in points, or in pixels of an image")

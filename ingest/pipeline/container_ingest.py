@@ -11,18 +11,18 @@ from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, Stage, document_id
 from ingest.ledger.versions import remove_document
 from ingest.pipeline.discovery import FoundFile, LeftOut
-from ingest.pipeline.document_ingest import Filing
-from ingest.pipeline.open_container import HIDDEN, Unpacking
+from ingest.pipeline.document_ingest import DocumentIngest
+from ingest.pipeline.open_container import HIDDEN, OpenContainer
 from ingest.pipeline.parse_file import defects_cost_one_file
 from ingest.pipeline.plan import Verdict
 from ingest.pipeline.run import Document, Run
 from vectorstore.store import Collection
 
 
-class Members:
+class ContainerIngest:
     """Gives the files in the containers of a run to be read, and closes the containers."""
 
-    def __init__(self, filing: Filing, collection: Collection, ledger: Ledger) -> None:
+    def __init__(self, filing: DocumentIngest, collection: Collection, ledger: Ledger) -> None:
         self._filing = filing
         self._collection = collection
         self._name = collection.spec.collection
@@ -77,7 +77,7 @@ class Members:
         else:
             self._filing.finish(container, run)
 
-    def _taken_out(self, container: Document, unpacking: Unpacking) -> tuple[FoundFile, str] | None:
+    def _taken_out(self, container: Document, unpacking: OpenContainer) -> tuple[FoundFile, str] | None:
         container.reading.stage = Stage.PARSING
         with defects_cost_one_file(container.found, container.reading):
             return unpacking.next()

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest.errors import PathNotFound
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class FoundFile(Value):
+class FoundFile(FrozenModel):
     """A file to ingest. ``path`` opens it; ``document`` is its absolute path and ``name`` its short one, for people.
 
     A file that lies in another (an archive, a message) is opened from a copy; ``container`` is where that other lies.
@@ -22,7 +22,7 @@ class FoundFile(Value):
     container: str = ""
 
 
-class LeftOut(Value):
+class LeftOut(FrozenModel):
     """Something in a folder that is not ingested, deliberately."""
 
     path: str

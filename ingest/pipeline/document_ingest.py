@@ -17,7 +17,7 @@ from ingest.ledger.versions import chunk_id, chunks_of
 from ingest.parser import ParsedDocument, Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.discovery import FoundFile, printable
-from ingest.pipeline.open_container import Unpacking
+from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import Reading, defects_cost_one_file, read
 from ingest.pipeline.plan import Making, Verdict, is_gone
 from ingest.pipeline.run import Document, Run
@@ -30,7 +30,7 @@ _SLOWEST = 5
 _UNFINISHED = {DocumentState.DISCOVERED, DocumentState.PARSING, DocumentState.CHUNKING, DocumentState.EMBEDDING}
 
 
-class Filing:
+class DocumentIngest:
     """Brings files to their terminal states. Only ``read`` may be called from other threads."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Filing:
                 return
             document.moved_from = self._moved_from(document, run)
         if reading.container and not document.found.container:
-            document.unpacking = Unpacking(document.found, ContainerLimits(member_mb=self._settings.max_file_mb))
+            document.unpacking = OpenContainer(document.found, ContainerLimits(member_mb=self._settings.max_file_mb))
             run.containers[document.found.document] = document
         elif document.chunks:
             run.waiting.append(document)

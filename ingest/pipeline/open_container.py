@@ -17,7 +17,7 @@ HIDDEN = "hidden"
 """The reason of members that are left out as hidden files on disk are; all others that do not come out have failed."""
 
 
-class Unpacking:
+class OpenContainer:
     """The members of one container as files to ingest. ``close`` removes the copies."""
 
     def __init__(self, container: FoundFile, limits: ContainerLimits) -> None:

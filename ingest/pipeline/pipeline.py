@@ -16,8 +16,8 @@ from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, Known, Stage, document_id
 from ingest.ledger.versions import remove_document, sweep
 from ingest.parser import Parser
-from ingest.pipeline.container_ingest import Members
-from ingest.pipeline.document_ingest import Filing
+from ingest.pipeline.container_ingest import ContainerIngest
+from ingest.pipeline.document_ingest import DocumentIngest
 from ingest.pipeline.parse_file import Reading
 from ingest.pipeline.plan import Plan, PlannedFile, Verdict, making, plan_ingest
 from ingest.pipeline.reports import IngestReport, Progress
@@ -62,11 +62,11 @@ class IngestPipeline:
         self._base = base
         self._check = check
         self._making = making(parser, chunker, settings)
-        self._filing = Filing(
+        self._filing = DocumentIngest(
             parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
             settings=settings, making=self._making, check=check,
         )  # fmt: skip
-        self._members = Members(self._filing, collection, ledger)
+        self._members = ContainerIngest(self._filing, collection, ledger)
 
     def ingest(
         self,

@@ -20,7 +20,7 @@ from ingest.ledger.records import DocumentState, Known, Stage, document_id
 from ingest.parser import OcrMode, Parser
 from ingest.pipeline.discovery import FoundFile, LeftOut, discover
 from ingest.settings import IngestSettings
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _RACY_SECONDS = 2.0
 _SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
@@ -38,14 +38,14 @@ class Verdict(StrEnum):
     KNOWN_FAILURE = "unchanged since it failed"
 
 
-class Making(Value):
+class Making(FrozenModel):
     """What chunks are made with, as far as a person can change it without making another collection."""
 
     parser: str
     chunking: str
 
 
-class PlannedFile(Value):
+class PlannedFile(FrozenModel):
     """A file and its verdict."""
 
     file: FoundFile
@@ -58,7 +58,7 @@ class PlannedFile(Value):
         return self.verdict not in (Verdict.UNCHANGED, Verdict.KNOWN_FAILURE)
 
 
-class Plan(Value):
+class Plan(FrozenModel):
     """What an ingest of these paths will do."""
 
     collection: str

@@ -23,11 +23,11 @@ from ingest.parser import ParsedDocument
 from ingest.pipeline.chunk_writer import ChunkWriter, Written
 from ingest.pipeline.reports import Progress
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 from vectorstore.store import Collection
 
 
-class ModelChange(Value):
+class ModelChange(FrozenModel):
     """That another embedding model is in force than the collection was made with."""
 
     collection: str
@@ -50,7 +50,7 @@ class ModelChange(Value):
         return {identity: each._replace(chunking=chunking) if each.chunks else each for identity, each in known.items()}
 
 
-class RebuildReport(Value):
+class ReembedReport(FrozenModel):
     """What was done about it."""
 
     change: ModelChange
@@ -60,7 +60,7 @@ class RebuildReport(Value):
     seconds: float
 
 
-class Rebuild:
+class Reembedding:
     """Fills ``successor``, which lies beside the collection and is searched by nobody."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Rebuild:
 
     def run(
         self, progress: Callable[[Progress], None] = lambda _: None, cancelled: Callable[[], bool] = lambda: False
-    ) -> RebuildReport | None:
+    ) -> ReembedReport | None:
         """Embed what is not embedded yet, and nothing twice; None if it was cancelled before all was done.
 
         Raises StoreError, LedgerUnavailable.
@@ -113,7 +113,7 @@ class Rebuild:
         sweep(self._successor, self._ledger, self._staged)
         self._successor.optimize()
         seconds = round(time.perf_counter() - started, 3)
-        return RebuildReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
+        return ReembedReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
 
     def _done(self, live: Mapping[str, Known]) -> set[str]:
         """The documents that were embedded before this was killed; those that changed since, or went, are removed."""

@@ -6,10 +6,10 @@ from pydantic import Field
 
 from ingest.ledger.records import DocumentRecord, Stage
 from ingest.pipeline.discovery import LeftOut
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Progress(Value):
+class Progress(FrozenModel):
     """How far an ingest has come: published whenever a file changes its stage and when chunks were stored."""
 
     name: str = Field(description="the file it is at")
@@ -24,7 +24,7 @@ class Progress(Value):
     bytes_total: int
 
 
-class IngestReport(Value):
+class IngestReport(FrozenModel):
     """What one call did. ``unchanged`` files were already indexed as they are."""
 
     collection: str

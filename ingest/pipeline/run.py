@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ingest.ledger.records import DocumentRecord, Known, Stage, document_id
 from ingest.pipeline.discovery import FoundFile, LeftOut
-from ingest.pipeline.open_container import Unpacking
+from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import Reading
 from ingest.pipeline.plan import Plan, PlannedFile
 from ingest.pipeline.reports import IngestReport, Progress
@@ -28,7 +28,7 @@ class Document:
     attempts: int
     reread: bool = False  # even if its content is known
     reading: Reading = field(default_factory=Reading)
-    unpacking: Unpacking | None = None
+    unpacking: OpenContainer | None = None
     moved_from: Known | None = None
     chunks: list[Chunk] = field(default_factory=list)
     tokens: int = 0

@@ -95,7 +95,7 @@ class Analyst:
             table=_show_table(table, database.reserved, self._kit.settings.records_shown),
         )
         faults: list[str] = []
-        for attempt in range(self._kit.settings.sql_reasks + 1):
+        for attempt in range(self._kit.settings.sql_retries + 1):
             response = (await self._kit.llm.complete(messages, Analysis)).value
             outcomes = [await self._calculate(each, table, database) for each in response.calculations]
             faults = list(_faults(outcomes, first=attempt == 0))
@@ -104,8 +104,8 @@ class Analyst:
                 return ContextUpdate(computations=tuple(each for each in outcomes if isinstance(each, Computation)))
             messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
         raise QueryRefused(
-            f"The model's queries over the records cannot be used, also after {self._kit.settings.sql_reasks} requests "
-            f"to mend them: {' '.join(faults)} Take a model that writes better SQL."
+            f"The model wrote no usable SQL in {self._kit.settings.sql_retries + 1} attempts: {' '.join(faults)} Use a "
+            "model that writes better SQL."
         )
 
     def explain_reasoning(self) -> str:

@@ -108,7 +108,7 @@ class Extractor:
     def _groups(self, chunks: Sequence[Chunk], context: ResearchContext, task: TaskData) -> list[_Group]:
         """The prompts of a step are alike up to their passages, so that endpoints can reuse their work on that part."""
         settings, prompt = self._kit.settings, self._kit.require_prompt()
-        packed = list(packs(chunks, most=settings.passages_per_call, tokens=settings.call_tokens))
+        packed = list(packs(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
         shape = response_model(max(map(len, packed), default=1), context.record_fields)
         common = {
             "question": context.question,

@@ -21,12 +21,12 @@ from multi_agent.prompts.show_passages import bullets, in_order, packs, show_pas
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import Offered
 from multi_agent.toolbox.loop import ToolLoop
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 
 _TOLD = 600  # characters of an answer: enough to name what fits
 
 
-class ReaderInputs(Value):
+class ReaderInputs(FrozenModel):
     """What the planner gives the Reader."""
 
     question: str = Field(
@@ -140,7 +140,7 @@ class Reader:
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
         """The best passages that one call can read, in order."""
         settings = self._kit.settings
-        best = next(packs(found, most=settings.reader_passages, tokens=settings.call_tokens), ())
+        best = next(packs(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
         return in_order(best)
 
     async def _answer(

@@ -14,10 +14,10 @@ from multi_agent.errors import AgentError
 from multi_agent.events import Searched
 from multi_agent.library import within
 from multi_agent.tasks import TaskData
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 
 
-class RetrieverInputs(Value):
+class RetrieverInputs(FrozenModel):
     """What the planner decides about a retrieval."""
 
     method: Literal["search", "scan"] = Field(

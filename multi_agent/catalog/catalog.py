@@ -17,7 +17,7 @@ from multi_agent.agents.reader import Reader
 from multi_agent.catalog.entries import SHOWN, Choice, CustomAgent, Skill
 from multi_agent.catalog.note_taker import NoteTaker, NoteTakerOutput
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
-from multi_agent.catalog.store import Kept, Roster
+from multi_agent.catalog.store import CatalogStore, Kept
 from multi_agent.errors import AgentError, NameTaken, NotKept
 from multi_agent.prompt import OpenPrompt, Prompt
 from multi_agent.settings import ResearchSettings
@@ -40,13 +40,13 @@ class Member:
     """Where it is kept, if that is a file."""
 
 
-class Cast:
+class AgentCatalog:
     """All agents, for those who list and change them; and the registry that a run is made with."""
 
     def __init__(
         self,
         found: AgentRegistry,
-        roster: Roster,
+        roster: CatalogStore,
         settings: ResearchSettings,
         endpoints: Collection[str],
         tools: ToolRegistry,

@@ -28,7 +28,7 @@ from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_evidence import citable, show_computations, show_evidence, show_findings, show_records
 from multi_agent.prompts.show_passages import bullets, in_order, packs, sample, show_passages
 from multi_agent.settings import SUPERVISORS, ResearchSettings
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]{1,39}$")]
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,39}$")]
@@ -37,7 +37,7 @@ READER_SEES = frozenset({"whole", "intent", "requirements", "question", "instruc
 """What the prompt of an agent that answers may name. ``question`` is what it is given, ``whole`` the person's."""
 
 
-class Entry(Value):
+class Entry(FrozenModel):
     """What is kept under a name."""
 
     name: str
@@ -117,7 +117,7 @@ class Skill(Entry):
     tools: tuple[str, ...] = Field(default=(), description="tools that an agent with it may call")
 
 
-class Choice(Value):
+class Choice(FrozenModel):
     """What a person chose for an agent whose code and prompt are given."""
 
     enabled: bool = True
@@ -133,7 +133,7 @@ Show = Callable[[ResearchContext, str, ResearchSettings], str]
 def _passages(context: ResearchContext, _: str, settings: ResearchSettings) -> str:
     """The best that one call can read."""
     best = sample(context.chunks, context.ranking, settings.reader_passages)
-    shown = next(packs(best, most=settings.reader_passages, tokens=settings.call_tokens), ())
+    shown = next(packs(best, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
     return show_passages(in_order(shown)) or "None was found."
 
 

@@ -22,10 +22,10 @@ from pydantic import BaseModel, ValidationError
 
 from multi_agent.catalog.entries import Choice, CustomAgent, Entry, Skill
 from multi_agent.errors import AgentError, KeptInFile, NameTaken, NotKept
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 EntryT = TypeVar("EntryT", bound=Entry)
-ValueT = TypeVar("ValueT", bound=Value)
+ValueT = TypeVar("ValueT", bound=FrozenModel)
 
 _metadata = sql.MetaData()
 
@@ -48,7 +48,7 @@ class Kept(Generic[EntryT]):
     file: Path | None = None
 
 
-class Roster:
+class CatalogStore:
     """All that is kept, in the database behind ``engine`` and in ``home``. Safe to use from several threads."""
 
     def __init__(self, engine: sql.Engine, home: Path) -> None:
@@ -109,7 +109,7 @@ class Roster:
         with self._engine.connect() as connection:
             return {row.name: kind.model_validate(row.value) for row in connection.execute(query)}
 
-    def _write(self, name: str, value: Value) -> None:
+    def _write(self, name: str, value: FrozenModel) -> None:
         kind = _KINDS[type(value)]
         row = {"kind": kind, "name": name, "value": value.model_dump(mode="json"), "changed_at": datetime.now(UTC)}
         with self._engine.begin() as connection:

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.statistics import Interval, interval
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Calibration(Value):
+class Calibration(FrozenModel):
     """Agreement between the judge and people."""
 
     agreement: Interval = Field(description="share of equal grades")

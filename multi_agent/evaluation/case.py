@@ -10,12 +10,12 @@ from pydantic import Field
 from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import folded
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _MARK = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
 
 
-class Passage(Value):
+class Passage(FrozenModel):
     """A chunk that was found, with what tells whether it is gold."""
 
     chunk_id: str
@@ -24,7 +24,7 @@ class Passage(Value):
     text: str
 
 
-class Cited(Value):
+class Cited(FrozenModel):
     """A quote that an agent took as evidence."""
 
     document: str = Field(description="its name in the collection")
@@ -34,7 +34,7 @@ class Cited(Value):
     in_source: bool = Field(description="whether these words stand at its place in the parsed text")
 
 
-class Case(Value):
+class Case(FrozenModel):
     """One answered question."""
 
     question: Question

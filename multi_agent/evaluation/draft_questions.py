@@ -18,7 +18,7 @@ from multi_agent.prompt import Prompt
 from vectorstore.models import Chunk
 
 DRAFT = "draft"
-_REASKS = 1
+_RETRIES = 1
 
 
 class Drafted(BaseModel):
@@ -54,7 +54,7 @@ async def draft(llm: LLM, passages: Sequence[Chunk]) -> AsyncIterator[Question |
     for number, chunk in enumerate(passages, start=1):
         messages = prompt.render(document=chunk.name, passage=chunk.reading_text)
         result: Question | str = ""
-        for _ in range(_REASKS + 1):
+        for _ in range(_RETRIES + 1):
             drafted = (await llm.complete(messages, Drafted)).value
             result = _kept(drafted, chunk, f"draft-{number}")
             if isinstance(result, Question) or not drafted.worth_asking:

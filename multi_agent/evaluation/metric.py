@@ -23,12 +23,12 @@ from pydantic import Field
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.llm.llm import LLM
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 BUILT_IN = "multi_agent.evaluation.metrics"
 
 
-class Figure(Value):
+class Figure(FrozenModel):
     """One figure that a metric gives."""
 
     description: str
@@ -36,7 +36,7 @@ class Figure(Value):
     unit: str = Field(default="", description="empty for shares between 0 and 1")
 
 
-class MetricCard(Value):
+class MetricCard(FrozenModel):
     """What a metric measures."""
 
     name: str

@@ -27,7 +27,7 @@ from pydantic import Field, PositiveInt, ValidationError, model_validator
 
 from multi_agent.evaluation.errors import QuestionSetError
 from multi_agent.grounding.numbers_and_dates import read_number
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _LISTS = ("accepted", "tags", "gold")
 _NUMBERS = ("tolerance", "weight")
@@ -58,7 +58,7 @@ class AnswerType(StrEnum):
     NONE = "none"
 
 
-class Gold(Value):
+class Gold(FrozenModel):
     """Where an answer stands: a document, or some of its pages, or a passage of it, word for word."""
 
     document: str = Field(min_length=1, description="its name in the collection")
@@ -66,7 +66,7 @@ class Gold(Value):
     quote: str = ""
 
 
-class Question(Value):
+class Question(FrozenModel):
     """One question with what is known of its answer; metrics that need more than that leave it out."""
 
     id: Written
@@ -100,7 +100,7 @@ class Question(Value):
         return self
 
 
-class QuestionSet(Value):
+class QuestionSet(FrozenModel):
     """The questions of a set, in their order."""
 
     name: str

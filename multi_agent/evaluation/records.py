@@ -12,10 +12,10 @@ from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import Question
 from multi_agent.llm.llm import Usage
 from multi_agent.settings import Budget
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Configuration(Value):
+class Configuration(FrozenModel):
     """How the questions were asked."""
 
     label: str = Field(description="what people call it")
@@ -36,7 +36,7 @@ class State(StrEnum):
     FINISHED = "finished"
 
 
-class Evaluation(Value):
+class Evaluation(FrozenModel):
     """One configuration, asked the questions of one set."""
 
     id: str
@@ -51,7 +51,7 @@ class Evaluation(Value):
     state: State = State.UNFINISHED
 
 
-class Row(Value):
+class Row(FrozenModel):
     """What became of one question. A row without figures is one that has been begun."""
 
     question_id: str
@@ -71,7 +71,7 @@ class Row(Value):
         return bool(self.status)
 
 
-class EvaluationResult(Value):
+class EvaluationResult(FrozenModel):
     """An evaluation with its questions and the rows so far, in the order of the set."""
 
     evaluation: Evaluation

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from multi_agent.evaluation.errors import EvaluationError
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ _EXACT = 14  # clusters up to which all sign patterns are tried
 _ROUNDING = 1e-9
 
 
-class Interval(Value):
+class Interval(FrozenModel):
     """A mean with its confidence interval."""
 
     mean: float
@@ -45,7 +45,7 @@ class Interval(Value):
     level: float = 0.95
 
 
-class Paired(Value):
+class Paired(FrozenModel):
     """Two configurations on the same questions."""
 
     difference: Interval = Field(description="second minus first")

@@ -13,10 +13,10 @@ from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.statistics import Interval, Paired, compare, interval, questions_needed
 from multi_agent.llm.llm import Usage
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Summary(Value):
+class Summary(FrozenModel):
     """An evaluation in figures."""
 
     figures: Mapping[str, Interval] = Field(description="means over the questions that a figure applies to")
@@ -30,7 +30,7 @@ class Summary(Value):
     judging: Usage = Field(description="by the judge, beside the runs")
 
 
-class Comparison(Value):
+class Comparison(FrozenModel):
     """Two evaluations on the same questions."""
 
     figures: Mapping[str, Paired] = Field(description="the second minus the first")

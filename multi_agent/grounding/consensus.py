@@ -1,6 +1,6 @@
 """Several answers to one question, and the one they agree on.
 
-    synthesis = await agree(question, candidates, llm, publish, reasks=2)
+    synthesis = await agree(question, candidates, llm, publish, retries=2)
 
 Equal answers are put together, by value where they have one and by a model's judgement where they do not; votes are
 weighed; the answer taken says in its confidence how many agreed with it. What happened is told as the event ``Voted``.
@@ -26,14 +26,14 @@ from multi_agent.grounding.equality import tell_apart, value_of
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 Groups = tuple[tuple[int, ...], ...]
 """Positions of candidates, each in one group."""
 INSUFFICIENT = "no sufficient answer"
 
 
-class Candidate(Value):
+class Candidate(FrozenModel):
     """An answer, and whose it is."""
 
     voter: str
@@ -81,11 +81,11 @@ class Consensus(NamedTuple):
     """How a tie was broken; empty if there was none."""
 
 
-async def agree(question: str, candidates: Sequence[Candidate], llm: LLM, publish: Publish, reasks: int) -> Synthesis:
+async def agree(question: str, candidates: Sequence[Candidate], llm: LLM, publish: Publish, retries: int) -> Synthesis:
     """The answer that the candidates agree on, most of them at least. A single one is returned as it is.
 
     The model is asked only if answers differ that may mean the same. Raises LLMError; InvalidResponse if the model's
-    groups have faults after they were given back ``reasks`` times.
+    groups have faults after they were given back ``retries`` times.
     """
     if len(candidates) == 1:
         return candidates[0].synthesis
@@ -93,7 +93,7 @@ async def agree(question: str, candidates: Sequence[Candidate], llm: LLM, publis
     open_groups = _open_groups(candidates, groups)
     if open_groups:
         settled = tuple(group for group in groups if group not in open_groups)
-        groups = (*settled, *await _group_by_meaning(question, candidates, open_groups, llm, reasks))
+        groups = (*settled, *await _group_by_meaning(question, candidates, open_groups, llm, retries))
     consensus = count_votes(candidates, groups)
     await publish(_told(candidates, consensus))
     return _agreed(candidates, consensus)
@@ -119,7 +119,7 @@ def _open_groups(candidates: Sequence[Candidate], groups: Groups) -> Groups:
 
 
 async def _group_by_meaning(
-    question: str, candidates: Sequence[Candidate], groups: Groups, llm: LLM, reasks: int
+    question: str, candidates: Sequence[Candidate], groups: Groups, llm: LLM, retries: int
 ) -> Groups:
     """The groups, with those together that mean the same to the model.
 
@@ -129,7 +129,7 @@ async def _group_by_meaning(
     shown = sorted((min(_shown(candidates[position]) for position in group), group) for group in groups)
     answers = "\n".join(f"{number}. {words}" for number, (words, _) in enumerate(shown, 1))
     messages = prompt.render(question=question, answers=answers)
-    for _ in range(reasks + 1):
+    for _ in range(retries + 1):
         response: Any = (await llm.complete(messages, grouping_model(len(groups)))).value
         faults = _grouping_faults(response.groups, len(groups))
         if not faults:
@@ -138,7 +138,7 @@ async def _group_by_meaning(
             )
         messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
     raise InvalidResponse(
-        f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in {reasks + 1} attempts. "
+        f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in {retries + 1} attempts. "
         f"Faults of the last one: {' '.join(faults)} Try a more capable model, or take no vote."
     )
 

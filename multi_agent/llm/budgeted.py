@@ -18,7 +18,7 @@ from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT, Usage
 from multi_agent.settings import Budget
 
 
-class Spent:
+class BudgetUsage:
     """What a run has spent since it began, over all its callers. Make one per run, when it begins.
 
     ``usage`` is of the calls that ended, however they ended; ``under_way`` is what those not yet ended are thought to
@@ -51,14 +51,14 @@ class Spent:
             self.under_way = _less(self.under_way, expected)
 
 
-class Budgeted:
+class BudgetedLLM:
     """An LLM that refuses with BudgetReached what is over the budget.
 
     What a call will cost is known for sure only afterwards: its response, and asking again for an invalid one, are
     counted then. A run can go beyond a budget by that much, and no further.
     """
 
-    def __init__(self, inner: LLM, budget: Budget, spent: Spent) -> None:
+    def __init__(self, inner: LLM, budget: Budget, spent: BudgetUsage) -> None:
         self._inner, self._budget, self._spent = inner, budget, spent
 
     @property

@@ -9,7 +9,7 @@ from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
 from multi_agent.llm.llm import Hear, Message
 
 
-class Limiting:
+class ConcurrencyLimit:
     """An endpoint with at most ``parallel`` requests at once; the others wait their turn, in order."""
 
     def __init__(self, inner: Endpoint, parallel: int) -> None:

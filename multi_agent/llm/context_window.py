@@ -29,7 +29,7 @@ def estimate_tokens(text: str) -> int:
     return ceil(words / 3.5 + beyond / 2 + (len(data) - words - beyond))
 
 
-class Fitting:
+class ContextWindowCheck:
     """An endpoint that is only sent what fits."""
 
     def __init__(self, inner: Endpoint, settings: EndpointSettings) -> None:

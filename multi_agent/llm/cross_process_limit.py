@@ -22,11 +22,11 @@ _LOOK_AGAIN_S = 0.02
 _LEAVE_TO_OTHERS_S = 2 * _LOOK_AGAIN_S
 
 
-class Sharing:
+class CrossProcessLimit:
     """An endpoint with at most ``parallel`` requests at once from everybody who shares the folder.
 
     Processes that set different bounds hold to their own, and count the others' requests. Within this process, bound
-    the requests by ``Limiting`` first: what waits there does so in order, and costs nothing.
+    the requests by ``ConcurrencyLimit`` first: what waits there does so in order, and costs nothing.
     """
 
     def __init__(self, inner: Endpoint, folder: Path, settings: EndpointSettings) -> None:

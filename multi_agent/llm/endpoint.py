@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from pydantic import Field
 
 from multi_agent.llm.llm import Hear, Message
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 JsonSchema = dict[str, Any]
 
 
-class Reply(Value):
+class Reply(FrozenModel):
     """What came back for one request."""
 
     text: str = Field(description="the model's text as it came")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from multi_agent.llm.concurrency import Limiting
-from multi_agent.llm.context_window import Fitting
-from multi_agent.llm.cross_process_limit import Sharing
+from multi_agent.llm.concurrency import ConcurrencyLimit
+from multi_agent.llm.context_window import ContextWindowCheck
+from multi_agent.llm.cross_process_limit import CrossProcessLimit
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.ollama_native import OllamaNative
 from multi_agent.llm.openai_compatible import OpenAICompatible
-from multi_agent.llm.reply_queue import Pacing
-from multi_agent.llm.retry import Retrying
+from multi_agent.llm.reply_queue import ReplyQueue
+from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
 
@@ -23,9 +23,9 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
     It belongs to the event loop that first uses it. Limiting lies inside the others, so that no pause holds a slot.
     """
     client = client_of(settings)
-    bounded = Limiting(Sharing(client, shared, settings) if shared else client, settings.parallel)
-    endpoint = Retrying(Pacing(bounded), settings.retries)
-    return TypedLLM(Fitting(endpoint, settings), settings)
+    bounded = ConcurrencyLimit(CrossProcessLimit(client, shared, settings) if shared else client, settings.parallel)
+    endpoint = RetryingEndpoint(ReplyQueue(bounded), settings.retries)
+    return TypedLLM(ContextWindowCheck(endpoint, settings), settings)
 
 
 def client_of(settings: EndpointSettings) -> OllamaNative | OpenAICompatible:

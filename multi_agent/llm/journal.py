@@ -21,10 +21,10 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.llm import LLM, Completion, Exchange, Hear, Message, ResponseT, Usage
 from multi_agent.llm.schema import schema_of
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class JournalEntry(Value):
+class JournalEntry(FrozenModel):
     """One answered request."""
 
     key: str = Field(description="hash of the request")

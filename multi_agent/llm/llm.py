@@ -14,7 +14,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, Field
 
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 
@@ -24,7 +24,7 @@ before means that it is written anew, after a fault of the transport or because 
 """
 
 
-class Message(Value):
+class Message(FrozenModel):
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
@@ -39,7 +39,7 @@ class Message(Value):
         return cls(role="user", content=content)
 
 
-class Usage(Value):
+class Usage(FrozenModel):
     """What calls cost. Adds up with ``+``."""
 
     model_calls: int = Field(default=0, description="requests that reached the model, re-asking included")
@@ -58,7 +58,7 @@ class Usage(Value):
         )
 
 
-class Exchange(Value):
+class Exchange(FrozenModel):
     """One request to the model and what came back, as text: a completion has one, more when it was re-asked."""
 
     response: str = Field(description="the model's text, without its thinking")

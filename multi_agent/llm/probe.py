@@ -13,13 +13,13 @@ from multi_agent.llm.ollama_native import OllamaNative
 from multi_agent.llm.openai_compatible import OpenAICompatible
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12
 
 
-class Check(Value):
+class Check(FrozenModel):
     """One thing that was looked at."""
 
     name: str
@@ -96,7 +96,7 @@ async def _window_fits(
 
 
 async def _keeps_to_schema(settings: EndpointSettings) -> Check:
-    llm = TypedLLM(client_of(settings), settings.model_copy(update={"reasks": 0}))
+    llm = TypedLLM(client_of(settings), settings.model_copy(update={"response_retries": 0}))
     question = Message.user("What colour is fresh grass, and are you certain?")
     pieces: list[str] = []
 

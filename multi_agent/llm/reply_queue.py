@@ -9,7 +9,7 @@ from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
 from multi_agent.llm.llm import Hear, Message
 
 
-class Pacing:
+class ReplyQueue:
     """An endpoint whose callers go on one at a time, with a round of the event loop between any two.
 
     A reply is followed by milliseconds of work: it is checked, kept, told of, and the next step begins. If a hundred

@@ -18,7 +18,7 @@ _PASSING = (LLMUnavailable, LLMTimeout, LLMRateLimited)
 _TRIED_TWICE = (LLMUnreachable, LLMTimeout)
 
 
-class Retrying:
+class RetryingEndpoint:
     """An endpoint that is asked again after a passing fault, with growing pauses.
 
     A pause is what the endpoint asks for (``Retry-After``), otherwise ``first_pause_s`` doubled each time, with

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT
 
 
-class Varied:
+class SampledLLM:
     """Hands every request on as one of several: an agent that knows nothing of samples gives different ones by it."""
 
     def __init__(self, inner: LLM) -> None:

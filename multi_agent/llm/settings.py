@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, field_validator
+from pydantic import Field, PrivateAttr, SecretStr, field_validator
+
+from vectorstore.settings import SettingsGroup
 
 Provider = Literal["ollama", "openai"]
 DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1"}
@@ -21,10 +23,10 @@ def _default_sampling(given: dict[str, Any]) -> float | None:
     return None if given["temperature"] is None else SAMPLING_TEMPERATURE
 
 
-class EndpointSettings(BaseModel):
+class EndpointSettings(SettingsGroup):
     """Where a model answers, and how it is asked."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    renamed: ClassVar[dict[str, str]] = {"reasks": "response_retries"}
 
     provider: Provider = Field(default="ollama", description="`ollama`, or `openai` for anything that speaks its API")
     base_url: str = Field(
@@ -47,8 +49,8 @@ class EndpointSettings(BaseModel):
         "they are written; false for an endpoint that cannot, or does not tell the tokens of a stream")  # fmt: skip
     timeout_s: float = Field(default=180, gt=0, description="seconds that one request may take")
     connect_timeout_s: float = Field(default=3, gt=0, description="seconds that connecting may take")
-    reasks: int = Field(default=2, ge=0, description="how often an invalid response is given back with its fault")
-    retries: int = Field(default=3, ge=0, description="how often a request is repeated after a transport fault")
+    response_retries: int = Field(default=2, ge=0, description="retries after a response that breaks the schema")
+    retries: int = Field(default=3, ge=0, description="retries after a time-out, a broken connection, 429 or 5xx")
     parallel: int = Field(default=4, ge=1, description="requests under way at once")
     prompt_price: float = Field(default=0.0, ge=0, description="price of a million prompt tokens")
     completion_price: float = Field(default=0.0, ge=0, description="price of a million completion tokens")

@@ -73,7 +73,7 @@ class TypedLLM:
             checked = await create(
                 response_model=_checker(response_model),
                 messages=[message.model_dump() for message in messages],
-                max_retries=self._settings.reasks,
+                max_retries=self._settings.response_retries,
                 strict=False,  # pydantic's usual leniency: a model that writes "3" for 3 has answered
                 hooks=hooks,
             )
@@ -102,7 +102,7 @@ class TypedLLM:
         return InvalidResponse(
             f"The {self._settings.name} gave no valid {response_model.__name__} in {len(conversation.exchanges)} "
             f"attempts. The last one began {last.response[:_EXCERPT]!r}; its fault: {last.fault}. Take a model that "
-            f"keeps to a JSON schema with {setting('model')}, or let it try more often with {setting('reasks')}."
+            f"keeps to a JSON schema with {setting('model')}, or raise {setting('response_retries')}."
         )
 
 

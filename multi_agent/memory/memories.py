@@ -25,7 +25,7 @@ from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.remembered import Exchange, Remembered
 from multi_agent.request import Request
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 from vectorstore.store import Vectors
 
 Kind = Literal["preference", "how_to", "conversation"]
@@ -56,7 +56,7 @@ _memories = sql.Table(
 )
 
 
-class MemoryEntry(Value):
+class MemoryEntry(FrozenModel):
     """One thing that is remembered."""
 
     id: str

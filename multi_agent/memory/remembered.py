@@ -14,17 +14,17 @@ from multi_agent.answer import Answer
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.request import Request
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Exchange(Value):
+class Exchange(FrozenModel):
     """A question of the same conversation, and what came of it in short."""
 
     question: str
     answer: str
 
 
-class Remembered(Value):
+class Remembered(FrozenModel):
     """What is known for one question."""
 
     preferences: tuple[str, ...] = Field(default=(), description="what the person wants of every answer")

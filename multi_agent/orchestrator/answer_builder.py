@@ -23,7 +23,7 @@ from multi_agent.library import CatalogueEntry
 _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
 
 
-class Account:
+class AnswerBuilder:
     """Kept by listening to a run's events, and to what the run tells it of: its mode, catalogue and context."""
 
     def __init__(self, run_id: str, question: str, mode: str) -> None:

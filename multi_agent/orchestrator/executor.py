@@ -18,7 +18,7 @@ from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext, Sy
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
 from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
 from multi_agent.grounding.consensus import Candidate
-from multi_agent.orchestrator.merge_order import Pace
+from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.references import resolve
 from multi_agent.orchestrator.validation import answering_step, input_faults, ready
 from multi_agent.orchestrator.worker import Turn, Worker
@@ -57,7 +57,7 @@ class Executor:
         context: ResearchContext,
         documents: Sequence[str],
         settings: ResearchSettings,
-        pace: Pace,
+        pace: MergeOrder,
     ) -> None:
         self._pace, self._held = pace, list[TaskResult]()
         self._run_id, self._registry, self._make_turn, self._agree = run_id, registry, turn_for, agree

@@ -13,7 +13,7 @@ from itertools import groupby
 from multi_agent.events import Event, RunResumed, StepFinished
 
 
-class Pace:
+class MergeOrder:
     """The order of the steps that a run had finished; of one that only begins, there is none."""
 
     def __init__(self, events: Sequence[Event]) -> None:

@@ -133,7 +133,7 @@ class Planner:
         self, prompt: Prompt, messages: list[Message], response_model: type[BaseModel], known: Collection[str]
     ) -> tuple[Any, Any]:
         """The response, and its plan without faults; None in its place if the response says not to try again."""
-        for _ in range(self._settings.plan_reasks + 1):
+        for _ in range(self._settings.plan_retries + 1):
             response: Any = (await self._llm.complete(messages, response_model)).value
             if not getattr(response, "try_again", True):
                 return response, None
@@ -145,7 +145,7 @@ class Planner:
                 await self._publish(PlanRejected(plan=plan, faults=found))
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
-            f"The model made no plan that can be run, in {self._settings.plan_reasks + 1} attempts. "
+            f"The model made no plan that can be run, in {self._settings.plan_retries + 1} attempts. "
             f"Faults of the last one: {' '.join(found)} Try a more capable model."
         )
 

@@ -26,23 +26,23 @@ from multi_agent.events import (
     RunStarted,
 )
 from multi_agent.grounding.consensus import Candidate, agree
-from multi_agent.llm.budgeted import Budgeted, Spent
+from multi_agent.llm.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.observed import ObservedLLM
-from multi_agent.llm.sampled import Varied
+from multi_agent.llm.sampled import SampledLLM
 from multi_agent.memory.remembered import Remembered
-from multi_agent.orchestrator.answer_builder import Account
+from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.executor import Executor, Keep
-from multi_agent.orchestrator.merge_order import Pace
+from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.planner import Planner
-from multi_agent.orchestrator.step_timeout import StepTime
+from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.orchestrator.worker import Turn
 from multi_agent.orchestrator.working_context import Attempt, FailedStep, unmet, working_context
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.prompt import Prompt
 from multi_agent.request import Request
-from multi_agent.storage.resumed_run import Earlier
+from multi_agent.storage.resumed_run import ResumedRun
 from multi_agent.tasks import GetTaskData
 from vectorstore.errors import StoreError
 
@@ -73,16 +73,16 @@ class Run:
         examples: Sequence[PlanExample] | None,
         rests: Callable[[], bool],
     ) -> None:
-        self._earlier = earlier = Earlier.of(panel.trace, run_id)
+        self._earlier = earlier = ResumedRun.of(panel.trace, run_id)
         self._examples = earlier.examples if examples is None else examples
         self._panel, self._request, self._id, self._rests = panel, request, run_id, rests
         self._began = time.perf_counter() - earlier.seconds
         self._meter = earlier.meter()
-        self._account = Account(run_id, request.question, request.mode if request.mode != "auto" else "")
+        self._account = AnswerBuilder(run_id, request.question, request.mode if request.mode != "auto" else "")
         self._answer: Answer | None = None
         self._model = panel.models.get(request.model)
         self._budget = request.budget or panel.settings.budget
-        self._spent = Spent(earlier.usage, earlier.seconds)
+        self._spent = BudgetUsage(earlier.usage, earlier.seconds)
         self._llm = JournalingLLM(self._model, panel.trace.journal(run_id))
         self._tools = panel.tools.open(run_id, panel.library)
         self._samples = request.samples or panel.settings.samples
@@ -134,7 +134,7 @@ class Run:
         self._executor = Executor(
             self._id, panel.registry, self._turn, self._agreed, self._bus,
             ResearchContext(question=request.question, understanding=understanding),
-            [entry.name for entry in catalogue], panel.settings, Pace(self._earlier.events),
+            [entry.name for entry in catalogue], panel.settings, MergeOrder(self._earlier.events),
         )  # fmt: skip
         return await self._attempted(self._executor, planner, plan)
 
@@ -264,12 +264,12 @@ class Run:
         keep: Keep,
     ) -> Turn:
         card, publish = registered.card, partial(self._bus.publish, step=step)
-        time = StepTime(self._panel.settings.step_timeout_s)
+        time = StepTimeout(self._panel.settings.step_timeout_s)
         tools = self._tools.turn(card.name, granted, step, publish, time)
         journaling = self._journaling(card.name)
         llm: LLM = ObservedLLM(journaling, card.name, publish)
         kit = AgentKit(
-            llm=Varied(llm) if varied else llm,
+            llm=SampledLLM(llm) if varied else llm,
             library=self._panel.library,
             prompt=registered.prompt,
             settings=self._panel.settings,
@@ -286,8 +286,8 @@ class Run:
         return Turn(kit, release, time)
 
     async def _agreed(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
-        reasks = self._panel.settings.plan_reasks
-        return await agree(question, candidates, self._observed("Consensus"), self._bus.publish, reasks)
+        retries = self._panel.settings.plan_retries
+        return await agree(question, candidates, self._observed("Consensus"), self._bus.publish, retries)
 
     def _observed(self, caller: str) -> LLM:
         publish: Publish = self._bus.publish
@@ -296,7 +296,7 @@ class Run:
     def _journaling(self, caller: str) -> JournalingLLM:
         """The model that this caller asks, within the budget and the journal of the run."""
         model = self._panel.model_of(caller, self._request)
-        return self._llm.called_by(caller, Budgeted(model, self._budget, self._spent))
+        return self._llm.called_by(caller, BudgetedLLM(model, self._budget, self._spent))
 
     # Ends
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 
-class StepTime:
+class StepTimeout:
     """One turn's; made anew for every turn.
 
     async with time.limited() as limit:      # raises TimeoutError after the seconds, limit.expired() is true then

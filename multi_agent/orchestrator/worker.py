@@ -25,7 +25,7 @@ from multi_agent.errors import (
     StepError,
 )
 from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted
-from multi_agent.orchestrator.step_timeout import StepTime
+from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import ErrorDetails, SubTask, TaskData, TaskOutput, TaskQueue, TaskResult
 from vectorstore.errors import StoreError, StoreUnavailable
@@ -42,7 +42,7 @@ class Turn(NamedTuple):
 
     kit: AgentKit
     release: Callable[[], None]
-    time: StepTime
+    time: StepTimeout
 
 
 class Worker:
@@ -92,7 +92,7 @@ class Worker:
                 return _result(message, "FAILED", error=details)
         raise AssertionError("unreachable: the last attempt returns")
 
-    async def _in_time(self, allowed: StepTime, turn: Awaitable[TaskOutput]) -> TaskOutput:
+    async def _in_time(self, allowed: StepTimeout, turn: Awaitable[TaskOutput]) -> TaskOutput:
         """Raises StepError if the turn takes too long; a time-out of the agent's own is the agent's error."""
         try:
             async with allowed.limited() as limit:

@@ -14,13 +14,13 @@ from textwrap import shorten
 from multi_agent.context import ResearchContext, Synthesis
 from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import bullets
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _QUOTE = 300  # characters of a quote: a sentence in full, not the whole of a wide table's row
 _SHOWN = 20  # findings: enough to see what is known, short enough for a small model
 
 
-class FailedStep(Value):
+class FailedStep(FrozenModel):
     """A step that did not come to its end."""
 
     step: str
@@ -29,7 +29,7 @@ class FailedStep(Value):
     error: str
 
 
-class Attempt(Value):
+class Attempt(FrozenModel):
     """One plan that was run, and what became of it."""
 
     number: int
@@ -40,7 +40,7 @@ class Attempt(Value):
     """Why the answer did not suffice, in the words of whoever judged it."""
 
 
-class WorkingContext(Value):
+class WorkingContext(FrozenModel):
     """What is known so far."""
 
     key_findings: tuple[str, ...]

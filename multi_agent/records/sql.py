@@ -21,7 +21,7 @@ from pydantic import Field
 
 from multi_agent.errors import QueryRefused
 from multi_agent.records.table import RecordTable
-from vectorstore.models import Scalar, Value
+from vectorstore.models import FrozenModel, Scalar
 
 TABLE = "records"
 _LONGEST_QUERY = 8_000
@@ -63,7 +63,7 @@ _FUNCTIONS = frozenset(
 )
 
 
-class Result(Value):
+class Result(FrozenModel):
     """What a query gave."""
 
     columns: tuple[str, ...]

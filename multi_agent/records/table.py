@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from multi_agent.context import Evidence, Record, RecordField, ResearchContext
 from multi_agent.grounding.numbers_and_dates import read_date, read_number
-from vectorstore.models import Scalar, Value
+from vectorstore.models import FrozenModel, Scalar
 
 T = TypeVar("T")
 ORIGIN = ("record", "document", "page")
@@ -28,7 +28,7 @@ _EXACT_DIGITS = 30  # of a DECIMAL, which has 38: the others are room for sums
 _TRUTH = TypeAdapter(bool)
 
 
-class Flaw(Value):
+class Flaw(FrozenModel):
     """A value that does not fit the type of its column."""
 
     record: int
@@ -42,7 +42,7 @@ class Flaw(Value):
         return f"record {self.record} ({self.document}): {self.column} is {value!r}, {self.reason}"
 
 
-class Column(Value):
+class Column(FrozenModel):
     """One column: its SQL type, and its values as SQL reads them from text, null where there is none."""
 
     name: str
@@ -51,7 +51,7 @@ class Column(Value):
     values: tuple[str | None, ...]
 
 
-class RecordTable(Value):
+class RecordTable(FrozenModel):
     """All records of the current fields that stand on verified evidence; row ``i`` is record ``i + 1``."""
 
     columns: tuple[Column, ...]

@@ -15,7 +15,7 @@ from multi_agent.plan import PlanExample
 from multi_agent.storage.trace import Trace
 
 
-class Earlier:
+class ResumedRun:
     """The events and the journal of a run so far; of a run that only begins, both are empty."""
 
     def __init__(self, events: Sequence[Event], journal: Sequence[JournalEntry]) -> None:
@@ -23,7 +23,7 @@ class Earlier:
         self._journal = journal
 
     @classmethod
-    def of(cls, trace: Trace, run_id: str) -> Earlier:
+    def of(cls, trace: Trace, run_id: str) -> ResumedRun:
         """What is stored of the run."""
         events = trace.events(run_id)
         return cls(events, trace.journal_entries(run_id) if events else ())

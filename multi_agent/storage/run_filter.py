@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime, Field
 
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
 class RunState(StrEnum):
@@ -20,7 +20,7 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class RunFilter(Value):
+class RunFilter(FrozenModel):
     """Which runs are meant; what is None leaves them all."""
 
     collection: str | None = Field(default=None, description="Only those of this collection.")

@@ -8,7 +8,7 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.tool import ToolResult
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _metadata = sql.MetaData()
 
@@ -23,7 +23,7 @@ _calls = sql.Table(
 )
 
 
-class ToolEntry(Value):
+class ToolEntry(FrozenModel):
     """One call. With neither result nor error, it was begun, and what became of it is not known (yet)."""
 
     key: str = Field(description="hash of what was called, by whom, and with what")

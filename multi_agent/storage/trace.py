@@ -18,7 +18,7 @@ from multi_agent.llm.journal import Journal, JournalEntry
 from multi_agent.llm.observed import Meter
 from multi_agent.storage.columns import add_missing_columns
 from multi_agent.storage.run_filter import ALL_RUNS, RunFilter, RunState
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _metadata = sql.MetaData()
 
@@ -66,7 +66,7 @@ WAITING = RunState.WAITING.value
 RUNNING = RunState.RUNNING.value
 
 
-class RunSummary(Value):
+class RunSummary(FrozenModel):
     """A run in a list of runs."""
 
     run_id: str

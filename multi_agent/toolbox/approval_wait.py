@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from multi_agent.bus import Publish
 from multi_agent.errors import ToolError
 from multi_agent.events import ApprovalDecided, ApprovalRequested
-from multi_agent.orchestrator.step_timeout import StepTime
+from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.approvals import Approval, Approvals
@@ -21,7 +21,9 @@ _POLL_S = 0.25  # decisions come by the database, from whichever process
 class Approving:
     """Has the dangerous calls of one turn approved. It is an ``Approve`` of ``given_tool.py``."""
 
-    def __init__(self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, time: StepTime) -> None:
+    def __init__(
+        self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, time: StepTimeout
+    ) -> None:
         self._approvals, self._run_id, self._timeout_s = approvals, run_id, timeout_s
         self._publish, self._time = publish, time
 

@@ -14,7 +14,7 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 Choice = Literal["approved", "edited", "refused"]
 Status = Literal["open", "approved", "edited", "refused", "timed_out", "closed"]
@@ -32,7 +32,7 @@ _approvals = sql.Table(
 )
 
 
-class Approval(Value):
+class Approval(FrozenModel):
     """A dangerous call, and what became of it."""
 
     approval_id: str = Field(description="begins with the id of its run")

@@ -88,7 +88,7 @@ class Hand:
             self.numbers.give_back(*self.taken.pop())
 
 
-class GivenTool:
+class GrantedTool:
     """One tool, for one agent's turn."""
 
     def __init__(self, tool: Tool, hand: Hand) -> None:
@@ -151,7 +151,7 @@ class GivenTool:
 class Offered:
     """The tools that an agent may call in this turn, and why it cannot call the others that it was granted."""
 
-    tools: tuple[GivenTool, ...] = ()
+    tools: tuple[GrantedTool, ...] = ()
     unavailable: tuple[str, ...] = ()
     settings: ToolSettings = field(default_factory=ToolSettings)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, model_validator
+
+from vectorstore.settings import SettingsGroup
 
 
-class McpServer(BaseModel):
+class McpServer(SettingsGroup):
     """An MCP server whose tools agents can be granted: one that is started here, or one that is reached by its URL."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="its tools are known as NAME.TOOL")
     command: str = Field(default="", description="the program that is started for a run")
@@ -27,10 +27,8 @@ class McpServer(BaseModel):
         return self
 
 
-class ToolSettings(BaseModel):
+class ToolSettings(SettingsGroup):
     """What the tools of agents may do."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     packages: tuple[str, ...] = Field(default=(), description="further Python packages whose modules hold tools")
     disabled: tuple[str, ...] = Field(default=(), description="tools that no agent may use")

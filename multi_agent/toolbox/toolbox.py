@@ -9,12 +9,12 @@ from pathlib import Path
 
 from multi_agent.bus import Publish
 from multi_agent.library import Library
-from multi_agent.orchestrator.step_timeout import StepTime
+from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import Tool, ToolKit
 from multi_agent.toolbox.approval_wait import Approving
 from multi_agent.toolbox.approvals import Approvals
-from multi_agent.toolbox.granted_tool import CallNumbers, GivenTool, Hand, Offered
+from multi_agent.toolbox.granted_tool import CallNumbers, GrantedTool, Hand, Offered
 from multi_agent.toolbox.mcp_servers import McpServers
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.sandbox import Sandbox
@@ -49,7 +49,7 @@ class RunTools:
         self._numbers = CallNumbers()
         self._servers = McpServers(box.settings)
 
-    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, time: StepTime) -> TurnTools:
+    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, time: StepTimeout) -> TurnTools:
         """For one turn of an agent."""
         settings = self._box.settings
         approve = Approving(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, time)
@@ -84,7 +84,7 @@ class TurnTools:
         """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not, ToolServerFailed."""
         tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._take()]
         return Offered(
-            tools=tuple(GivenTool(tool, self._hand) for tool, lacking in tools if not lacking),
+            tools=tuple(GrantedTool(tool, self._hand) for tool, lacking in tools if not lacking),
             unavailable=tuple(f"{tool.card.name}: {lacking}" for tool, lacking in tools if lacking),
             settings=self._settings,
         )

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _DIGITS = 50
 _SHOWN = 15
@@ -22,7 +22,7 @@ _BITS = 20_000
 _LARGEST_EXPONENT = 1000
 
 
-class Expression(Value):
+class Expression(FrozenModel):
     """What is to be calculated."""
 
     expression: str = Field(

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.web import fetch
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Download(Value):
+class Download(FrozenModel):
     """What is to be downloaded."""
 
     url: str = Field(min_length=1, max_length=2000, description="the file's address, with https:// or http://")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Nothing(Value):
+class Nothing(FrozenModel):
     """It takes no arguments."""
 
 

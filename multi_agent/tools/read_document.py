@@ -12,12 +12,12 @@ from pydantic import Field
 from multi_agent.errors import ToolError
 from multi_agent.library import Library
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 
 _LIKE = 5
 
 
-class Reading(Value):
+class Reading(FrozenModel):
     """What is to be read."""
 
     document: str = Field(min_length=1, description="name of the document, as it stands over its passages")

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult, part
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class FileToRead(Value):
+class FileToRead(FrozenModel):
     """Which file."""
 
     name: str = Field(min_length=1, max_length=200, description="as list_files names it")

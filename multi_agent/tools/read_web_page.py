@@ -9,13 +9,13 @@ from pydantic import Field
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult, part
 from multi_agent.toolbox.web import Fetched, fetch
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXT = ("application/json", "application/xml")
 
 
-class Page(Value):
+class Page(FrozenModel):
     """Which page."""
 
     url: str = Field(min_length=1, max_length=2000, description="its address, with https:// or http://")

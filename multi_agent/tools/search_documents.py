@@ -10,10 +10,10 @@ from pydantic import Field
 from multi_agent.prompts.show_passages import in_order
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.tools.read_document import readable
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class Search(Value):
+class Search(FrozenModel):
     """What is to be searched for."""
 
     queries: tuple[str, ...] = Field(

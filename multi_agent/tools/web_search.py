@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field, ValidationError
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 _MOST = 20
 
 
-class WebSearchInput(Value):
+class WebSearchInput(FrozenModel):
     """What is to be searched for, and where."""
 
     query: str = Field(min_length=1, max_length=500, description="a few words, as one types them into a search engine")

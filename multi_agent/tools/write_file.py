@@ -7,10 +7,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 
-class FileToWrite(Value):
+class FileToWrite(FrozenModel):
     """Which file, and what stands in it."""
 
     name: str = Field(min_length=1, max_length=200, description="such as 'figures.csv' or 'notes/first.md'")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 if TYPE_CHECKING:
     from fpdf import FPDF
@@ -22,7 +22,7 @@ _HEADINGS = {"# ": 18, "## ": 15, "### ": 13}
 _SHOWN = 10
 
 
-class PdfToWrite(Value):
+class PdfToWrite(FrozenModel):
     """The file, its text and its font."""
 
     name: str = Field(min_length=1, max_length=200, pattern=r"\.pdf$", description="such as 'report.pdf'")

@@ -95,7 +95,7 @@ def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder)
     (folder / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
     (folder / "evil.txt").write_text(f"Heat pumps are loud. {SCRIPT}\n")
     with ScriptedEndpoint(model) as endpoint:
-        home, service = tmp_path_factory.mktemp("service"), ServiceSettings(runs=2)
+        home, service = tmp_path_factory.mktemp("service"), ServiceSettings(concurrent_runs=2)
         candor = Candor(Settings(home=home, llm=endpoint.settings("openai"), service=service))
         candor.embedder = embedder
         run_ingest(candor, [folder], "papers", progress=False)

@@ -16,10 +16,10 @@ def test_the_stronger_source_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     work.mkdir()
     monkeypatch.chdir(work)
     (home / "candor.toml").write_text('[llm]\nmodel = "from home"\nparallel = 2\n[research]\npassages = 9\n')
-    (work / "candor.toml").write_text('[llm]\nmodel = "from work"\nreasks = 5\n')
-    monkeypatch.setenv("CANDOR_LLM__REASKS", "7")
+    (work / "candor.toml").write_text('[llm]\nmodel = "from work"\nresponse_retries = 5\n')
+    monkeypatch.setenv("CANDOR_LLM__RESPONSE_RETRIES", "7")
     settings = load_settings(home)
-    assert (settings.llm.model, settings.llm.parallel, settings.llm.reasks) == ("from work", 2, 7)
+    assert (settings.llm.model, settings.llm.parallel, settings.llm.response_retries) == ("from work", 2, 7)
     assert settings.research.passages == 9
 
 
@@ -82,3 +82,16 @@ def test_further_models_are_named_in_files_and_variables(tmp_path: Path, monkeyp
     (tmp_path / "candor.toml").write_text('[llms."Not a name"]\nmodel = "x"\n')
     with pytest.raises(SettingsError, match="Not a name"):
         load_settings(tmp_path / "home")
+
+
+def test_old_setting_names_are_read_with_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CANDOR_LLM__REASKS", "7")
+    with pytest.warns(FutureWarning, match="'reasks' is now called 'response_retries'"):
+        assert load_settings(tmp_path).llm.response_retries == 7
+
+
+def test_old_and_new_name_together_are_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CANDOR_SERVICE__RUNS", "1")
+    monkeypatch.setenv("CANDOR_SERVICE__CONCURRENT_RUNS", "2")
+    with pytest.raises(SettingsError, match="'runs' is the old name of 'concurrent_runs'"):
+        load_settings(tmp_path)

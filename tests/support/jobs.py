@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pydantic import JsonValue
 
 from api.errors import JobFailed
-from api.jobs.queue import Durability
-from api.jobs.runner import Job, JobKind, Jobs, JobStatus, Order, Priority, Taken, Work
+from api.jobs.queue import JobQueue
+from api.jobs.runner import ActiveJob, Job, JobHandler, JobKind, Jobs, JobStatus, Order, Priority
 from api.settings import Settings
 
 PATIENCE_S = 30
@@ -26,7 +26,7 @@ class Errand:
         self.peak = 0
         self._under_way = 0
 
-    async def work(self, taken: Taken) -> JsonValue:
+    async def work(self, taken: ActiveJob) -> JsonValue:
         if taken.order.content == "impossible":
             raise JobFailed("There is no such place.")
         if taken.order.content == "defect":
@@ -53,9 +53,9 @@ def errand(name: str, seconds: float | str = 0.0, key: str = "ann", priority: Pr
     )  # fmt: skip
 
 
-def jobs_of(settings: Settings, work: Work) -> Jobs:
+def jobs_of(settings: Settings, work: JobHandler) -> Jobs:
     """Jobs that are errands."""
-    jobs = Jobs(Durability(settings))
+    jobs = Jobs(JobQueue(settings))
     jobs.offer(JobKind.RESEARCH, work)
     return jobs
 

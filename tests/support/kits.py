@@ -19,7 +19,7 @@ from multi_agent.agent import Agent, AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, ResearchContext, Understanding, Wording, merge
 from multi_agent.events import Body
 from multi_agent.library import CatalogueEntry, Library
-from multi_agent.llm.budgeted import Budgeted, Spent
+from multi_agent.llm.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.prompt import Prompt
@@ -100,7 +100,7 @@ class Bench:
     def _make(self) -> Agent:
         package, _, stem = self.agent.__module__.rpartition(".")
         kit = AgentKit(
-            llm=Budgeted(build_llm(self.endpoint), self.settings.budget, Spent()),
+            llm=BudgetedLLM(build_llm(self.endpoint), self.settings.budget, BudgetUsage()),
             library=self.library,
             prompt=Prompt.find(package, stem),
             settings=self.settings,

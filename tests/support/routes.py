@@ -1,4 +1,4 @@
-"""What each route of the service asks of its caller: one row a route. ``test_rights.py`` tries every row with every
+"""What each route of the service asks of its caller: one row a route. ``test_permissions.py`` tries every row with every
 right on every collection, and fails for a route that has none.
 
 In ``path`` and ``body``, {collection}, {document}, {run}, {approval} and {evaluation} stand for those that the test

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from api.auth.keys import KeyOrder
+from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.settings import ServiceSettings
 from support.viewer import COLD, OpenPage, Site, answered
@@ -50,7 +50,7 @@ def test_a_key_is_made_shown_once_and_revoked(open_page: OpenPage, site: Site) -
 
 
 def test_where_a_key_is_needed_the_page_asks_for_it_and_works_with_it(open_page: OpenPage, guarded: Site) -> None:
-    made = guarded.candor.keys.add(KeyOrder(name="Reading room", rights={"pumps": Right.READ}))
+    made = guarded.candor.keys.add(KeyRequest(name="Reading room", rights={"pumps": Right.READ}))
     page = open_page("documents")
     sign_in(page, "candor_wrong")
     expect(page.get_by_role("alert")).to_contain_text("key")
@@ -71,7 +71,7 @@ def test_where_a_key_is_needed_the_page_asks_for_it_and_works_with_it(open_page:
 
 
 def test_who_signs_out_leaves_nothing_behind(open_page: OpenPage, guarded: Site) -> None:
-    made = guarded.candor.keys.add(KeyOrder(name="The owner", rights={"*": Right.ADMIN}))
+    made = guarded.candor.keys.add(KeyRequest(name="The owner", rights={"*": Right.ADMIN}))
     page = open_page("runs")
     sign_in(page, made.secret)
     expect(page.get_by_role("link", name="Keys")).to_be_visible()

@@ -13,7 +13,7 @@ from vectorstore.store import Vectors
 QUERIES = 1024  # 1.5 MB with vectors of 384 dimensions
 
 
-class Remembering:
+class CachedEmbedder:
     """Wraps an embedder, with the same contract.
 
     A run compares its question with those of kept plans, searches for it, and keeps its own plan for it; people repeat

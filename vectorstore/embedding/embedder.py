@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from vectorstore.embedding.minilm_numpy import MiniLM
-from vectorstore.embedding.minilm_process import MiniLMApart
+from vectorstore.embedding.minilm_process import MiniLMProcess
 from vectorstore.embedding.minilm_torch import PackedMiniLM
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
@@ -79,7 +79,7 @@ class BundledEmbedder:
     def __init__(self, settings: EmbeddingSettings, *, queries_apart: bool = False) -> None:
         self._settings = settings
         self._model = MiniLM(bundled_model())
-        self._queries = MiniLMApart(self._model.weights.parent) if queries_apart else self._model
+        self._queries = MiniLMProcess(self._model.weights.parent) if queries_apart else self._model
         self._passages: PackedMiniLM | None = None
         self._loading = threading.Lock()
         self.model = settings.model

@@ -32,7 +32,7 @@ main(int(sys.argv[1]), sys.argv[2])
 """
 
 
-class MiniLMApart:
+class MiniLMProcess:
     """Embeds queries as ``MiniLM`` does. Safe to use from several threads, which take turns.
 
     The process is started at once, loads the model meanwhile, and ends with this one, however that ends. When it ends

@@ -12,7 +12,7 @@ from api.cli.common import Home, Json, listing, make_candor, plain, print_json, 
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.auth.keys import Key, KeyOrder
+    from api.auth.keys import Key, KeyRequest
 
 app = listing("Make, list and revoke API keys.")
 
@@ -80,13 +80,13 @@ def revoke_key(key: Annotated[str, typer.Argument(help="Its id.")], as_json: Jso
         say(f"Revoked {revoked.id} ({revoked.name}).")
 
 
-def _order(wanted: dict[str, object]) -> KeyOrder:
+def _order(wanted: dict[str, object]) -> KeyRequest:
     from pydantic import ValidationError
 
-    from api.auth.keys import KeyOrder
+    from api.auth.keys import KeyRequest
 
     try:
-        return KeyOrder.model_validate(wanted)
+        return KeyRequest.model_validate(wanted)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         raise UsageError(f"There can be no such key: {faults}.") from error

@@ -22,7 +22,7 @@ OPEN_FOLDER = "/viewer/"
 _PASSED_ON = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
 
 
-class Admission:
+class AuthMiddleware:
     """ASGI middleware: puts the caller into the request's state, or refuses the request.
 
     ``admit`` knows the caller by the key, or raises Unauthorized or LimitReached. Where none is needed, a request

@@ -12,7 +12,7 @@ _ITS_OWN = "bounds_its_body"
 _LEAVE = {"Connection": "close"}  # else what is left of the body would be waited for
 
 
-class Bounded:
+class BodyLimit:
     """ASGI middleware: refuses a body as soon as there are more than ``most`` bytes of it.
 
     It is refused to whoever reads it, by HTTPException (413), so that it is told as other errors of the route are.

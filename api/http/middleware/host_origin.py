@@ -28,7 +28,7 @@ SAFE_HEADERS = {
 }
 
 
-class OwnPagesOnly:
+class HostOriginCheck:
     """ASGI middleware: lets through what was addressed to this service by its own page, or by no page.
 
     It answers to its addresses and to ``hosts``: any other name may have been made to point here by its owner.

@@ -121,7 +121,7 @@ class _Stored(Collector):
         yield from (runs, documents, chunks)
 
 
-class Measured:
+class MetricsMiddleware:
     """ASGI middleware: counts requests by their route, and who is being told something as it happens."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

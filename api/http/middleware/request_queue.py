@@ -17,7 +17,7 @@ _MOST_S = 0.05
 """How long a request that does not answer yet, since it waits for its answer, keeps others from beginning."""
 
 
-class InTurn:
+class RequestQueue:
     """ASGI middleware. A request has its turn until it begins to answer, or for ``_MOST_S``."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -12,7 +12,7 @@ from api.http.deps import Served
 from api.http.errors import problems
 from api.services.agents import AgentChanges, AgentDescription, change_agent, describe_agent, list_agents
 from multi_agent.catalog.entries import CustomAgent
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -26,7 +26,7 @@ _EXAMPLE = {
 Described = Annotated[CustomAgent, Body(examples=[_EXAMPLE])]
 
 
-class EndpointDescription(Value):
+class EndpointDescription(FrozenModel):
     """A model that agents and questions can name."""
 
     name: str

@@ -14,7 +14,7 @@ from api.services.documents import find_document, list_documents, take_out
 from ingest.ledger.lock import holding
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from multi_agent.request import LONGEST
-from vectorstore.models import Chunk, Value
+from vectorstore.models import Chunk, FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["documents"])
 
@@ -24,7 +24,7 @@ DocumentId = Annotated[
 ]
 
 
-class CollectionInfo(Value):
+class CollectionInfo(FrozenModel):
     """A collection and how much is in it."""
 
     name: str
@@ -36,7 +36,7 @@ class CollectionInfo(Value):
     failed: int = Field(description="documents that could not be read")
 
 
-class SearchRequest(Value):
+class SearchRequest(FrozenModel):
     """What to look for."""
 
     query: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S", description="words, or a question")
@@ -50,7 +50,7 @@ class FoundPassage(Chunk):
     score: float
 
 
-class Removed(Value):
+class Removed(FrozenModel):
     """A document that was taken out."""
 
     removed: str = Field(description="its id")
@@ -112,7 +112,7 @@ def remove(service: Served, caller: Called, document: DocumentId, collection: Co
     """
     candor = service.candor
     found = find_document(candor, document, service.collection(caller, Right.WRITE, collection))
-    opened = service.shelf.take(found.collection)
+    opened = service.pool.take(found.collection)
     with holding(candor.engine, found.collection):
         take_out(candor, opened.collection, found)
     return Removed(removed=found.id, name=found.name, chunks=found.chunks)
@@ -125,10 +125,10 @@ async def search(
     wanted: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
     """Find passages by words and by meaning, best first, without a language model."""
-    return await service.shelf.precedence.first(_search, service, caller, wanted)
+    return await service.pool.precedence.first(_search, service, caller, wanted)
 
 
 def _search(service: Service, caller: Caller, wanted: SearchRequest) -> list[FoundPassage]:
-    opened = service.shelf.take(service.collection(caller, Right.READ, wanted.collection))
+    opened = service.pool.take(service.collection(caller, Right.READ, wanted.collection))
     hits = opened.library.retriever.search([wanted.query], wanted.limit)
     return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]

@@ -17,7 +17,7 @@ from api.http.errors import problems
 from api.jobs.runner import Job, JobKind, Order
 from api.services.evaluations import begin, make_configuration, store_of
 from api.services.reports.report import Format, Report, in_order, write
-from api.workers.contract import EvaluationOrder
+from api.workers.contract import EvaluationJobSpec
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.metric import Figure, discover, figures_of
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, refuse_doubles
@@ -25,7 +25,7 @@ from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import rightness
 from multi_agent.evaluation.summary import Comparison, Summary, against, summarise
 from multi_agent.settings import Budget
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
 
@@ -35,7 +35,7 @@ EvaluationId = Annotated[
 _MEDIA = {Format.HTML: "text/html", Format.MARKDOWN: "text/markdown", Format.JSON: "application/json"}
 
 
-class EvaluationRequest(Value):
+class EvaluationRequest(FrozenModel):
     """Questions, and how they are to be asked."""
 
     collection: str | None = Field(default=None, description="not needed if there is just one")
@@ -51,14 +51,14 @@ class EvaluationRequest(Value):
     budget: Budget = Field(default=Budget(), description="of all questions together")
 
 
-class Resumption(Value):
+class Resumption(FrozenModel):
     """How an evaluation is gone on with."""
 
     parallel: int = Field(default=4, ge=1, le=256)
     budget: Budget = Budget()
 
 
-class QuestionFile(Value):
+class QuestionFile(FrozenModel):
     """A question set as it stands in a file."""
 
     name: str = Field(description="of the file: .jsonl or .csv")
@@ -73,7 +73,7 @@ class Standing(Evaluation):
     right: float | None = Field(description="mean over those that can be told, each counted once")
 
 
-class EvaluationAccount(Value):
+class EvaluationAccount(FrozenModel):
     """An evaluation with its rows and figures."""
 
     result: EvaluationResult
@@ -101,7 +101,7 @@ async def evaluate(
         caller.require_owner()  # they can name code to be loaded, and where documents are sent to
     refuse_doubles(wanted.questions)
     result = await asyncio.to_thread(_begin, service, wanted, collection)
-    order = EvaluationOrder(evaluation=result.evaluation.id, parallel=wanted.parallel, budget=wanted.budget)
+    order = EvaluationJobSpec(evaluation=result.evaluation.id, parallel=wanted.parallel, budget=wanted.budget)
     return await _submit(service, caller, result.evaluation, order, result.evaluation.id)
 
 
@@ -162,7 +162,7 @@ async def resume(
     """Go on with an evaluation that was cancelled, or reached its budget, as a new job."""
     result = await asyncio.to_thread(_find, service, caller, evaluation)
     found = result.evaluation
-    order = EvaluationOrder(evaluation=found.id, parallel=how.parallel, budget=how.budget)
+    order = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
     return await _submit(service, caller, found, order, await _free_id(service, found.id))
 
 
@@ -183,7 +183,7 @@ def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> St
 
 
 def _begin(service: Service, wanted: EvaluationRequest, collection: str) -> EvaluationResult:
-    service.shelf.take(collection)
+    service.pool.take(collection)
     configuration = make_configuration(service.candor, {"label": "rest", **wanted.configuration}, "request")
     questions = QuestionSet(name=wanted.name, questions=wanted.questions)
     return begin(service.candor, questions, collection, configuration, metrics=wanted.metrics, judge=wanted.judge)
@@ -204,7 +204,7 @@ def _not_there(evaluation: str) -> EvaluationNotFound:
     return EvaluationNotFound(f"There is no evaluation {evaluation!r}.")
 
 
-async def _submit(service: Service, caller: Caller, found: Evaluation, order: EvaluationOrder, job_id: str) -> Job:
+async def _submit(service: Service, caller: Caller, found: Evaluation, order: EvaluationJobSpec, job_id: str) -> Job:
     await service.jobs.submit(
         Order(id=job_id, kind=JobKind.EVALUATION, collection=found.collection, key=caller.key,
               content=order.model_dump_json())

@@ -9,18 +9,18 @@ from api.http.deps import Served
 from api.services.doctor import check_parts
 from api.workers.contract import Researcher
 from multi_agent.llm.probe import Check
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(tags=["health"])
 
 
-class Health(Value):
+class Health(FrozenModel):
     """The service answers."""
 
     ok: bool = True
 
 
-class Readiness(Value):
+class Readiness(FrozenModel):
     """Whether database, store, embedding model and research work. Nothing is asked of the language model here."""
 
     ok: bool

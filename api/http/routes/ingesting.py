@@ -21,9 +21,9 @@ from api.http.routes.documents import DocumentId
 from api.http.uploads import UploadLimits, receive
 from api.jobs.runner import Job
 from api.services.documents import find_document
-from api.services.ingest import IngestOrder, check_paths
+from api.services.ingest import IngestJobSpec, check_paths
 from ingest.ledger.records import DocumentRecord
-from vectorstore.models import NAME, Value
+from vectorstore.models import NAME, FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["documents"])
 
@@ -47,7 +47,7 @@ _UPLOAD = {
 }
 
 
-class IngestRequest(Value):
+class IngestRequest(FrozenModel):
     """What is to be ingested: files and folders of the service's machine, or what failed."""
 
     paths: tuple[str, ...] = Field(default=(), description="absolute; in the folders that service.ingest_roots names")
@@ -59,7 +59,7 @@ class IngestRequest(Value):
     sync: bool = Field(default=False, description="remove documents whose files are gone from below the paths")
 
 
-class Dropped(Value):
+class Dropped(FrozenModel):
     """A collection that was deleted, with what was uploaded into it."""
 
     dropped: str = Field(description="its name")
@@ -95,7 +95,7 @@ async def upload(
     with uploads.incoming() as folder:
         received = await receive(request, folder, limits)
         paths = await asyncio.to_thread(uploads.accept, collection, received)
-    order = IngestOrder(collection=collection, paths=tuple(map(str, paths)))
+    order = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)))
     return await _begun(service, caller, order, idempotency_key, response)
 
 
@@ -114,7 +114,7 @@ async def ingest(
         raise UsageError("What is to be ingested? Name paths, or set retry_failed.")
     if wanted.sync and not wanted.paths:
         raise UsageError("`sync` needs the paths that it is about.")
-    order = IngestOrder(collection=collection, **wanted.model_dump())
+    order = IngestJobSpec(collection=collection, **wanted.model_dump())
     await asyncio.to_thread(_check, service, order)
     return await _begun(service, caller, order, idempotency_key, response)
 
@@ -132,7 +132,7 @@ async def ingest_again(
     again with it.
     """
     found = await asyncio.to_thread(_found, service, caller, document, collection)
-    order = IngestOrder(collection=found.collection, documents=(found.id,), retry_failed=True)
+    order = IngestJobSpec(collection=found.collection, documents=(found.id,), retry_failed=True)
     return await _begun(service, caller, order, idempotency_key, response)
 
 
@@ -143,7 +143,7 @@ def drop(service: Served, caller: Called, collection: CollectionName) -> Dropped
     Files that were ingested from where they lie stay there, and so do past runs.
     """
     caller.require(Right.ADMIN, collection)
-    service.shelf.drop(collection)
+    service.pool.drop(collection)
     return Dropped(dropped=collection)
 
 
@@ -151,7 +151,7 @@ def _found(service: Service, caller: Caller, document: str, collection: str | No
     return find_document(service.candor, document, service.collection(caller, Right.WRITE, collection))
 
 
-def _check(service: Service, order: IngestOrder) -> None:
+def _check(service: Service, order: IngestJobSpec) -> None:
     """What cannot be done is told at once, and not by a job that fails."""
     check_paths(service.candor.settings, order.paths)
     paths = [FilePath(path) for path in order.paths]
@@ -159,7 +159,7 @@ def _check(service: Service, order: IngestOrder) -> None:
 
 
 async def _begun(
-    service: Service, caller: Caller, order: IngestOrder, idempotency_key: str | None, response: Response
+    service: Service, caller: Caller, order: IngestJobSpec, idempotency_key: str | None, response: Response
 ) -> Job:
     job = await service.jobs.submit_ingest(order, caller, idempotency_key)
     response.headers["Location"] = f"/v1/jobs/{job.id}"

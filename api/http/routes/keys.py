@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path
 
-from api.auth.keys import Key, KeyOrder, NewKey
+from api.auth.keys import Key, KeyRequest, NewKey
 from api.auth.permissions import Called, Limits, Right
 from api.http.deps import Served
 from api.http.errors import problems
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["keys"])
 
@@ -29,7 +29,7 @@ _EXAMPLES = [
 ]
 
 
-class Me(Value):
+class Me(FrozenModel):
     """Who asks, and what they may do."""
 
     key: str
@@ -53,7 +53,7 @@ def keys(service: Served, caller: Called) -> list[Key]:
 
 
 @router.post("/keys", status_code=201, responses=problems(422, 503))
-def add(service: Served, caller: Called, order: Annotated[KeyOrder, Body(examples=_EXAMPLES)]) -> NewKey:
+def add(service: Served, caller: Called, order: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
     """Make a key. The answer holds what has to be sent with every request; nobody can look it up again."""
     caller.require_owner()
     return service.candor.keys.add(order)

@@ -14,14 +14,14 @@ from api.auth.permissions import Called, Caller
 from api.http.deps import Served
 from api.http.errors import problems
 from multi_agent.memory.memories import Kind, MemoryEntry
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"])
 
 MemoryId = Annotated[str, Path(description="The memory's id.", examples=["mem_0f3a5c7e9b1d"])]
 
 
-class NewMemory(Value):
+class NewMemory(FrozenModel):
     """What is to be remembered."""
 
     kind: Literal["preference", "how_to"] = Field(
@@ -30,7 +30,7 @@ class NewMemory(Value):
     text: str = Field(description="short, in your words", examples=["Answer in German."])
 
 
-class NewWords(Value):
+class NewWords(FrozenModel):
     """What is to stand in its place."""
 
     text: str = Field(examples=["Answer in German, and in short sentences."])

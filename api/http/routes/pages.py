@@ -26,7 +26,7 @@ from ingest.errors import PageNotShown
 from ingest.ledger.records import DocumentRecord
 from ingest.pages.renderer import wish_for
 from ingest.pages.request import Drawn, PageBox
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
 
@@ -41,7 +41,7 @@ Start = Annotated[int, Query(ge=0, description="Where the part to be marked begi
 End = Annotated[int, Query(ge=0, description="Where it ends; nothing is marked unless it is over `start`.")]
 
 
-class PageInfo(Value):
+class PageInfo(FrozenModel):
     """A page, and where on it a part of the parsed text stands."""
 
     width: float = Field(description="in points, or in pixels of an image")

@@ -13,14 +13,14 @@ from api.http.errors import problems
 from api.services.plans import plan_of, require_runnable
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.plan import Plan, PlanExample
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
 PlanName = Annotated[str, Path(description="What the plan was saved as.", examples=["weekly"])]
 
 
-class PlanToSave(Value):
+class PlanToSave(FrozenModel):
     """A plan and its name: the last one of a run, or one that is given with the question that it is for."""
 
     name: str = Field(examples=["weekly"])

@@ -18,7 +18,7 @@ from api.http.sse import EVENT_STREAM, stream, told
 from api.jobs.runner import Priority
 from multi_agent.answer import Answer
 from multi_agent.request import Request
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["research"])
 
@@ -50,7 +50,7 @@ class ResearchRequest(Request):
         return Request(**{**{name: getattr(self, name) for name in Request.model_fields}, "mode": mode})
 
 
-class Accepted(Value):
+class Accepted(FrozenModel):
     """The run that was begun, or waits for its turn."""
 
     run_id: str

@@ -18,7 +18,7 @@ from multi_agent.events import Event
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -26,7 +26,7 @@ RunId = Annotated[str, Path(description="The run's id, or the beginning of it.",
 _EVENTS = TypeAdapter(list[Event])
 
 
-class RunWithAnswer(Value):
+class RunWithAnswer(FrozenModel):
     """A run, and its answer when it has ended."""
 
     run: RunSummary

@@ -18,7 +18,7 @@ from pydantic import Field
 from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 UNSUPPORTED = "not supported by the evidence"
 
@@ -39,7 +39,7 @@ class Format(StrEnum):
         return _FORMATS[self][0]
 
 
-class Export(Value):
+class Export(FrozenModel):
     """A file that is made of an answer."""
 
     name: str
@@ -47,7 +47,7 @@ class Export(Value):
     content: bytes
 
 
-class Statement(Value):
+class Statement(FrozenModel):
     """A claim of the answer, with the marks of what supports it: '1' a quote, 'C1' a computation."""
 
     text: str
@@ -55,7 +55,7 @@ class Statement(Value):
     supported: bool
 
 
-class Source(Value):
+class Source(FrozenModel):
     """A quote and where it stands."""
 
     mark: str
@@ -63,7 +63,7 @@ class Source(Value):
     quote: str
 
 
-class Calculation(Value):
+class Calculation(FrozenModel):
     """A computation with its result."""
 
     mark: str
@@ -74,14 +74,14 @@ class Calculation(Value):
     notes: tuple[str, ...] = Field(description="what it was made from, and what to mind")
 
 
-class Part(Value):
+class Part(FrozenModel):
     """More that belongs to the answer, a line each."""
 
     heading: str
     lines: tuple[str, ...]
 
 
-class Report(Value):
+class Report(FrozenModel):
     """An answer in words, in the order in which it is read."""
 
     run_id: str

@@ -19,7 +19,7 @@ from multi_agent.evaluation.runner import RIGHT, rightness
 from multi_agent.evaluation.statistics import Interval, Paired
 from multi_agent.evaluation.summary import Comparison, Summary, against, summarise
 from multi_agent.llm.llm import Usage
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 HEADLINES = (
     "correct", "judged", "exact_match", "f1", "abstention", "document_recall@10", "passage_recall@10",
@@ -39,7 +39,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Asked(Value):
+class Asked(FrozenModel):
     """One question with what every evaluation answered to it."""
 
     question: Question
@@ -56,7 +56,7 @@ class Asked(Value):
         return len(set(self.verdicts)) > 1
 
 
-class Report(Value):
+class Report(FrozenModel):
     """Evaluations of the same set: the first is what the others are compared with."""
 
     results: tuple[EvaluationResult, ...]

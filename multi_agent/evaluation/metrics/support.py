@@ -14,7 +14,7 @@ from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.prompt import Prompt
 
 _WORTH = {"full": 1.0, "part": 0.5, "none": 0.0}
-_REASKS = 1
+_RETRIES = 1
 
 
 class Verdict(BaseModel):
@@ -57,7 +57,7 @@ class Support:
         if self._judge is None:
             raise MetricError("There is no judge: name the endpoint of its model.")
         messages = self._prompt.render(question=case.question.question, statements=_shown(claims, case))
-        for _ in range(_REASKS + 1):
+        for _ in range(_RETRIES + 1):
             completion = await self._judge.complete(messages, Verdicts)
             verdicts = {each.statement: _WORTH[each.support] for each in completion.value.verdicts}
             if verdicts.keys() == set(range(1, len(claims) + 1)):

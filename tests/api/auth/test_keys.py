@@ -1,6 +1,6 @@
 """Keys: made, shown once, used, limited, revoked; and what the service does for whom without one.
 
-What they open and what they do not is tried in ``test_rights.py``.
+What they open and what they do not is tried in ``test_permissions.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.auth.keys import KeyOrder
+from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits, Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -126,7 +126,7 @@ class TestTokensOfADay:
         candor = make_candor(llm=serve(costly))
         run_ingest(candor, [folder], "papers", progress=False)
         limits = Limits(tokens_per_day=6000)
-        made = candor.keys.add(KeyOrder(name="x", rights={"papers": Right.READ}, limits=limits))
+        made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.READ}, limits=limits))
         asked = {"question": QUESTION, "collection": "papers"}
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             answer = http.post("/v1/research", json=asked, headers=bearer(made.secret)).json()

@@ -19,7 +19,7 @@ import sqlalchemy as sql
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from api.auth.keys import KeyOrder
+from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -122,7 +122,7 @@ def _opened(url: str, sent: dict[str, str]) -> httpx.Response:
 
 def _keys(candor: Candor) -> dict[str, str]:
     def make(rights: dict[str, Any], expires_at: datetime | None = None) -> Any:
-        return candor.keys.add(KeyOrder(name="for a test", rights=rights, expires_at=expires_at))
+        return candor.keys.add(KeyRequest(name="for a test", rights=rights, expires_at=expires_at))
 
     known = {who: make(rights).secret for who, rights in HOLDERS.items()}
     revoked, expired = make({"*": "admin"}), make({"*": "admin"}, datetime.now(UTC) + timedelta(milliseconds=1))

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
-from api.auth.keys import KeyOrder
+from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -46,7 +46,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
             home=tmp_path_factory.mktemp("home"),
             llm=endpoint.settings("openai"),
             service=ServiceSettings(
-                runs=2, upload_bytes=UPLOAD_BYTES, request_bytes=REQUEST_BYTES, ingest_roots=(folder,)
+                concurrent_runs=2, upload_bytes=UPLOAD_BYTES, request_bytes=REQUEST_BYTES, ingest_roots=(folder,)
             ),
         )
         candor = Candor(settings)
@@ -92,10 +92,10 @@ def _described(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any
 
 def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, candor: Candor) -> Iterator[Asked]:
     right = _filled(rule, known)
-    spent = candor.keys.add(KeyOrder(name="spent", rights={"*": "admin"}, limits=Limits(requests_per_day=1))).secret
+    spent = candor.keys.add(KeyRequest(name="spent", rights={"*": "admin"}, limits=Limits(requests_per_day=1))).secret
     candor.keys.admit(spent)
-    weak = candor.keys.add(KeyOrder(name="weak", rights={"papers": "read"})).secret
-    others = candor.keys.add(KeyOrder(name="others", rights={"others": "admin"})).secret
+    weak = candor.keys.add(KeyRequest(name="weak", rights={"papers": "read"})).secret
+    others = candor.keys.add(KeyRequest(name="others", rights={"others": "admin"})).secret
     for headers in (
         {}, {}, {"Host": "elsewhere.example.com"}, {"Origin": "https://example.com"}, {"X-API-Key": weak},
         {"X-API-Key": others}, {"X-API-Key": spent}, {"X-API-Key": f"{spent[:-4]}AAAA"},

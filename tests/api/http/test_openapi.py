@@ -48,7 +48,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
     (folder / "pumps.md").write_text("# Pumps\n\nThe Borea 12 works down to -25 °C.\n")
     with ScriptedEndpoint(model) as endpoint:
         home = tmp_path_factory.mktemp("home")
-        candor = Candor(Settings(home=home, llm=endpoint.settings("openai"), service=ServiceSettings(runs=2)))
+        candor = Candor(
+            Settings(home=home, llm=endpoint.settings("openai"), service=ServiceSettings(concurrent_runs=2))
+        )
         candor.embedder = embedder
         run_ingest(candor, [folder], "papers", progress=False)
         with RunningService(candor) as service:

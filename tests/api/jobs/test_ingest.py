@@ -10,11 +10,11 @@ import pytest
 
 from api.auth.permissions import AT_THIS_MACHINE
 from api.bootstrap import Candor
-from api.jobs.ingest import Ingests
-from api.jobs.queue import Durability
+from api.jobs.ingest import IngestJobs
+from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs, JobStatus
-from api.services.collection_pool import Shelf
-from api.services.ingest import IngestOrder
+from api.services.collection_pool import CollectionPool
+from api.services.ingest import IngestJobSpec
 from support.jobs import ended, eventually, working
 
 FILES = 12
@@ -29,11 +29,11 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 @pytest.fixture
 async def jobs(candor: Candor) -> AsyncIterator[Jobs]:
     """That ingest."""
-    shelf, jobs = Shelf(candor), Jobs(Durability(candor.settings))
-    Ingests(candor, shelf, jobs)
+    pool, jobs = CollectionPool(candor), Jobs(JobQueue(candor.settings))
+    IngestJobs(candor, pool, jobs)
     async with working(jobs):
         yield jobs
-    shelf.close()
+    pool.close()
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def many(tmp_path: Path) -> Path:
     return folder
 
 
-def order_of(folder: Path) -> IngestOrder:
-    return IngestOrder(collection="papers", paths=(str(folder),))
+def order_of(folder: Path) -> IngestJobSpec:
+    return IngestJobSpec(collection="papers", paths=(str(folder),))
 
 
 async def test_an_ingest_is_a_job(candor: Candor, jobs: Jobs, folder: Path) -> None:
@@ -86,15 +86,15 @@ async def test_an_ingest_is_cancelled_between_two_files_and_the_next_does_the_re
 
 async def test_an_ingest_that_the_service_left_goes_on(candor: Candor, many: Path) -> None:
     for _ in range(2):
-        shelf, jobs = Shelf(candor), Jobs(Durability(candor.settings))
-        Ingests(candor, shelf, jobs)
+        pool, jobs = CollectionPool(candor), Jobs(JobQueue(candor.settings))
+        IngestJobs(candor, pool, jobs)
         async with working(jobs):
             if not await jobs.list(None, (), None, 1, lambda _: True):
                 left = await jobs.submit_ingest(order_of(many), AT_THIS_MACHINE)
                 await eventually(lambda: any(document.chunks for document in candor.ledger.list("papers")))
             else:
                 job = await asyncio.wait_for(ended(jobs, left.id), 60)
-        shelf.close()
+        pool.close()
     assert job.status is JobStatus.DONE
     assert isinstance(job.result, dict)
     assert job.result["unchanged"] + job.result["indexed"] == FILES

@@ -86,7 +86,7 @@ def test_ten_kills_lose_no_run_end_none_twice_and_pay_for_no_call_again(
         service = ServiceProcess(
             candor.settings.home, port,
             CANDOR_LLM__PROVIDER="openai", CANDOR_LLM__BASE_URL=llm.base_url or "", CANDOR_LLM__MODEL=llm.model,
-            CANDOR_SERVICE__RUNS=str(AT_ONCE),
+            CANDOR_SERVICE__CONCURRENT_RUNS=str(AT_ONCE),
         )  # fmt: skip
         client = Client(f"http://127.0.0.1:{port}")
         client.start()

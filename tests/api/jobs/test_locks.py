@@ -79,7 +79,8 @@ def test_on_sqlite_each_has_its_own_database(tmp_path: Path) -> None:
 
 async def test_a_service_does_its_own_jobs_and_leaves_those_of_others_to_them(postgres: str, tmp_path: Path) -> None:
     one, other = (
-        Settings(home=tmp_path / name, database_url=postgres, service=ServiceSettings(runs=1)) for name in "ab"
+        Settings(home=tmp_path / name, database_url=postgres, service=ServiceSettings(concurrent_runs=1))
+        for name in "ab"
     )
     async with working(jobs_of(one, Errand())) as jobs:
         await jobs.submit(errand("under way", 60))

@@ -20,7 +20,7 @@ from support.jobs import Errand, ended, errand, eventually, jobs_of, working
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """A fresh home, and two jobs at once."""
-    return Settings(home=tmp_path / "home", service=ServiceSettings(runs=2))
+    return Settings(home=tmp_path / "home", service=ServiceSettings(concurrent_runs=2))
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ async def test_the_next_process_goes_on_with_what_is_unfinished(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue("postgres") if database == "postgres" else None
-    settings = Settings(home=tmp_path / "home", database_url=url, service=ServiceSettings(runs=2))
+    settings = Settings(home=tmp_path / "home", database_url=url, service=ServiceSettings(concurrent_runs=2))
     first, second = Errand(), Errand()
     async with working(jobs_of(settings, first)) as jobs:
         for number in range(5):

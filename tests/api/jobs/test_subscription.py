@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 
-from api.jobs.subscription import Mailbox
+from api.jobs.subscription import Subscription
 
 
 async def test_letters_are_taken_in_the_order_in_which_they_were_left() -> None:
-    mailbox = Mailbox[str]()
+    mailbox = Subscription[str]()
     for letter in "abc":
         mailbox.put(letter)
     assert [await mailbox.take(1) for _ in "abc"] == ["a", "b", "c"]
 
 
 async def test_whoever_waits_is_told_in_the_next_round_of_the_event_loop() -> None:
-    mailbox = Mailbox[str]()
+    mailbox = Subscription[str]()
     waiting = asyncio.create_task(mailbox.take(60))
     await asyncio.sleep(0)
     mailbox.put("a")
@@ -25,14 +25,14 @@ async def test_whoever_waits_is_told_in_the_next_round_of_the_event_loop() -> No
 
 
 async def test_a_silence_ends_after_its_time_and_what_comes_later_is_not_lost() -> None:
-    mailbox = Mailbox[str]()
+    mailbox = Subscription[str]()
     assert await mailbox.take(0.01) is None
     mailbox.put("a")
     assert await mailbox.take(0.01) == "a"
 
 
 async def test_none_wakes_the_follower_at_once() -> None:
-    mailbox = Mailbox[str]()
+    mailbox = Subscription[str]()
     waiting = asyncio.create_task(mailbox.take(60))
     await asyncio.sleep(0)
     mailbox.put(None)
@@ -40,7 +40,7 @@ async def test_none_wakes_the_follower_at_once() -> None:
 
 
 async def test_a_follower_that_went_away_takes_nothing_with_it() -> None:
-    mailbox = Mailbox[str]()
+    mailbox = Subscription[str]()
     waiting = asyncio.create_task(mailbox.take(60))
     await asyncio.sleep(0)
     waiting.cancel()

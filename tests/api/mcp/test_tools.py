@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from api.auth.keys import KeyOrder
+from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -147,7 +147,7 @@ async def test_a_key_finds_with_the_tools_only_what_it_may_read(
         run_ingest(candor, [folder], name, progress=False)
     candor.trace.begin("run_papers", QUESTION, "papers", "scripted")
     candor.trace.begin("run_letters", QUESTION, "letters", "scripted")
-    key = candor.keys.add(KeyOrder(name="an agent's", rights={"letters": Right.READ})).secret
+    key = candor.keys.add(KeyRequest(name="an agent's", rights={"letters": Right.READ})).secret
     with RunningService(candor) as service:
         url = f"{service.url}/mcp"
         http = AsyncClient(headers={"Authorization": f"Bearer {key}"})

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.auth.keys import KeyOrder
+from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -103,7 +103,7 @@ def test_a_question_goes_on_from_the_ones_before_it_in_its_session(http: httpx.C
 def test_nobody_is_told_of_anothers(candor: Candor, told: Told) -> None:
     candor.settings = candor.settings.model_copy(update={"service": ServiceSettings(require_key=True)})
     ann, bob = (
-        candor.keys.add(KeyOrder(name=name, rights={"papers": Right.READ})).secret for name in ("Ann", "Bob")
+        candor.keys.add(KeyRequest(name=name, rights={"papers": Right.READ})).secret for name in ("Ann", "Bob")
     )  # fmt: skip
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
         http.headers["X-API-Key"] = ann

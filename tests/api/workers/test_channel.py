@@ -9,14 +9,14 @@ import pytest
 import sqlalchemy as sql
 
 from api.errors import ServiceEnding, in_words
-from api.workers.channel import Raised
+from api.workers.channel import RemoteError
 from multi_agent.errors import AgentError, ApprovalNotFound, LLMRateLimited
 from vectorstore.errors import CollectionNotFound
 
 
 def travelled(error: BaseException) -> BaseException:
     """The error as the other process raises it."""
-    sent: Raised = pickle.loads(pickle.dumps(Raised.of(error)))
+    sent: RemoteError = pickle.loads(pickle.dumps(RemoteError.of(error)))
     return sent.error()
 
 

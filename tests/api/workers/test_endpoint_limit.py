@@ -13,7 +13,7 @@ from api.cli.ingest import run_ingest
 from multi_agent.llm.llm import Message
 from support.scripted_endpoint import ScriptedEndpoint, delayed
 from support.service import SLOWLY, RunningService, follow, model
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 RUNS, PARALLEL = 6, 2
 
@@ -32,7 +32,7 @@ def test_all_runs_of_the_service_share_one_limit(make_candor: Callable[..., Cand
     assert endpoint.peak == PARALLEL
 
 
-class Word(Value):
+class Word(FrozenModel):
     """What the model answers."""
 
     word: str

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, update
 
 from ingest.errors import IngestUnderWay
-from ingest.ledger.lock import Hold, holding
+from ingest.ledger.lock import IngestLock, holding
 from ingest.ledger.schema import UNDER_WAY
 
 PROJECT = Path(__file__).parents[3]
@@ -34,9 +34,9 @@ def engine(tmp_path: Path) -> Engine:
 def test_the_second_is_told_who_is_at_work_and_may_begin_when_that_has_ended(engine: Engine) -> None:
     with holding(engine, "papers"):
         with pytest.raises(IngestUnderWay, match=r"'papers' is being changed by process \d+ on .*, since 20"):
-            Hold(engine, "papers")
-        Hold(engine, "others").release()
-    Hold(engine, "papers").release()
+            IngestLock(engine, "papers")
+        IngestLock(engine, "others").release()
+    IngestLock(engine, "papers").release()
 
 
 def test_a_process_that_was_killed_holds_nothing(engine: Engine) -> None:
@@ -47,28 +47,28 @@ def test_a_process_that_was_killed_holds_nothing(engine: Engine) -> None:
     assert process.stdout
     process.stdout.readline()
     with pytest.raises(IngestUnderWay, match=f"process {process.pid} "):
-        Hold(engine, "papers")
+        IngestLock(engine, "papers")
     process.kill()
     process.communicate()
-    Hold(engine, "papers").release()
+    IngestLock(engine, "papers").release()
 
 
 def test_of_another_machine_only_silence_tells(engine: Engine) -> None:
-    first = Hold(engine, "papers", stale_s=0.5, renewal_s=0.1)
+    first = IngestLock(engine, "papers", stale_s=0.5, renewal_s=0.1)
     with engine.begin() as connection:
         connection.execute(update(UNDER_WAY).values(host="elsewhere", process=1))
     time.sleep(1)
     with pytest.raises(IngestUnderWay, match="on elsewhere"):
-        Hold(engine, "papers", stale_s=0.5)
+        IngestLock(engine, "papers", stale_s=0.5)
     first.check()
     first.release()
 
 
 def test_one_that_was_silent_for_too_long_is_taken_over_and_learns_of_it(engine: Engine) -> None:
-    first = Hold(engine, "papers", stale_s=0.2, renewal_s=0.6)
+    first = IngestLock(engine, "papers", stale_s=0.2, renewal_s=0.6)
     with engine.begin() as connection:
         connection.execute(update(UNDER_WAY).values(alive_at=time.time() - 1))
-    second = Hold(engine, "papers", stale_s=0.2)
+    second = IngestLock(engine, "papers", stale_s=0.2)
     time.sleep(1)
     with pytest.raises(IngestUnderWay, match="another one took over"):
         first.check()

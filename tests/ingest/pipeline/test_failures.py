@@ -12,7 +12,7 @@ from ingest.chunking.chunker import Chunker
 from ingest.errors import LedgerUnavailable, NothingToIngest, ParserUnavailable, PathNotFound
 from ingest.ledger.records import DocumentState, Stage
 from ingest.parser import ParsedDocument
-from ingest.pipeline.open_container import Unpacking
+from ingest.pipeline.open_container import OpenContainer
 from support.files import write_encrypted_pdf, write_pdf
 from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace, write_zip
 from vectorstore.edge import EdgeStore
@@ -165,14 +165,14 @@ def test_a_defect_in_unpacking_costs_the_container_and_not_what_came_out_before(
 ) -> None:
     write_zip(workplace.documents / "a.zip", bread=BREAD, pumps=PUMPS)
     workplace.write("good.md", PUMPS)
-    following = Unpacking.next
+    following = OpenContainer.next
 
-    def stumble(self: Unpacking) -> Any:
+    def stumble(self: OpenContainer) -> Any:
         if self.seen:
             raise RecursionError("too deep")
         return following(self)
 
-    monkeypatch.setattr(Unpacking, "next", stumble)
+    monkeypatch.setattr(OpenContainer, "next", stumble)
     failed = workplace.ingest().failed[0]
     assert "RecursionError: too deep" in failed.reason
     assert workplace.states() == {"a.zip": "failed", "a.zip/bread.md": "indexed", "good.md": "indexed"}

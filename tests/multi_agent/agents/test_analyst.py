@@ -114,7 +114,7 @@ async def test_queries_that_stay_wrong_fail_the_step(serve: Serve) -> None:
         asked.append(request)
         return analysis(("SELECT * FROM read_csv('/etc/passwd')", MEN))
 
-    bench = Bench(Analyst, serve(answer), settings=ResearchSettings(sql_reasks=1))
+    bench = Bench(Analyst, serve(answer), settings=ResearchSettings(sql_retries=1))
     with pytest.raises(QueryRefused, match="'read_csv' is not available"):
         await bench.turn(races())
     assert len(asked) == 2

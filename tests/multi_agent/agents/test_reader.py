@@ -138,7 +138,7 @@ async def test_it_reads_the_best_passages_that_one_call_can_read(
 
     long = [make_chunk(f"{SUPPLIER} " + "blue sky " * 70 * index, index=index) for index in range(3)]
     with library_of(long, embedder, tmp_path_factory.mktemp("long")) as library:
-        bench = Bench(Reader, serve(answer), library, ResearchSettings(call_tokens=300))
+        bench = Bench(Reader, serve(answer), library, ResearchSettings(tokens_per_call=300))
         update = await bench.turn(make_context(), INPUTS)
     assert asked[0].prompt.count("=== Passage") == 2
     assert SUPPLIER in asked[0].prompt

@@ -10,10 +10,10 @@ import sqlalchemy as sql
 from pydantic import ValidationError
 
 from multi_agent.agents.reader import Reader
-from multi_agent.catalog.catalog import Cast
+from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.catalog.entries import Choice, CustomAgent, Skill
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.catalog.store import Roster, as_toml, read_toml
+from multi_agent.catalog.store import CatalogStore, as_toml, read_toml
 from multi_agent.errors import AgentError, NameTaken, NotKept, UnknownTool
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.registry import ToolRegistry
@@ -26,12 +26,14 @@ LAWYER: dict[str, Any] = {
 
 
 @pytest.fixture
-def roster(tmp_path: Path) -> Roster:
-    return Roster(sql.create_engine(f"sqlite:///{tmp_path / 'candor.db'}"), tmp_path)
+def roster(tmp_path: Path) -> CatalogStore:
+    return CatalogStore(sql.create_engine(f"sqlite:///{tmp_path / 'candor.db'}"), tmp_path)
 
 
-def make_cast(roster: Roster, **research: Any) -> Cast:
-    return Cast(AgentRegistry.discover(), roster, ResearchSettings(**research), {"small"}, ToolRegistry.discover())
+def make_cast(roster: CatalogStore, **research: Any) -> AgentCatalog:
+    return AgentCatalog(
+        AgentRegistry.discover(), roster, ResearchSettings(**research), {"small"}, ToolRegistry.discover()
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_what_cannot_be_an_agent_is_refused_with_the_reason(change: dict[str, An
     ],
 )
 def test_an_agent_that_names_what_is_not_there_is_not_kept(
-    roster: Roster, change: dict[str, Any], error: type[Exception], said: str
+    roster: CatalogStore, change: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     cast = make_cast(roster)
     with pytest.raises(error, match=said):
@@ -72,7 +74,7 @@ def test_an_agent_that_names_what_is_not_there_is_not_kept(
     assert all(member.custom is None for member in cast.members().values())
 
 
-def test_what_an_agent_sees_is_what_its_prompt_names(roster: Roster) -> None:
+def test_what_an_agent_sees_is_what_its_prompt_names(roster: CatalogStore) -> None:
     cast = make_cast(roster)
     cast.add(CustomAgent(**{**LAWYER, "prompt": "# System\nx\n# User\n$question $passages $findings"}))
     card = cast.registry().get("Lawyer").card
@@ -80,7 +82,7 @@ def test_what_an_agent_sees_is_what_its_prompt_names(roster: Roster) -> None:
     assert card.writes == {"notes"}
 
 
-def test_an_agent_that_answers_takes_and_gives_what_the_reader_does(roster: Roster) -> None:
+def test_an_agent_that_answers_takes_and_gives_what_the_reader_does(roster: CatalogStore) -> None:
     cast = make_cast(roster)
     cast.add(CustomAgent(**LAWYER | {"gives": "answer", "prompt": "# System\nx\n# User\n$question $passages"}))
     card = cast.registry().get("Lawyer").card
@@ -89,7 +91,7 @@ def test_an_agent_that_answers_takes_and_gives_what_the_reader_does(roster: Rost
     )  # fmt: skip
 
 
-def test_without_anything_kept_the_agents_are_those_of_the_packages(roster: Roster) -> None:
+def test_without_anything_kept_the_agents_are_those_of_the_packages(roster: CatalogStore) -> None:
     found, registry = AgentRegistry.discover(), make_cast(roster).registry()
     assert [(agent.card, agent.prompt and agent.prompt.hash) for agent in registry] == [
         (agent.card, agent.prompt and agent.prompt.hash) for agent in found
@@ -103,7 +105,7 @@ def test_an_agent_is_the_same_after_it_was_written_as_a_file() -> None:
     assert read_toml(as_toml(quoting), CustomAgent, "it") == quoting
 
 
-def test_the_settings_can_disable_what_was_added(roster: Roster) -> None:
+def test_the_settings_can_disable_what_was_added(roster: CatalogStore) -> None:
     make_cast(roster).add(CustomAgent(**LAWYER))
     cast = make_cast(roster, disabled_agents=("Lawyer",))
     assert "Lawyer" not in cast.registry()
@@ -113,14 +115,14 @@ def test_the_settings_can_disable_what_was_added(roster: Roster) -> None:
         make_cast(roster, disabled_agents=("Oracle",)).registry()
 
 
-def test_an_agent_without_a_model_is_given_no_skill(roster: Roster) -> None:
+def test_an_agent_without_a_model_is_given_no_skill(roster: CatalogStore) -> None:
     cast = make_cast(roster)
     cast.add_skill(Skill(name="plain-words", instructions="Short sentences."))
     with pytest.raises(AgentError, match="Retriever asks no model"):
         cast.give("Retriever", Choice(skills=("plain-words",)))
 
 
-def test_two_of_one_name_are_refused_with_their_places(roster: Roster, tmp_path: Path) -> None:
+def test_two_of_one_name_are_refused_with_their_places(roster: CatalogStore, tmp_path: Path) -> None:
     cast = make_cast(roster)
     cast.add(CustomAgent(**LAWYER))
     (tmp_path / "agents").mkdir()
@@ -129,7 +131,7 @@ def test_two_of_one_name_are_refused_with_their_places(roster: Roster, tmp_path:
         cast.registry()
 
 
-def test_the_tools_of_a_skill_are_those_of_the_agents_that_have_it(roster: Roster) -> None:
+def test_the_tools_of_a_skill_are_those_of_the_agents_that_have_it(roster: CatalogStore) -> None:
     cast = make_cast(roster)
     cast.add_skill(Skill(name="sums", instructions="Calculate.", tools=("calculator",)))
     cast.add(CustomAgent(**LAWYER, tools=("search_documents",), skills=("sums",)))

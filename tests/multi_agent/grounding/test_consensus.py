@@ -66,14 +66,14 @@ def candidate(
 class Ballot:
     """A vote with a scripted model to compare answers: what was taken, what was told, what the model was asked."""
 
-    def __init__(self, endpoint: ScriptedEndpoint, reasks: int = 1) -> None:
+    def __init__(self, endpoint: ScriptedEndpoint, retries: int = 1) -> None:
         self._llm = build_llm(endpoint.settings("ollama"))
-        self._reasks = reasks
+        self._retries = retries
         self.told: list[Voted] = []
         self.requests: list[Request] = endpoint.requests
 
     async def __call__(self, *candidates: Candidate) -> Synthesis:
-        return await agree(QUESTION, candidates, self._llm, self._publish, self._reasks)
+        return await agree(QUESTION, candidates, self._llm, self._publish, self._retries)
 
     async def _publish(self, body: Body) -> None:
         assert isinstance(body, Voted)
@@ -230,7 +230,7 @@ async def test_groups_with_faults_are_given_back_to_the_model() -> None:
 
 async def test_a_model_that_answers_nonsense_is_given_up_with_its_faults() -> None:
     with ScriptedEndpoint(always(grouping([1]))) as endpoint:
-        vote = Ballot(endpoint, reasks=2)
+        vote = Ballot(endpoint, retries=2)
         with pytest.raises(InvalidResponse, match=r"3 attempts.*Answer 2 stands in no group"):
             await vote(candidate("a"), candidate("b"))
     assert len(vote.requests) == 3

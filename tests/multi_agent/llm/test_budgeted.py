@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.errors import BudgetReached, InvalidResponse
-from multi_agent.llm.budgeted import Budgeted, Spent
+from multi_agent.llm.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.journal import JournalingLLM, RecordedJournal
@@ -34,22 +34,22 @@ async def refusal(llm: LLM) -> str:
 
 
 async def test_model_calls_are_counted_over_all_callers_of_a_run() -> None:
-    spent, budget = Spent(), Budget(model_calls=2)
+    spent, budget = BudgetUsage(), Budget(model_calls=2)
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         for _ in range(2):
-            await Budgeted(llm, budget, spent).complete(QUESTION, City)
-        said = await refusal(Budgeted(llm, budget, spent))
-        await Budgeted(llm, budget, Spent()).complete(QUESTION, City)
+            await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
+        said = await refusal(BudgetedLLM(llm, budget, spent))
+        await BudgetedLLM(llm, budget, BudgetUsage()).complete(QUESTION, City)
     assert len(endpoint.requests) == 3, "the refused call was not sent, and another run has a budget of its own"
     for part in ("budget of model calls", "2 made", "2 allowed", "research.budget.model_calls", "--max-calls"):
         assert part in said
 
 
 async def test_calls_under_way_count() -> None:
-    spent = Spent()
+    spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.delayed(GRAZ, 0.1))) as endpoint:
-        llm = Budgeted(build_llm(endpoint.settings("ollama", parallel=8)), Budget(model_calls=3), spent)
+        llm = BudgetedLLM(build_llm(endpoint.settings("ollama", parallel=8)), Budget(model_calls=3), spent)
         ended = await asyncio.gather(*(llm.complete(QUESTION, City) for _ in range(8)), return_exceptions=True)
     assert len(endpoint.requests) == 3
     assert sum(isinstance(each, BudgetReached) for each in ended) == 5
@@ -58,15 +58,15 @@ async def test_calls_under_way_count() -> None:
 
 async def test_asking_again_for_an_invalid_response_counts_as_the_calls_that_it_takes() -> None:
     with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.nonsense(), GRAZ)) as endpoint:
-        llm = Budgeted(build_llm(endpoint.settings("ollama")), Budget(model_calls=3), Spent())
+        llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=3), BudgetUsage())
         await llm.complete(QUESTION, City)
         assert "3 made" in await refusal(llm)
 
 
 async def test_a_failed_call_counts_with_what_it_used() -> None:
-    spent = Spent()
+    spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
-        llm = Budgeted(build_llm(endpoint.settings("ollama", reasks=1)), Budget(model_calls=2), spent)
+        llm = BudgetedLLM(build_llm(endpoint.settings("ollama", response_retries=1)), Budget(model_calls=2), spent)
         with pytest.raises(InvalidResponse):
             await llm.complete(QUESTION, City)
         await refusal(llm)
@@ -74,9 +74,9 @@ async def test_a_failed_call_counts_with_what_it_used() -> None:
 
 
 async def test_a_cancelled_call_counts_as_sent() -> None:
-    spent = Spent()
+    spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.hang())) as endpoint:
-        llm = Budgeted(build_llm(endpoint.settings("ollama")), Budget(model_calls=1), spent)
+        llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=1), spent)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(llm.complete(QUESTION, City), 0.2)
         await refusal(llm)
@@ -89,23 +89,23 @@ async def test_tokens_count_with_those_of_the_next_prompt() -> None:
         llm = build_llm(endpoint.settings("ollama"))
         roomy, tight = (Budget(tokens=100 + PROMPT_TOKENS - short) for short in (0, 1))
         for budget in (roomy, tight):
-            spent = Spent()
-            await Budgeted(llm, budget, spent).complete(QUESTION, City)
+            spent = BudgetUsage()
+            await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
             if budget is roomy:
-                await Budgeted(llm, budget, spent).complete(QUESTION, City)
+                await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
             else:
-                said = await refusal(Budgeted(llm, budget, spent))
+                said = await refusal(BudgetedLLM(llm, budget, spent))
     for part in ("100 used", f"about {PROMPT_TOKENS}", f"{tight.tokens} allowed", "research.budget.tokens"):
         assert part in said
 
 
 async def test_seconds_run_from_the_beginning_of_the_run() -> None:
-    spent = Spent()
+    spent = BudgetUsage()
     await asyncio.sleep(0.05)
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        await Budgeted(llm, Budget(seconds=60), spent).complete(QUESTION, City)
-        said = await refusal(Budgeted(llm, Budget(seconds=0.05), spent))
+        await BudgetedLLM(llm, Budget(seconds=60), spent).complete(QUESTION, City)
+        said = await refusal(BudgetedLLM(llm, Budget(seconds=0.05), spent))
     assert "0.05 s allowed" in said
     assert "research.budget.seconds" in said
 
@@ -113,7 +113,7 @@ async def test_seconds_run_from_the_beginning_of_the_run() -> None:
 async def test_cost_is_by_the_prices_of_the_endpoint() -> None:
     with ScriptedEndpoint(always(say(GRAZ, prompt_tokens=1000, completion_tokens=0))) as endpoint:
         priced = build_llm(endpoint.settings("ollama", prompt_price=2.0))
-        llm = Budgeted(priced, Budget(cost=0.003), Spent())
+        llm = BudgetedLLM(priced, Budget(cost=0.003), BudgetUsage())
         for _ in range(2):
             await llm.complete(QUESTION, City)
         said = await refusal(llm)
@@ -122,11 +122,11 @@ async def test_cost_is_by_the_prices_of_the_endpoint() -> None:
 
 
 async def test_what_the_journal_answers_costs_nothing() -> None:
-    journal, spent = RecordedJournal(), Spent()
+    journal, spent = RecordedJournal(), BudgetUsage()
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         await JournalingLLM(llm, journal).complete(QUESTION, City)
-        resumed = JournalingLLM(Budgeted(llm, Budget(model_calls=1), spent), journal)
+        resumed = JournalingLLM(BudgetedLLM(llm, Budget(model_calls=1), spent), journal)
         assert (await resumed.complete(QUESTION, City)).replayed
         assert spent.usage.model_calls == 0
         assert (await resumed.complete(QUESTION, City)).occurrence == 1
@@ -135,7 +135,7 @@ async def test_what_the_journal_answers_costs_nothing() -> None:
 
 async def test_without_a_budget_nothing_is_refused() -> None:
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
-        llm = Budgeted(build_llm(endpoint.settings("ollama")), Budget(), Spent())
+        llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(), BudgetUsage())
         for _ in range(3):
             await llm.complete(QUESTION, City)
     assert len(endpoint.requests) == 3

@@ -13,7 +13,7 @@ from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Request, ScriptedEndpoint, delayed, hang
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 HERE, ELSEWHERE = "asked here", "asked elsewhere"
 _ASK = """
@@ -21,7 +21,7 @@ import asyncio, sys
 from pathlib import Path
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
-from test_sharing import ELSEWHERE, ask
+from test_cross_process_limit import ELSEWHERE, ask
 async def main():
     llm = build_llm(EndpointSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
     await asyncio.gather(*(ask(llm, ELSEWHERE) for _ in range(int(sys.argv[3]))))
@@ -29,7 +29,7 @@ asyncio.run(main())
 """
 
 
-class Word(Value):
+class Word(FrozenModel):
     """What the model answers."""
 
     word: str

@@ -23,8 +23,8 @@ from multi_agent.errors import (
 )
 from multi_agent.llm.factory import build_llm, client_of
 from multi_agent.llm.llm import LLM, Message
-from multi_agent.llm.retry import Retrying
-from multi_agent.llm.sampled import Varied
+from multi_agent.llm.retry import RetryingEndpoint
+from multi_agent.llm.sampled import SampledLLM
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
@@ -74,7 +74,7 @@ class TestAnAnswer:
 
     async def test_may_stand_in_a_markdown_fence(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.fence(PUMP))) as endpoint:
-            assert (await ask(endpoint, protocol, reasks=0)).coldest == -25
+            assert (await ask(endpoint, protocol, response_retries=0)).coldest == -25
 
     @pytest.mark.parametrize(
         "reply",
@@ -87,14 +87,14 @@ class TestAnAnswer:
     )
     async def test_keeps_thinking_apart(self, protocol: Protocol, reply: Reply) -> None:
         with ScriptedEndpoint(always(reply)) as endpoint:
-            completion = await build_llm(endpoint.settings(protocol, reasks=0)).complete(QUESTION, Pump)
+            completion = await build_llm(endpoint.settings(protocol, response_retries=0)).complete(QUESTION, Pump)
         assert completion.value.coldest == -25
         assert completion.exchanges[0].thinking == "Brr, cold."
         assert completion.exchanges[0].response == PUMP
 
     async def test_may_write_a_number_as_text(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always('{"kind": "heat pump", "coldest": "-25"}')) as endpoint:
-            assert (await ask(endpoint, protocol, reasks=0)).coldest == -25
+            assert (await ask(endpoint, protocol, response_retries=0)).coldest == -25
 
     async def test_may_mention_the_marks_of_thinking(self, protocol: Protocol) -> None:
         class Quote(BaseModel):
@@ -147,7 +147,7 @@ class TestARequest:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, temperature=0.0, sampling_temperature=0.9))
             await llm.complete(QUESTION, Pump, varied=True)
-            await Varied(llm).complete(QUESTION, Pump)
+            await SampledLLM(llm).complete(QUESTION, Pump)
             await llm.complete(QUESTION, Pump)
         assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "asking again included"
 
@@ -208,7 +208,7 @@ class TestAnInvalidResponse:
 
     async def test_for_good_names_the_model_the_fault_and_the_way_out(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always('{"kind": "bicycle pump", "coldest": 3}')) as endpoint:
-            error = await fault(endpoint, protocol, reasks=2)
+            error = await fault(endpoint, protocol, response_retries=2)
         assert isinstance(error, InvalidResponse)
         assert len(endpoint.requests) == 3
         for part in ("scripted", "Pump", "3 attempts", "bicycle pump", "kind: Input should be", "CANDOR_LLM__MODEL"):
@@ -218,7 +218,7 @@ class TestAnInvalidResponse:
 
     async def test_may_be_final_at_once(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
-            assert isinstance(await fault(endpoint, protocol, reasks=0), InvalidResponse)
+            assert isinstance(await fault(endpoint, protocol, response_retries=0), InvalidResponse)
         assert len(endpoint.requests) == 1
 
     async def test_of_a_model_that_declines_quotes_it(self) -> None:
@@ -290,7 +290,7 @@ class TestAFaultOfTheTransport:
 
     async def test_that_stays_is_retried_with_growing_pauses(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
-            retrying = Retrying(client_of(endpoint.settings(protocol)), 3, first_pause_s=0.1)
+            retrying = RetryingEndpoint(client_of(endpoint.settings(protocol)), 3, first_pause_s=0.1)
             with pytest.raises(LLMUnavailable):
                 await retrying.send(QUESTION, Pump.model_json_schema(), None)
         at = [request.at for request in endpoint.requests]

@@ -79,7 +79,7 @@ async def test_equal_requests_side_by_side_get_numbers_of_their_own() -> None:
 async def test_a_failed_request_is_not_recorded_and_keeps_its_number() -> None:
     journal = RecordedJournal()
     with ScriptedEndpoint(in_turn(scripted.nonsense(), GRAZ)) as endpoint:
-        run = JournalingLLM(build_llm(endpoint.settings("ollama", reasks=0)), journal)
+        run = JournalingLLM(build_llm(endpoint.settings("ollama", response_retries=0)), journal)
         with pytest.raises(InvalidResponse):
             await run.complete(QUESTION, City)
         assert journal.entries == ()
@@ -118,7 +118,7 @@ async def test_a_run_counts_once_what_a_repeated_step_was_answered() -> None:
 
 async def test_a_request_that_fails_after_a_release_leaves_the_number_to_who_has_it_now() -> None:
     with ScriptedEndpoint(in_turn(scripted.delayed(scripted.nonsense(), 0.2), GRAZ, LINZ)) as endpoint:
-        run = JournalingLLM(build_llm(endpoint.settings("ollama", reasks=0)), RecordedJournal())
+        run = JournalingLLM(build_llm(endpoint.settings("ollama", response_retries=0)), RecordedJournal())
         early, late = run.called_by("Guide"), run.called_by("Guide")
         failing = asyncio.create_task(early.complete(QUESTION, City))
         await asyncio.sleep(0)  # it has its number, and waits for the model

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from multi_agent.llm.endpoint import JsonSchema, Reply
 from multi_agent.llm.llm import Hear, Message
-from multi_agent.llm.reply_queue import Pacing
+from multi_agent.llm.reply_queue import ReplyQueue
 
 
 class AllAtOnce:
@@ -26,7 +26,7 @@ class AllAtOnce:
 
 async def test_between_two_replies_everybody_else_has_a_turn_and_none_overtakes() -> None:
     endpoint, happened = AllAtOnce(), list[str]()
-    paced = Pacing(endpoint)
+    paced = ReplyQueue(endpoint)
 
     async def run(name: str) -> None:
         happened.append((await paced.send([Message.user(name)], {}, None)).text)

@@ -196,7 +196,7 @@ async def test_a_fault_before_the_stream_is_what_it_is_without_one(
 
 
 async def test_a_model_that_declines_is_heard() -> None:
-    error, listener = await fault(scripted.refuse("I would rather not."), "openai", reasks=0)
+    error, listener = await fault(scripted.refuse("I would rather not."), "openai", response_retries=0)
     assert type(error) is InvalidResponse
     assert listener.last == error.exchanges[0].response == "I would rather not."
 

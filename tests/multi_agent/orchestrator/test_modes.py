@@ -310,5 +310,5 @@ async def test_deep_research_plans_and_reports_what_it_did(panel: MakePanel) -> 
 
 async def test_a_disabled_agent_is_neither_shown_nor_planned(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
-        await panel(server.settings("openai"), disabled_agents=("Reader",), plan_reasks=0).research(QUESTION)
+        await panel(server.settings("openai"), disabled_agents=("Reader",), plan_retries=0).research(QUESTION)
         assert "- Reader:" not in server.requests[0].prompt

@@ -182,7 +182,7 @@ async def test_a_plan_with_faults_is_given_back_with_all_of_them(panel: MakePane
 
 async def test_a_plan_that_stays_wrong_fails_the_run_and_names_the_faults(panel: MakePanel, serve: Serve) -> None:
     bad = json.dumps(plan(("find", "Retriever", [])))
-    answer = await panel(serve(Panel(roles={PLANNER: lambda _: bad})), plan_reasks=1).research(QUESTION)
+    answer = await panel(serve(Panel(roles={PLANNER: lambda _: bad})), plan_retries=1).research(QUESTION)
     assert answer.status is Status.FAILED
     assert "No step writes the answer" in answer.reasoning
     assert "2 attempts" in answer.reasoning
@@ -209,7 +209,9 @@ async def test_a_plan_that_stays_wrong_fails_the_run_and_names_the_faults(panel:
 async def test_however_the_endpoint_fails_the_run_ends_and_says_why(
     panel: MakePanel, serve: Serve, trace: Trace, role: str, fault: endpoint.Reply, reason: str
 ) -> None:
-    settings = serve(Panel("-25 °C", roles={role: endpoint.always(fault)}), timeout_s=0.4, retries=1, reasks=1)
+    settings = serve(
+        Panel("-25 °C", roles={role: endpoint.always(fault)}), timeout_s=0.4, retries=1, response_retries=1
+    )
     answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=20)
     assert answer.status is Status.FAILED
     assert reason.lower() in answer.reasoning.lower()

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from vectorstore.errors import CollectionNotFound
-from vectorstore.models import Value
+from vectorstore.models import FrozenModel
 
 PACKAGE = "support.effects"
 LOG = "log.txt"
 
 
-class What(Value):
+class What(FrozenModel):
     """What is to be done."""
 
     what: str = Field(min_length=1, description="a word for it")

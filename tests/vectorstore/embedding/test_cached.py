@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from vectorstore.embedding.cached import Remembering
+from vectorstore.embedding.cached import CachedEmbedder
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Vectors
 
@@ -35,7 +35,7 @@ def counting(embedder: Embedder) -> Counting:
 
 
 def test_the_same_query_is_embedded_once_and_its_vector_is_the_models(counting: Counting, embedder: Embedder) -> None:
-    remembering = Remembering(counting)
+    remembering = CachedEmbedder(counting)
     first, second = remembering.embed_query("heat pump"), remembering.embed_query("heat pump")
     np.testing.assert_array_equal(first, embedder.embed_query("heat pump"))
     np.testing.assert_array_equal(first, second)
@@ -43,7 +43,7 @@ def test_the_same_query_is_embedded_once_and_its_vector_is_the_models(counting: 
 
 
 def test_what_was_not_asked_for_longest_is_forgotten_first(counting: Counting) -> None:
-    remembering = Remembering(counting, queries=2)
+    remembering = CachedEmbedder(counting, queries=2)
     for query in ("a", "b", "a", "c", "a", "b"):
         remembering.embed_query(query)
     assert counting.asked == {"a": 1, "b": 2, "c": 1}
@@ -64,7 +64,7 @@ def test_no_more_queries_are_embedded_at_once_than_there_are_cores(counting: Cou
         return embed(text)
 
     counting.embed_query = watched  # type: ignore[method-assign]
-    remembering, asked = Remembering(counting), 4 * (os.cpu_count() or 1)
+    remembering, asked = CachedEmbedder(counting), 4 * (os.cpu_count() or 1)
     with ThreadPoolExecutor(asked) as threads:
         list(threads.map(remembering.embed_query, map(str, range(asked))))
     assert most == (os.cpu_count() or 1)
@@ -72,11 +72,11 @@ def test_no_more_queries_are_embedded_at_once_than_there_are_cores(counting: Cou
 
 def test_nobody_changes_the_vector_of_the_others(counting: Counting) -> None:
     with pytest.raises(ValueError, match="read-only"):
-        Remembering(counting).embed_query("heat pump")[0] = 0
+        CachedEmbedder(counting).embed_query("heat pump")[0] = 0
 
 
 def test_all_else_is_the_models(counting: Counting, embedder: Embedder) -> None:
-    remembering = Remembering(counting)
+    remembering = CachedEmbedder(counting)
     said = (remembering.model, remembering.dimension, remembering.max_tokens, remembering.languages)
     assert said == (embedder.model, embedder.dimension, embedder.max_tokens, embedder.languages)
     assert remembering.count_tokens(["heat pump"]) == [2]

@@ -13,7 +13,7 @@ import pytest
 
 from vectorstore.embedding.embedder import bundled_model, make_embedder
 from vectorstore.embedding.minilm_numpy import MiniLM
-from vectorstore.embedding.minilm_process import MiniLMApart
+from vectorstore.embedding.minilm_process import MiniLMProcess
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import EmbeddingSettings
 
@@ -28,7 +28,7 @@ time.sleep(60)
 """
 
 
-class Apart(MiniLMApart):
+class Apart(MiniLMProcess):
     """Knows its process."""
 
     @property
@@ -68,7 +68,7 @@ def test_when_it_is_killed_another_one_takes_its_place(apart: Apart, caplog: pyt
 
 
 def test_one_that_cannot_begin_is_tried_twice_and_told(tmp_path: Path) -> None:
-    apart = MiniLMApart(tmp_path)  # where there is no model
+    apart = MiniLMProcess(tmp_path)  # where there is no model
     with pytest.raises(EmbeddingModelError, match=r"ended \(exit status 1\).*second one to end"):
         apart.embed("heat")
 

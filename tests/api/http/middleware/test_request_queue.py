@@ -11,8 +11,8 @@ from starlette.types import Receive, Scope, Send
 
 from api.bootstrap import Candor
 from api.http.app import make_app
-from api.http.middleware.request_queue import InTurn
-from api.services.priority_executor import Precedence
+from api.http.middleware.request_queue import RequestQueue
+from api.services.priority_executor import PriorityExecutor
 
 
 class Requests:
@@ -29,7 +29,7 @@ class Requests:
         await self.ends.wait()
 
 
-async def _sent(app: InTurn, *paths: str) -> list[asyncio.Task[None]]:
+async def _sent(app: RequestQueue, *paths: str) -> list[asyncio.Task[None]]:
     async def nothing(*_: Any) -> Any: ...
 
     tasks = [asyncio.create_task(app({"type": "http", "path": path}, nothing, nothing)) for path in paths]
@@ -45,12 +45,12 @@ async def _until(true: Callable[[], bool]) -> None:
 
 
 def test_the_service_has_them_take_turns(make_candor: Callable[..., Candor]) -> None:
-    assert InTurn in [each.cls for each in make_app(make_candor()).user_middleware]
+    assert RequestQueue in [each.cls for each in make_app(make_candor()).user_middleware]
 
 
 async def test_the_next_one_begins_when_the_one_before_answers_and_others_at_once() -> None:
     requests = Requests()
-    tasks = await _sent(InTurn(requests), "/v1/research", "/v1/research", "/v1/search", "/v1/runs/run_1/events")
+    tasks = await _sent(RequestQueue(requests), "/v1/research", "/v1/research", "/v1/search", "/v1/runs/run_1/events")
     assert requests.begun == ["/v1/research", "/v1/search", "/v1/runs/run_1/events"]
     requests.answers.set()
     await _until(lambda: len(requests.begun) == 4)
@@ -60,7 +60,7 @@ async def test_the_next_one_begins_when_the_one_before_answers_and_others_at_onc
 
 async def test_one_that_waits_for_its_answer_does_not_keep_the_others() -> None:
     requests = Requests()
-    tasks = await _sent(InTurn(requests), *["/v1/research"] * 3)
+    tasks = await _sent(RequestQueue(requests), *["/v1/research"] * 3)
     await _until(lambda: len(requests.begun) == 3)
     requests.answers.set()
     requests.ends.set()
@@ -69,7 +69,7 @@ async def test_one_that_waits_for_its_answer_does_not_keep_the_others() -> None:
 
 async def test_one_that_is_broken_off_lets_the_next_begin() -> None:
     requests = Requests()
-    first, second = await _sent(InTurn(requests), "/v1/research", "/v1/research")
+    first, second = await _sent(RequestQueue(requests), "/v1/research", "/v1/research")
     first.cancel()
     await _until(lambda: len(requests.begun) == 2)
     second.cancel()
@@ -77,7 +77,7 @@ async def test_one_that_is_broken_off_lets_the_next_begin() -> None:
 
 
 async def test_what_gives_way_waits_until_nobody_is_first() -> None:
-    precedence, searching, order = Precedence(), threading.Event(), list[str]()
+    precedence, searching, order = PriorityExecutor(), threading.Event(), list[str]()
 
     def search() -> None:
         searching.wait(10)
@@ -98,7 +98,7 @@ async def test_what_gives_way_waits_until_nobody_is_first() -> None:
 
 
 async def test_what_gives_way_does_not_wait_for_ever() -> None:
-    precedence, searching = Precedence(), threading.Event()
+    precedence, searching = PriorityExecutor(), threading.Event()
     first = asyncio.create_task(precedence.first(searching.wait, 10))
     await asyncio.sleep(0)
     await asyncio.to_thread(precedence.give_way, 0.01)
