@@ -1,4 +1,4 @@
-# Candor. Each target makes the environment that it needs; `make demo` and `make test` work on a bare clone.
+# Each target sets up the environment it needs, so `make demo` and `make test` work on a fresh clone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,19 +6,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check constraints clean
+.PHONY: help demo test check docs constraints clean
 
 help:
-	@echo "make demo         set up, ingest the sample documents, answer three questions about them"
-	@echo "make test         set up with all that tests need, run them"
-	@echo "make check        format, lint, types, import rules"
-	@echo "make constraints  renew constraints.txt from the newest releases"
+	@echo "make demo         set up, ingest the sample documents, answer three questions"
+	@echo "make test         set up with the test dependencies, run the tests"
+	@echo "make check        check format, lint, types and import rules"
+	@echo "make docs         build the documentation site into site/, check its links"
+	@echo "make constraints  update constraints.txt to the newest releases"
 	@echo "make clean        remove the environment and all caches"
 
 demo: $(VENV)/.run
 	$(BIN)/candor demo
 
-# Three processes even on two cores: tests wait for endpoints, servers and browsers about as much as they compute.
+# Three processes even on two cores: tests spend about half their time waiting for endpoints, servers and browsers.
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 3 --dist loadfile
 
@@ -28,7 +29,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# torch comes first and by itself: asked for by another package, pip may look at newer builds that bring CUDA.
+# Install torch first and alone: as a dependency, pip may choose a build that brings CUDA packages.
 $(VENV)/.run: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Candor needs Python 3.11 or newer; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,13 +41,21 @@ $(VENV)/.dev: $(VENV)/.run
 	$(PIP) -e '.[dev,unstructured]'
 	touch $@
 
+docs: $(VENV)/.docs
+	$(BIN)/python docs/build_configuration.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+$(VENV)/.docs: $(VENV)/.run
+	$(PIP) -e '.[docs]'
+	touch $@
+
 constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[dev,unstructured]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,docs,unstructured]'
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/^\(torch==[^+]*\).*/\1/') > constraints.new
 	mv constraints.new constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

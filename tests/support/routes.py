@@ -1,5 +1,5 @@
-"""What each route of the service asks of its caller: one row a route. ``test_permissions.py`` tries every row with every
-right on every collection, and fails for a route that has none.
+"""The right that each route requires, one row per route. ``test_permissions.py`` tries every row with every right on
+every collection, and fails for a route without a row.
 
 In ``path`` and ``body``, {collection}, {document}, {run}, {approval} and {evaluation} stand for those that the test
 asks for: the caller's own, another's, or none at all.

@@ -1,0 +1,31 @@
+"""The documentation matches the code: relative links, and the generated page of settings."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    page.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "sample_docs/*.md")
+    for page in sorted(ROOT.glob(pattern))
+]
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_relative_links_lead_to_files(page: str) -> None:
+    path = ROOT / page
+    targets = [match[1] for match in LINK.finditer(path.read_text(encoding="utf-8"))]
+    missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
+    assert not missing
+
+
+def test_the_configuration_page_is_up_to_date() -> None:
+    built = runpy.run_path(str(ROOT / "docs" / "build_configuration.py"))
+    page: Path = built["PAGE"]
+    assert page.read_text(encoding="utf-8") == built["page"](), "run: python docs/build_configuration.py"
