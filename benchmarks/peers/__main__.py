@@ -38,7 +38,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine import SECONDS_A_CALL, longest_chain
-from benchmarks.ingest import BudgetUsage, measure
+from benchmarks.ingest import Spent, measure
 from benchmarks.peers.endpoint import QUESTIONS, Call, calls_in, endpoint
 
 REPORTS = "2023 Q3 *.pdf"
@@ -134,7 +134,7 @@ class Bench:
         self._log = log
         self._store.mkdir(exist_ok=True)
 
-    def ingest(self, folder: Path) -> tuple[dict[str, Any], BudgetUsage, list[Call]]:
+    def ingest(self, folder: Path) -> tuple[dict[str, Any], Spent, list[Call]]:
         """What it made of the files, what that took, and the calls to the model that it made for it."""
         before = len(calls_in(self._log))
         found, spent = self._run("ingest", folder, self._store, self._url)
@@ -153,7 +153,7 @@ class Bench:
             for number, name in enumerate(names)
         ]
 
-    def _run(self, *words: object) -> tuple[Any, BudgetUsage]:
+    def _run(self, *words: object) -> tuple[Any, Spent]:
         result = self._scratch / "result.json"
         result.unlink(missing_ok=True)
         module = f"benchmarks.peers.{self.system.script}"
@@ -170,7 +170,7 @@ def _calls_of(run: dict[str, Any], calls: Sequence[Call]) -> list[Call]:
 # Showing
 
 
-def _show_ingest(ingested: Sequence[tuple[str, dict[str, Any], BudgetUsage, list[Call]]], total: int) -> None:
+def _show_ingest(ingested: Sequence[tuple[str, dict[str, Any], Spent, list[Call]]], total: int) -> None:
     table = Table("ingest", "files", "chunks", "model calls", "seconds", "CPU seconds", "peak memory")
     for name, found, spent, calls in ingested:
         table.add_row(
