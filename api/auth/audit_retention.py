@@ -1,4 +1,4 @@
-"""What is kept for a time only: entries of the audit, taken out when they are too old while the service is up."""
+"""Deletes old entries of the audit log while the service runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DAY_S = 24 * 60 * 60
 
 
 @asynccontextmanager
-async def keeping_so_long(days: int, audit: Audit, every_s: float = _DAY_S) -> AsyncIterator[None]:
-    """Within this, what is older than so many days is taken out of the audit, now and once a day; 0 keeps all."""
+async def prune_daily(days: int, audit: Audit, every_s: float = _DAY_S) -> AsyncIterator[None]:
+    """Delete entries older than ``days`` days now and once a day, in the background. With 0 days, keep all."""
     pruning = asyncio.create_task(_prune(days, audit, every_s)) if days else None
     try:
         yield
@@ -34,5 +34,5 @@ async def _prune(days: int, audit: Audit, every_s: float) -> None:
         try:
             await asyncio.to_thread(audit.prune, days, BY)
         except SQLAlchemyError as error:
-            log.warning("Old entries could not be taken out of the audit; that is tried again later: %s", error)
+            log.warning("Could not delete old audit entries, will retry later: %s", error)
         await asyncio.sleep(every_s)

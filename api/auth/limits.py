@@ -1,4 +1,4 @@
-"""How many tokens a key may still take today: asked before a run begins, and its budget while it runs."""
+"""Daily token limits of API keys: checked before a run starts, and applied to its budget."""
 
 from __future__ import annotations
 
@@ -6,31 +6,35 @@ from datetime import UTC, datetime
 
 from api.auth.keys import until_midnight
 from api.auth.permissions import Caller, Limits
-from api.bootstrap import Candor
 from api.errors import LimitReached
 from multi_agent.request import Request
+from multi_agent.settings import Budget
+from multi_agent.storage.trace import Trace
 
 
-def require_tokens(candor: Candor, caller: Caller) -> None:
-    """Raises LimitReached if the caller's key has taken today's tokens."""
-    left = _tokens_left(candor, caller.key, caller.limits)
+def require_tokens(trace: Trace, caller: Caller) -> None:
+    """Raise LimitReached if the caller's key has used up today's tokens."""
+    left = _tokens_left(trace, caller.key, caller.limits)
     if left is not None and left <= 0:
         raise LimitReached(f"{caller.limits.tokens_per_day} tokens a day", until_midnight(datetime.now(UTC)))
 
 
-def within_limits(candor: Candor, key: str, request: Request) -> Request:
-    """The request with a budget of no more tokens than its key has left. Runs at once may each take what is left."""
-    left = _tokens_left(candor, key, candor.keys.get(key).limits) if key else None
+def limit_budget(trace: Trace, key: str, limits: Limits, request: Request, default: Budget) -> Request:
+    """Return the request with a budget of at most the tokens that the key has left today.
+
+    ``default`` is the budget of requests without their own. Concurrent runs may each use all that is left.
+    """
+    left = _tokens_left(trace, key, limits)
     if left is None:
         return request
-    budget = request.budget or candor.settings.research.budget
+    budget = request.budget or default
     tokens = max(min(left, budget.tokens or left), 1)
     return request.model_copy(update={"budget": budget.model_copy(update={"tokens": tokens})})
 
 
-def _tokens_left(candor: Candor, key: str, limits: Limits) -> int | None:
-    """None for a key without such a limit."""
+def _tokens_left(trace: Trace, key: str, limits: Limits) -> int | None:
+    """Return None for a key without a token limit."""
     if limits.tokens_per_day is None:
         return None
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return limits.tokens_per_day - candor.trace.tokens_since(key, midnight)
+    return limits.tokens_per_day - trace.tokens_since(key, midnight)

@@ -1,8 +1,8 @@
-"""Who asks, and what they may do: the rights of a caller over collections.
+"""Callers and their rights over collections.
 
-Every route asks here before it reads or changes anything. A collection that a caller may not read is told in the very
-words of one that is not there: nobody learns by asking what others have. ``admission.py`` finds out who asks, and
-``keys.py`` keeps the keys.
+Every route calls ``Caller.require`` before it reads or changes anything. A collection that the caller may not read
+gives the same error as one that does not exist, so that callers cannot find out what others have. Keys are in
+``keys.py``; the authentication middleware of the service sets the caller of each request.
 """
 
 from __future__ import annotations
@@ -10,111 +10,99 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from fastapi import Depends
-from fastapi.requests import HTTPConnection
 from pydantic import Field
 
 from api.errors import Forbidden, Unauthorized
 from vectorstore.errors import CollectionNotFound
 from vectorstore.models import FrozenModel
 
-EVERYTHING = "*"
-ASKED_FOR: ContextVar[set[str]] = ContextVar("asked_for")
-"""Where the collections that a request requires a right over are noted, for the audit; unset outside of requests."""
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+ALL_COLLECTIONS = "*"
+ACCESSED_COLLECTIONS: ContextVar[set[str]] = ContextVar("accessed_collections")
+"""The collections that the current request accesses, for the audit log. Unset outside of requests."""
 
 
 class Right(StrEnum):
-    """What may be done with a collection; each holds the ones before it."""
+    """What a caller may do with a collection. Each right includes the ones before it."""
 
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
     def covers(self, other: Right) -> bool:
-        """Whether who has this has the other, too."""
+        """Return whether this right includes the other one."""
         order = list(Right)
         return order.index(self) >= order.index(other)
 
 
 class Limits(FrozenModel):
-    """What a key may take in a day, from midnight to midnight in UTC; None is without limit."""
+    """Daily limits of a key. A day lasts from midnight to midnight UTC. None means no limit."""
 
     requests_per_day: int | None = Field(default=None, ge=1, le=2**31 - 1)
     tokens_per_day: int | None = Field(
-        default=None, ge=1, le=2**63 - 1, description="of prompts and responses of its runs together"
+        default=None, ge=1, le=2**63 - 1, description="prompt and completion tokens of all runs of the key"
     )
 
 
 class Caller(FrozenModel):
-    """Who asks: the holder of a key, or the person at this machine, who needs none."""
+    """The holder of an API key, or a local user without a key."""
 
-    key: str = Field(default="", description="id of the key; empty for the person at this machine")
-    name: str = Field(description="what the key was named, for people")
-    rights: Mapping[str, Right] = Field(description="by collection; '*' stands for all, and for the service itself")
+    key: str = Field(default="", description="id of the key; empty for a local user without a key")
+    name: str = Field(description="name of the key, for people")
+    rights: Mapping[str, Right] = Field(description="by collection; '*' covers all collections and the service itself")
     limits: Limits = Limits()
 
     @property
-    def owner(self) -> bool:
-        """Whether all is theirs: keys, agents, settings, and every collection."""
-        return self.rights.get(EVERYTHING) is Right.ADMIN
+    def is_admin(self) -> bool:
+        """Whether the caller may do everything: keys, agents, settings and every collection."""
+        return self.rights.get(ALL_COLLECTIONS) is Right.ADMIN
 
     @property
     def readable(self) -> frozenset[str] | None:
-        """The collections they may read, be they there or not; None stands for all."""
-        return None if EVERYTHING in self.rights else frozenset(self.rights)
+        """The names of the collections that the caller may read, whether they exist or not. None means all."""
+        return None if ALL_COLLECTIONS in self.rights else frozenset(self.rights)
 
     def may(self, right: Right, collection: str) -> bool:
-        """Whether they have this right over the collection, be it there or not."""
-        granted = (self.rights.get(collection), self.rights.get(EVERYTHING))
+        """Return whether the caller has this right over the collection. The collection need not exist."""
+        granted = (self.rights.get(collection), self.rights.get(ALL_COLLECTIONS))
         return any(each.covers(right) for each in granted if each)
 
     def require(self, right: Right, collection: str) -> None:
-        """Raises CollectionNotFound for what they may not even read, Forbidden for what they may only read."""
-        note_asked(collection)
+        """Raise CollectionNotFound if the caller may not read the collection, Forbidden if this right is missing."""
+        record_access(collection)
         if not self.may(Right.READ, collection):
             raise CollectionNotFound(collection)
         if not self.may(right, collection):
             raise Forbidden(f"This needs the right {right.value!r} over the collection {collection!r}.")
 
-    def require_owner(self) -> None:
-        """Raises Forbidden for everybody whose right is not 'admin' over all collections."""
-        if not self.owner:
+    def require_admin(self) -> None:
+        """Raise Forbidden unless the caller has the right 'admin' over all collections."""
+        if not self.is_admin:
             raise Forbidden("This needs a key with the right 'admin' over all collections ('*').")
 
 
-AT_THIS_MACHINE = Caller(name="the person at this machine", rights={EVERYTHING: Right.ADMIN})
+LOCAL_CALLER = Caller(name="the person at this machine", rights={ALL_COLLECTIONS: Right.ADMIN})
 
 
-def note_asked(collection: str) -> None:
-    """For the audit: the request is about this collection."""
-    if (asked_for := ASKED_FOR.get(None)) is not None:
-        asked_for.add(collection)
+def record_access(collection: str) -> None:
+    """Note for the audit log that the current request is about this collection."""
+    if (accessed := ACCESSED_COLLECTIONS.get(None)) is not None:
+        accessed.add(collection)
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
-    """Who sent the request, as ``admission.py`` found out before any of it was read. Raises Unauthorized."""
-    caller = caller_if_known(connection)
+    """Return the caller that the authentication middleware found. Raises Unauthorized if there is none."""
+    caller = optional_caller_of(connection)
     if caller is None:
         raise Unauthorized
     return caller
 
 
-def caller_if_known(connection: HTTPConnection) -> Caller | None:
-    """Who sent the request; None for strangers, who come no further than to what is open to all."""
+def optional_caller_of(connection: HTTPConnection) -> Caller | None:
+    """Return the caller that the authentication middleware found, or None for an anonymous request."""
     caller: Caller | None = connection.state.caller
     return caller
-
-
-# Coroutines, since FastAPI calls everything else in a thread, which costs more than all that is done here.
-async def _called(connection: HTTPConnection) -> Caller:
-    return caller_of(connection)
-
-
-async def _called_if_known(connection: HTTPConnection) -> Caller | None:
-    return caller_if_known(connection)
-
-
-Called = Annotated[Caller, Depends(_called)]
-CalledIfKnown = Annotated[Caller | None, Depends(_called_if_known)]

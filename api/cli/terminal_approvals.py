@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import Any
 
-from api.auth.permissions import AT_THIS_MACHINE
+from api.auth.permissions import LOCAL_CALLER
 from multi_agent.errors import ApprovalClosed, ToolError
 from multi_agent.events import ApprovalRequested, Event
 from multi_agent.toolbox.approvals import Approvals, Choice
@@ -46,7 +46,7 @@ class TerminalApprovals:
         choice: Choice = "approved" if said in ("y", "yes") else "refused" if said in ("n", "no") else "edited"
         try:
             arguments = json.loads(said) if choice == "edited" else None
-            self._approvals.decide(wanted.approval_id, choice, AT_THIS_MACHINE.name, arguments)
+            self._approvals.decide(wanted.approval_id, choice, LOCAL_CALLER.name, arguments)
         except (ValueError, ToolError) as error:
             _say(f"That is neither y nor n nor fitting arguments: {error}")
             return False

@@ -13,12 +13,12 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import Route
 
-from api.auth.audit import AuditMiddleware
-from api.auth.audit_retention import keeping_so_long
+from api.auth.audit_retention import prune_daily
 from api.bootstrap import Candor
 from api.http import routes
 from api.http.deps import Service
 from api.http.errors import Problem, problems, tell_problems
+from api.http.middleware.audit import AuditMiddleware
 from api.http.middleware.auth import AuthMiddleware
 from api.http.middleware.body_limit import BodyLimit
 from api.http.middleware.host_origin import SAFE_HEADERS, HostOriginCheck
@@ -63,13 +63,13 @@ def make_app(candor: Candor) -> FastAPI:
             runs_here.listeners.append(app.state.metrics.hear)
             app.state.metrics.watch(lambda: researcher.pid)
             await asyncio.to_thread(candor.uploads.clear)
-            await jobs_here.begin()
-            ends.push_async_callback(jobs_here.end)
+            await jobs_here.start()
+            ends.push_async_callback(jobs_here.close)
             ends.push_async_callback(runs_here.stop)
             await runs_here.recover()
             app.state.service = Service(candor, pool, jobs_here, runs_here, researcher)
             await ends.enter_async_context(mcp.serving(app.state.service))
-            await ends.enter_async_context(keeping_so_long(candor.settings.service.audit_days, candor.audit))
+            await ends.enter_async_context(prune_daily(candor.settings.service.audit_days, candor.audit))
             yield
 
     app = FastAPI(
@@ -88,7 +88,7 @@ def make_app(candor: Candor) -> FastAPI:
     app.add_middleware(BodyLimit, most=candor.settings.service.request_bytes)
     app.add_middleware(AuditMiddleware, write=lambda entries: candor.audit.write(entries))
     app.add_middleware(
-        AuthMiddleware, admit=lambda key: candor.keys.admit(key), needs_key=candor.settings.service.needs_key
+        AuthMiddleware, admit=lambda key: candor.keys.authenticate(key), needs_key=candor.settings.service.needs_key
     )
     app.state.metrics = measured = Metrics(candor)
     app.add_middleware(RequestQueue)

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Query
 from fastapi.requests import HTTPConnection
 
-from api.auth.permissions import Caller, Right
+from api.auth.permissions import Caller, Right, caller_of, optional_caller_of
 from api.bootstrap import Candor
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
@@ -37,12 +37,23 @@ class Service:
         return meant
 
 
-async def _of(connection: HTTPConnection) -> Service:  # no thread is needed for it: see access.py
+# Dependencies are coroutines: FastAPI calls others in a thread, which costs more than the call itself.
+async def _of(connection: HTTPConnection) -> Service:
     service: Service = connection.app.state.service
     return service
 
 
+async def _caller(connection: HTTPConnection) -> Caller:
+    return caller_of(connection)
+
+
+async def _optional_caller(connection: HTTPConnection) -> Caller | None:
+    return optional_caller_of(connection)
+
+
 Served = Annotated[Service, Depends(_of)]
+CurrentCaller = Annotated[Caller, Depends(_caller)]
+OptionalCaller = Annotated[Caller | None, Depends(_optional_caller)]
 IdempotencyKey = Annotated[
     str | None,
     Header(

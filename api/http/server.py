@@ -15,8 +15,7 @@ from fastapi import FastAPI
 from api.bootstrap import Candor
 from api.errors import UsageError
 from api.http.app import make_app
-from api.jobs.locks import serving
-from api.jobs.queue import only_service
+from api.jobs.locks import lock_database, lock_home
 from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that do not end by themselves when the runs have
@@ -59,7 +58,7 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     _check_keys(candor)
     _check_certificate(service)
     sys.setswitchinterval(_SWITCH_S)
-    alone, known = only_service(candor.settings.home), serving(candor.engine, candor.settings.store.url)
+    alone, known = lock_home(candor.settings.home), lock_database(candor.engine, candor.settings.store.url)
     with alone, known, listen(service.host, service.port) as listener:
         tell(url_of(listener, secure=service.certfile is not None))
         with suppress(KeyboardInterrupt):  # the server has ended in good order, and passes the signal on
@@ -90,7 +89,7 @@ def url_of(listener: socket.socket, *, secure: bool = False) -> str:
 def _check_keys(candor: Candor) -> None:
     """Raises UsageError if a key is needed and there is none: elsewhere than here, whoever comes may not read all."""
     service = candor.settings.service
-    if service.needs_key and not candor.keys.any_valid():
+    if service.needs_key and not candor.keys.has_valid():
         where = f"listen on {service.host!r}" if service.host not in LOOPBACK else "serve who needs a key"
         raise UsageError(
             f"Candor does not {where}: there is no valid key, so nobody could use it. Make one: `candor keys add "

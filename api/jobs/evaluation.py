@@ -1,4 +1,4 @@
-"""Evaluations as jobs of the service: they go on after a restart, where they were."""
+"""Evaluations as jobs of the service. After a restart they resume with the first unanswered question."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pydantic import Field, JsonValue
 
 from api.bootstrap import Candor
 from api.errors import JobFailed, ResearchLost
-from api.jobs.runner import ActiveJob, JobKind, Jobs, JobStatus, Order
+from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus
+from api.jobs.runner import Jobs
 from api.services.evaluations import store_of
 from api.workers.contract import EvaluationJobSpec, Researcher
 from multi_agent.errors import AgentError
@@ -19,52 +20,52 @@ from vectorstore.models import FrozenModel
 
 
 class EvaluationProgress(FrozenModel):
-    """How far an evaluation is."""
+    """Progress of an evaluation."""
 
     asked: int
     questions: int
-    right: float | None = Field(default=None, description="running mean; None as long as nothing is known")
+    right: float | None = Field(default=None, description="running mean; None until an answer has been scored")
 
 
 class EvaluationJobs:
-    """How the service's jobs of evaluation are done; the models are those of its runs."""
+    """The handler of evaluation jobs."""
 
     def __init__(self, candor: Candor, jobs: Jobs, researcher: Researcher) -> None:
         self._candor, self._researcher = candor, researcher
-        jobs.offer(JobKind.EVALUATION, self)
+        jobs.register(JobKind.EVALUATION, self)
 
-    async def work(self, taken: ActiveJob) -> JsonValue:
-        """Ask what is not finished. Raises JobFailed."""
-        order = EvaluationJobSpec.model_validate_json(taken.order.content)
+    async def run(self, job: ActiveJob) -> JsonValue:
+        """Ask the unfinished questions. Raises JobFailed."""
+        spec = EvaluationJobSpec.model_validate_json(job.spec.content)
         try:
-            result = store_of(self._candor).get(order.evaluation)
+            result = store_of(self._candor).get(spec.evaluation)
             finished = [row for row in result.rows if row.finished]
-            told = _Progress(taken, len(result.questions), finished)
+            progress = _Progress(job, len(result.questions), finished)
             collection = result.evaluation.collection
-            state = await self._researcher.evaluate(order, collection, told.hear, taken.resting)
+            state = await self._researcher.evaluate(spec, collection, progress.add, job.is_paused)
         except (AgentError, StoreError, ResearchLost) as error:
             raise JobFailed(str(error)) from error
-        return {"evaluation": order.evaluation, "state": state.value}
+        return {"evaluation": spec.evaluation, "state": state.value}
 
-    async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
-        """Nothing is lost: what it has finished stays, and it can be resumed."""
+    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
+        """Do nothing: finished rows are stored, and the evaluation can be resumed."""
 
 
 class _Progress:
-    """Tells the job of every row."""
+    """Updates the job's progress with every row."""
 
-    def __init__(self, taken: ActiveJob, questions: int, finished: list[Row]) -> None:
-        self._taken, self._questions = taken, questions
+    def __init__(self, job: ActiveJob, questions: int, finished: list[Row]) -> None:
+        self._job, self._questions = job, questions
         self._rows = finished
-        self._tell()
+        self._update()
 
-    def hear(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         self._rows.append(row)
-        self._tell()
+        self._update()
 
-    def _tell(self) -> None:
-        known = [right for row in self._rows if (right := rightness(row.figures)) is not None]
+    def _update(self) -> None:
+        scores = [right for row in self._rows if (right := rightness(row.figures)) is not None]
         progress = EvaluationProgress(
-            asked=len(self._rows), questions=self._questions, right=fmean(known) if known else None
+            asked=len(self._rows), questions=self._questions, right=fmean(scores) if scores else None
         )
-        self._taken.progress = progress.model_dump()
+        self._job.progress = progress.model_dump()

@@ -1,4 +1,4 @@
-"""Ingesting as a job of the service: in a thread, cancelled between two files, gone on with after a restart."""
+"""Ingests as jobs of the service. They run in a thread, can be cancelled between files, and resume after a restart."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import threading
 
 from pydantic import JsonValue
 
+from api.auth.permissions import Caller
 from api.bootstrap import Candor
 from api.errors import JobFailed, UsageError
-from api.jobs.runner import ActiveJob, JobKind, Jobs, JobStatus, Order
+from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
+from api.jobs.runner import Jobs, new_job_id
 from api.services.collection_pool import CollectionPool
 from api.services.ingest import IngestJobSpec, ingest_for_service
 from ingest.errors import IngestError
@@ -18,21 +20,21 @@ from vectorstore.errors import StoreError
 
 
 class IngestJobs:
-    """How the service's jobs of ingesting are done. What was finished before, the ledger knows."""
+    """The handler of ingest jobs. The ledger knows which files are already done."""
 
     def __init__(self, candor: Candor, pool: CollectionPool, jobs: Jobs) -> None:
         self._candor, self._pool = candor, pool
-        jobs.offer(JobKind.INGEST, self)
+        jobs.register(JobKind.INGEST, self)
 
-    async def work(self, taken: ActiveJob) -> JsonValue:
-        """Ingest; gives the report."""
-        order, stop = IngestJobSpec.model_validate_json(taken.order.content), threading.Event()
+    async def run(self, job: ActiveJob) -> JsonValue:
+        """Ingest, and return the report. Raises JobFailed."""
+        spec, stop = IngestJobSpec.model_validate_json(job.spec.content), threading.Event()
 
-        def tell(progress: Progress) -> None:
-            taken.progress = progress.model_dump(mode="json")
+        def report_progress(progress: Progress) -> None:
+            job.progress = progress.model_dump(mode="json")
 
         def ingest() -> IngestReport:
-            return ingest_for_service(self._candor, self._pool, order, tell, stop.is_set)
+            return ingest_for_service(self._candor, self._pool, spec, report_progress, stop.is_set)
 
         ingesting = asyncio.create_task(asyncio.to_thread(ingest))
         try:
@@ -45,5 +47,23 @@ class IngestJobs:
             raise JobFailed(str(error)) from error
         return report.model_dump(mode="json")
 
-    async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
-        """Nothing of an ingest is kept outside its job but what it has finished."""
+    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
+        """Do nothing: an ingest stores only finished files, in the ledger and the collection."""
+
+
+async def submit_ingest(jobs: Jobs, spec: IngestJobSpec, caller: Caller, idempotency_key: str | None = None) -> Job:
+    """Submit an ingest and return its job. The same idempotency key of the same caller returns the same job.
+
+    Raises KeyReused, ServiceEnding.
+    """
+    job_id = new_job_id("ingest", caller, idempotency_key)
+    await jobs.submit(
+        JobSpec(
+            id=job_id,
+            kind=JobKind.INGEST,
+            collection=spec.collection,
+            key=caller.key,
+            content=spec.model_dump_json(),
+        )
+    )
+    return await jobs.get(job_id)

@@ -1,9 +1,10 @@
-"""Whether several services may work on one database: if the collections lie in a Qdrant server that all of them reach.
+"""Locks that keep services apart: one service per home folder, and who may share a Postgres database.
 
-What is known of documents is kept by the name of their collection. A service that keeps its collections embedded has
-them in its home folder, where no other finds them: two such services would tell of what they do not have, and ingest
-over what the other knows. So it is alone on its database. On SQLite every service is, as the database lies in the home
-folder, too.
+The database identifies documents by the name of their collection. A service with embedded collections has them in its
+home folder, where no other service can read them. Two such services on one database would report documents that they
+do not have, and each would ingest over the records of the other. So a service with embedded collections needs the
+database for itself. Services that use the same Qdrant server can share one. On SQLite the home folder's lock suffices,
+because the database is in the home folder.
 """
 
 from __future__ import annotations
@@ -11,42 +12,64 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import sqlalchemy as sql
 
 from api.errors import UsageError
+from api.storage.home import create_home
 
-_SERVING = 0x63616E646F72  # the number of Candor's advisory lock in Postgres: its name in ASCII
-_TRIES = 10
-_BETWEEN_S = 0.1
+_LOCK_FILE = "jobs.lock"
+_ADVISORY_LOCK = 0x63616E646F72  # "candor" in ASCII
+_ATTEMPTS = 10
+_RETRY_S = 0.1
 
 
 @contextmanager
-def serving(engine: sql.Engine, store_url: str | None) -> Iterator[None]:
-    """Be known to the database as a service. Raises UsageError if there is one that this one cannot work beside.
+def lock_home(home: Path) -> Iterator[None]:
+    """Hold the home folder's service lock. Raises UsageError if another service holds it, HomeError."""
+    from filelock import FileLock, Timeout
 
-    Postgres keeps the lock for as long as this holds its connection, and lets go of it when the process is killed.
+    lock = FileLock(create_home(home) / _LOCK_FILE, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise UsageError(
+            f"Another `candor serve` uses the home folder {str(home)!r}. Stop it, or set another folder with --home."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def lock_database(engine: sql.Engine, store_url: str | None) -> Iterator[None]:
+    """Hold the database's service lock: exclusive with embedded collections, shared with a Qdrant server.
+
+    Raises UsageError if another service holds a conflicting lock. Postgres releases the lock with the connection, so
+    also when the process is killed.
     """
     if engine.dialect.name != "postgresql":
         yield
         return
-    take = "pg_try_advisory_lock_shared" if store_url else "pg_try_advisory_lock"
+    function = "pg_try_advisory_lock_shared" if store_url else "pg_try_advisory_lock"
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.detach()  # in the pool it would outlive this, with the lock
-        if not _taken(connection, f"SELECT {take}(:number)"):
+        connection.detach()  # the pool would keep the connection open, and with it the lock
+        if not _try_lock(connection, f"SELECT {function}(:number)"):
             raise UsageError(
-                "Another `candor serve`, with another home folder, works on this database, and one of the two keeps "
-                "its collections embedded in its home folder, where the other does not find them. Keep them in a "
-                "Qdrant server that both name (CANDOR_STORE__URL), give this service a database of its own "
-                "(CANDOR_DATABASE_URL), or end the other."
+                "Another `candor serve` with another home folder uses this database, and at least one of the two has "
+                "embedded collections in its home folder, which the other cannot read. Move the collections to a "
+                "Qdrant server that both services use (CANDOR_STORE__URL), give this service its own database "
+                "(CANDOR_DATABASE_URL), or stop the other service."
             )
         yield
 
 
-def _taken(connection: sql.Connection, take: str) -> bool:
-    """Whether the lock is ours now; of one that was killed a moment ago, Postgres may not know yet."""
-    for _ in range(_TRIES):
-        if connection.scalar(sql.text(take), {"number": _SERVING}):
+def _try_lock(connection: sql.Connection, statement: str) -> bool:
+    """Return whether the lock was acquired. Retries: Postgres may notice a killed process with a delay."""
+    for _ in range(_ATTEMPTS):
+        if connection.scalar(sql.text(statement), {"number": _ADVISORY_LOCK}):
             return True
-        time.sleep(_BETWEEN_S)
+        time.sleep(_RETRY_S)
     return False

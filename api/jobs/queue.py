@@ -1,7 +1,7 @@
-"""The one file that knows DBOS: its database, its queues, its workflows, one for each kind of job.
+"""The job queue on DBOS: its database, its queues, and one workflow per kind of job. The only file that knows DBOS.
 
-A process has at most one DBOS, so it has at most one service. ``launch`` and ``destroy`` may follow each other any
-number of times.
+A process has at most one DBOS instance, and therefore at most one service. It can call ``launch`` and ``destroy``
+repeatedly.
 """
 
 from __future__ import annotations
@@ -9,80 +9,94 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import sqlalchemy as sql
 
-from api.errors import HomeError, JobNotFound, UsageError
+from api.errors import JobNotFound
+from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
 from api.settings import Settings
+from api.storage.home import create_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dbos import WorkflowStatus
 
-    from api.jobs.runner import JobKind, Order
-
 FILE = "jobs.db"
-_OWNER = "jobs.owner"  # holds the name under which DBOS knows the service of this home folder
-_LOCK = "jobs.lock"
-_FORMAT = "1"  # of what a job is asked with: jobs of another one are left to the version of Candor that made them
+_EXECUTOR_FILE = "jobs.owner"  # the executor id under which DBOS knows the service of this home folder
+_FORMAT = "1"  # version of the stored job format; DBOS leaves jobs of another version to the Candor that wrote them
 _THREADS = 64
-_TICKS = 600_000_000
-_POLL_S = {"research": 0.2, "ingest": 0.5, "evaluation": 1.0}
-"""A person waits for an answer, but each look takes some 3 ms of processor time, also when there is nothing to do."""
+_TICKS = 600_000_000  # 69 days in units of 10 ms
+_POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0}
+"""Polling intervals. Research is interactive; each poll costs about 3 ms of CPU time even when the queue is empty."""
+_STATUSES = {
+    "ENQUEUED": JobStatus.WAITING,
+    "DELAYED": JobStatus.WAITING,
+    "PENDING": JobStatus.RUNNING,
+    "SUCCESS": JobStatus.DONE,
+    "ERROR": JobStatus.FAILED,
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": JobStatus.FAILED,
+    "CANCELLED": JobStatus.CANCELLED,
+}
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """A job as the queue stores it, with its spec and the id of the executor (service) that runs it."""
+
+    job: Job
+    spec: JobSpec
+    executor: str | None
 
 
 class JobQueue:
-    """DBOS over the settings' database. Belongs to the event loop in which it is launched."""
+    """DBOS on the configured database. Belongs to the event loop that calls ``launch``."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._last = 0
+        self._last_tick = 0
 
-    async def launch(self, perform: Callable[[str], Awaitable[str]]) -> None:
-        """Begin to hand out orders to ``perform``, as JSON; first what the last process of this home left unfinished.
+    async def launch(self, execute: Callable[[str], Awaitable[str]]) -> None:
+        """Start passing job specs, as JSON, to ``execute``; unfinished jobs of this home folder come first.
 
         Raises HomeError, SQLAlchemyError.
         """
         from dbos import DBOS
 
-        self.executor = _owner(self._settings.home)
+        self.executor = _executor_id(self._settings.home)
         DBOS(
             config={
                 "name": "candor",
                 "application_version": _FORMAT,
                 "executor_id": self.executor,
-                "system_database_url": _database(self._settings),
+                "system_database_url": _database_url(self._settings),
                 "log_level": "ERROR",
                 "max_executor_threads": _THREADS,
             }
         )
 
         for kind in self.limits:
-            _register(kind.value, perform)
-        if self._settings.database_url is not None:  # where the queues of other services stand, too
-            DBOS.listen_queues([self._queue(kind) for kind in self.limits])
-        DBOS.launch()  # in the event loop's own thread: so DBOS runs the workflows in it
-        for kind, at_once in self.limits.items():
+            _register_workflow(kind.value, execute)
+        if self._settings.database_url is not None:  # the database may also hold the queues of other services
+            DBOS.listen_queues([self._queue_name(kind) for kind in self.limits])
+        DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
+        for kind, concurrency in self.limits.items():
             await DBOS.register_queue_async(
-                self._queue(kind),
-                worker_concurrency=at_once,
-                partition_worker_concurrency=at_once,  # none of its own; it makes a partition for every key
+                self._queue_name(kind),
+                worker_concurrency=concurrency,
+                partition_worker_concurrency=concurrency,  # no limit per partition (DBOS has one partition per key)
                 polling_interval_sec=_POLL_S[kind],
                 on_conflict="always_update",
             )
 
     @property
     def limits(self) -> Mapping[JobKind, int]:
-        """How many jobs of each kind are done at once."""
-        from api.jobs.runner import JobKind
-
+        """How many jobs of each kind run at once."""
         service = self._settings.service
         return {
             JobKind.RESEARCH: service.concurrent_runs,
@@ -91,132 +105,134 @@ class JobQueue:
         }
 
     async def destroy(self) -> None:
-        """Let go of the database. No workflow may be under way any more. Idempotent."""
+        """Close the database. No workflow may be running. Idempotent."""
         from dbos import DBOS
 
-        # DBOS had made its own threads those of the loop, and they end with it.
+        # DBOS replaced the loop's default executor with its own, which ends with it.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="candor"))
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
 
-    async def enqueue(self, order: Order) -> bool:
-        """Whether it is new: an order of an id that there is already is left out."""
+    async def enqueue(self, spec: JobSpec) -> bool:
+        """Add a job. Return False if a job with the same id exists; it is left unchanged."""
         from dbos import DBOS, error
 
-        told = {"kind": order.kind.value, "collection": order.collection, "key": order.key, "at": time.time()}
+        attributes = {"kind": spec.kind.value, "collection": spec.collection, "key": spec.key, "at": time.time()}
         try:
             await DBOS.enqueue_workflow_with_options_async(
                 {
-                    "workflow_name": order.kind.value,
-                    "queue_name": self._queue(order.kind),
-                    "workflow_id": order.id,
+                    "workflow_name": spec.kind.value,
+                    "queue_name": self._queue_name(spec.kind),
+                    "workflow_id": spec.id,
                     "workflow_id_reuse_policy": "reject",
                     "app_version": _FORMAT,
-                    "priority": self._place(order.priority.rank),
-                    "queue_partition_key": f"key:{order.key}",
-                    "attributes": told,
+                    "priority": self._dbos_priority(spec.priority.rank),
+                    "queue_partition_key": f"key:{spec.key}",
+                    "attributes": attributes,
                 },
-                order.model_dump_json(),
+                spec.model_dump_json(),
             )
         except error.DBOSWorkflowIDInUseError:
             return False
         return True
 
-    def _queue(self, kind: JobKind) -> str:
-        """Where several services may share a database, each has its own: what was uploaded lies in its home folder."""
-        return kind.value if self._settings.database_url is None else f"{kind.value} of {self.executor}"
-
-    def _place(self, rank: int) -> int:
-        """Where it stands among those of its own key: by rank, then as they came.
-
-        DBOS orders by a number and then by the time, which its SQLite knows by the second only: so the number holds
-        the time, too. It begins anew every 69 days; whoever waits at that moment is overtaken once.
-        """
-        self._last = max(self._last + 1, int(time.time() * 100))
-        return rank * _TICKS + self._last % _TICKS
-
-    async def find(self, job_id: str) -> WorkflowStatus:
-        """What DBOS knows of a job. Raises JobNotFound."""
+    async def get(self, job_id: str) -> StoredJob:
+        """Return a job. Raises JobNotFound."""
         from dbos import DBOS
 
         found = await DBOS.get_workflow_status_async(job_id)
-        if found is None or not found.attributes:
+        if found is None or not found.attributes or found.input is None:
             raise JobNotFound(job_id)
-        return found
+        spec = JobSpec.model_validate_json(found.input["args"][0])
+        return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id)
 
-    async def latest(
-        self, kinds: Sequence[JobKind], statuses: Sequence[str], limit: int, offset: int
-    ) -> list[WorkflowStatus]:
-        """Jobs, newest first."""
+    async def list(self, kinds: Sequence[JobKind], statuses: Set[JobStatus], limit: int, offset: int) -> list[Job]:
+        """Return a page of jobs, newest first. It may contain jobs of other statuses, which the caller filters out."""
         from dbos import DBOS
 
-        return await DBOS.list_workflows_async(
+        names = {name for name, status in _STATUSES.items() if status in statuses}
+        if statuses & {JobStatus.FAILED, JobStatus.CANCELLED}:
+            names.add("SUCCESS")  # a workflow that returned an outcome; the outcome has the status of the job
+        found = await DBOS.list_workflows_async(
             name=[kind.value for kind in kinds],
-            status=list(statuses),
+            status=sorted(names),
             limit=limit,
             offset=offset,
             sort_desc=True,
             load_input=False,
         )
+        return [_to_job(each) for each in found]
 
     async def cancel(self, job_id: str) -> None:
-        """Take it out of its queue."""
+        """Remove a job from its queue."""
         from dbos import DBOS
 
         await DBOS.cancel_workflow_async(job_id)
 
+    def _queue_name(self, kind: JobKind) -> str:
+        """Return the queue's name. Services on a shared database have separate queues: uploads are in their homes."""
+        return kind.value if self._settings.database_url is None else f"{kind.value} of {self.executor}"
 
-@contextmanager
-def only_service(home: Path) -> Iterator[None]:
-    """One service at a time works on the jobs of a home folder. Raises UsageError for a second one, HomeError."""
-    from filelock import FileLock, Timeout
+    def _dbos_priority(self, rank: int) -> int:
+        """Return DBOS's priority number, which orders the jobs of one key by rank, then by time.
 
-    lock = FileLock(_folder(home) / _LOCK, thread_local=False, fallback_to_soft=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise UsageError(
-            f"Another `candor serve` works on the home folder {str(home)!r}: end it, or name another folder with "
-            "--home."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
+        DBOS orders by this number, then by creation time, which its SQLite tables store in whole seconds. The number
+        therefore includes the time. It wraps every 69 days; jobs that wait at that moment are overtaken once.
+        """
+        self._last_tick = max(self._last_tick + 1, int(time.time() * 100))
+        return rank * _TICKS + self._last_tick % _TICKS
 
 
-def _register(name: str, perform: Callable[[str], Awaitable[str]]) -> None:
+def _to_job(found: WorkflowStatus) -> Job:
+    outcome = Outcome.model_validate_json(found.output) if found.output else None
+    attributes = found.attributes or {}
+    return Job(
+        id=found.workflow_id,
+        kind=JobKind(attributes["kind"]),
+        collection=attributes["collection"],
+        key=attributes["key"],
+        status=outcome.status if outcome else _STATUSES[found.status],
+        created_at=datetime.fromtimestamp(attributes["at"], UTC),
+        started_at=_to_datetime(found.dequeued_at),
+        ended_at=_to_datetime(found.completed_at),
+        progress=outcome.progress if outcome else None,
+        result=outcome.result if outcome else None,
+        error=outcome.error if outcome else str(found.error) if found.error else None,
+    )
+
+
+def _to_datetime(milliseconds: int | None) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+
+
+def _register_workflow(name: str, execute: Callable[[str], Awaitable[str]]) -> None:
     from dbos import DBOS
 
     @DBOS.workflow(name=name)
     async def job(content: str) -> str:
-        return await perform(content)
+        return await execute(content)
 
 
-def _owner(home: Path) -> str:
-    """The name of this home's service, made when it is first started: under it, it finds what it left unfinished."""
-    file = _folder(home) / _OWNER
+def _executor_id(home: Path) -> str:
+    """Return the executor id of this home folder. Create it on first use; DBOS finds unfinished jobs by it."""
+    file = create_home(home) / _EXECUTOR_FILE
     if not file.exists():
-        made = file.with_name(f"{file.name}.{os.getpid()}")
-        made.write_text(f"service-{uuid4()}", encoding="utf-8")
-        made.replace(file)
+        temporary = file.with_name(f"{file.name}.{os.getpid()}")
+        temporary.write_text(f"service-{uuid4()}", encoding="utf-8")
+        temporary.replace(file)
     return file.read_text(encoding="utf-8")
 
 
-def _folder(home: Path) -> Path:
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HomeError(f"The home folder {str(home)!r} cannot be made ({error.strerror}).") from error
-    return home
+def _database_url(settings: Settings) -> str:
+    """Return the URL of DBOS's tables: a schema of its own in Candor's Postgres database, or an SQLite file.
 
-
-def _database(settings: Settings) -> str:
-    """The URL of DBOS's tables: in Postgres beside Candor's own, in a schema of theirs; else a file."""
+    On SQLite DBOS has its own file because it writes at any time: in ``candor.db`` it would block the event loop,
+    which stores the events of all runs there.
+    """
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
-    url = f"sqlite:///{_folder(settings.home) / FILE}"
+    url = f"sqlite:///{create_home(settings.home) / FILE}"
     engine = sql.create_engine(url)
     with engine.connect() as connection:
-        connection.execute(sql.text("PRAGMA journal_mode=WAL"))  # stays with the file: readers beside one writer
+        connection.execute(sql.text("PRAGMA journal_mode=WAL"))  # persistent: readers do not block the writer
     engine.dispose()
     return url

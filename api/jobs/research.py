@@ -1,7 +1,7 @@
-"""Research as a job of the service: taken on, followed while it goes on, cancelled, resumed.
+"""Research runs as jobs of the service: start, follow, cancel and resume them.
 
-A run does not belong to the request that asked for it: a client that goes away leaves its run alone. Nor does it belong
-to the process: when the service ends or is killed, it rests, and goes on when the service is started again.
+A run does not depend on the request that started it: when the client disconnects, the run continues. Nor does it depend
+on the process: when the service stops or is killed, the run is paused, and the next start of the service resumes it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from api.auth.limits import require_tokens, within_limits
+from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
 from api.bootstrap import Candor
 from api.errors import JobFailed, JobNotFound, NotOurs, ResearchLost, ServiceEnding
-from api.jobs.runner import ActiveJob, JobKind, Jobs, JobStatus, Order, Priority, new_job_id
+from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
+from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
 from api.services.collection_pool import CollectionPool
 from api.workers.contract import Research, Researcher
@@ -31,52 +32,52 @@ from multi_agent.request import Request
 from multi_agent.storage.trace import WAITING, RunSummary
 from vectorstore.errors import StoreError
 
-IDLE_S = 15.0  # proxies and browsers give up on a connection that is silent for much longer
-POLL_S = 0.5  # of a run that another process works on
-WAITING_POLL_S = 5.0  # of one that waits for its turn, which mostly comes in this process, and then is told at once
+IDLE_S = 15.0  # proxies and browsers drop connections that are silent for much longer
+POLL_S = 0.5  # for a run of another process
+WAITING_POLL_S = 5.0  # for a waiting run: it usually starts in this process, which then publishes its events
 
 
 class LiveRun:
-    """Who follows a run, and whether it is worked on here."""
+    """The subscribers of a run, and whether this process works on it."""
 
     def __init__(self) -> None:
-        self.here = False
-        self.followers: set[Subscription[Event]] = set()
+        self.active = False
+        self.subscriptions: set[Subscription[Event]] = set()
 
-    async def tell(self, event: Event) -> None:
-        """Subscribe this to the run's bus."""
-        for mailbox in self.followers:
-            mailbox.put(event)
+    async def publish(self, event: Event) -> None:
+        """Pass an event to every subscriber. Implements ``Subscriber``."""
+        for subscription in self.subscriptions:
+            subscription.put(event)
 
-    def leave(self) -> None:
-        """It is not worked on here any more: let the followers look what became of it."""
-        self.here = False
-        for mailbox in self.followers:
-            mailbox.put(None)
+    def close(self) -> None:
+        """Mark the run as not active here, and wake its subscribers to read its state from the database."""
+        self.active = False
+        for subscription in self.subscriptions:
+            subscription.put(None)
 
 
 class Runs:
-    """All runs of the service: how its jobs of research are done. Belongs to one event loop."""
+    """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
     def __init__(self, candor: Candor, pool: CollectionPool, jobs: Jobs, panel: Panel, researcher: Researcher) -> None:
         self._candor, self._pool, self._jobs = candor, pool, jobs
         self._panel, self._researcher = panel, researcher
         self.listeners: list[Subscriber] = []
         self._live: dict[str, LiveRun] = {}
-        self._ending = False
-        self._expecting = threading.Lock()  # who asks for a run, and its job, may note it at the same moment
-        self._turn = asyncio.Semaphore(1)  # a hundred runs at once read the database one after the other
-        jobs.offer(JobKind.RESEARCH, self)
+        self._closing = False
+        self._creating = threading.Lock()  # the request and its job may both store the run at the same moment
+        self._database_slot = asyncio.Semaphore(1)  # a hundred concurrent runs read the database one after the other
+        jobs.register(JobKind.RESEARCH, self)
 
     async def recover(self) -> None:
-        """Mark those as ended whose job has ended without them: the database was gone when they were to be stored."""
+        """End runs whose job has ended, but whose own end could not be stored because the database was down."""
         for run in self._candor.trace.unfinished():
             try:
-                job = await self._jobs.job(run.run_id)
-            except JobNotFound:  # of another process, such as `candor ask`
+                job = await self._jobs.get(run.run_id)
+            except JobNotFound:  # a run of another process, for example of `candor ask`
                 continue
             if job.status.ended:
-                await self._break_off(run.run_id, job.status, job.error or "Its job was ended.")
+                await self._abort(run.run_id, job.status, job.error or "Its job ended.")
 
     async def start(
         self,
@@ -86,16 +87,16 @@ class Runs:
         idempotency_key: str | None = None,
         priority: Priority = Priority.NORMAL,
     ) -> str:
-        """Take a run on; gives its id at once. The same idempotency key of the same caller gives the same run.
+        """Start a run and return its id at once. The same idempotency key of the same caller returns the same run.
 
-        Raises AgentError for a request that cannot be followed, KeyReused, LimitReached, StoreError, ServiceEnding.
+        Raises AgentError for an invalid request, KeyReused, LimitReached, StoreError, ServiceEnding.
         """
-        if self._ending:
+        if self._closing:
             raise ServiceEnding
-        await asyncio.to_thread(require_tokens, self._candor, caller)
+        await asyncio.to_thread(require_tokens, self._candor.trace, caller)
         library = (await asyncio.to_thread(self._pool.take, collection)).library
         await self._panel.prepared(request, library, caller.key)
-        order = Order(
+        spec = JobSpec(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
             collection=collection,
@@ -104,12 +105,12 @@ class Runs:
             note=self._panel.models.get(request.model).model,
             priority=priority,
         )
-        if await self._jobs.submit(order):
-            await asyncio.to_thread(self._expect, order)
-        return order.id
+        if await self._jobs.submit(spec):
+            await asyncio.to_thread(self._create_run, spec)
+        return spec.id
 
     async def wait(self, run_id: str) -> Answer:
-        """The answer of a run, when it has ended. Whoever waits may go away. Raises ServiceEnding if it rests."""
+        """Wait until a run has ended, and return its answer. Raises ServiceEnding if the run is paused."""
         async for _ in self.follow(run_id, 0):
             pass
         if not (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
@@ -117,117 +118,124 @@ class Runs:
         return await asyncio.to_thread(self._candor.trace.answer, run_id)
 
     async def cancel(self, run_id: str) -> RunSummary:
-        """End a run; one that has ended stays as it is. Raises RunNotFound; NotOurs if another process has it."""
+        """Cancel a run; an ended run stays unchanged. Raises RunNotFound; NotOurs if it belongs to another process."""
         run = await asyncio.to_thread(self._candor.trace.run, run_id)
         if not run.ended:
             try:
                 await self._jobs.cancel(run.run_id)
             except JobNotFound as error:
                 raise NotOurs(
-                    f"Run {run.run_id!r} belongs to another process, such as `candor ask`; end it there, with Ctrl-C."
+                    f"Run {run.run_id!r} belongs to another process, for example `candor ask`; stop it there with "
+                    "Ctrl-C."
                 ) from error
         return await asyncio.to_thread(self._candor.trace.run, run.run_id)
 
     async def follow(self, run_id: str, after: int) -> AsyncIterator[Event | None]:
-        """Every event of the run with a number over ``after``, once and in order, until it has ended.
+        """Yield every event of the run with a number above ``after``, once and in order, until the run has ended.
 
-        None stands for a time without an event. After the last event, the answer is there.
+        Yields None after ``IDLE_S`` without an event. After the last event the answer is stored.
         """
-        trace, live, heard = self._candor.trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
-        mailbox = Subscription[Event]()
-        live.followers.add(mailbox)  # first; what is told while the trace is read is known by its number
+        trace, live, last_event = self._candor.trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
+        subscription = Subscription[Event]()
+        live.subscriptions.add(subscription)  # before the trace is read; numbers identify duplicates
         try:
             while True:
-                async with self._turn:
-                    run = await asyncio.to_thread(trace.run, run_id)  # before its events: none comes after its end
+                async with self._database_slot:
+                    run = await asyncio.to_thread(trace.run, run_id)  # before its events: an ended run gets no more
                     known = await asyncio.to_thread(trace.events, run_id, after)
                 for stored in known:
-                    after, heard = stored.number, time.monotonic()
+                    after, last_event = stored.number, time.monotonic()
                     yield stored
-                if run.ended or self._ending:
+                if run.ended or self._closing:
                     return
-                while happened := await mailbox.take(_patience(live, run)):
-                    if happened.number > after + 1:
-                        break  # whoever stored those between was lost before it could tell of them
-                    if happened.number > after:
-                        after, heard = happened.number, time.monotonic()
-                        yield happened
-                if time.monotonic() - heard >= IDLE_S:
-                    heard = time.monotonic()
+                while event := await subscription.get(_poll_interval(live, run)):
+                    if event.number > after + 1:
+                        break  # a process stored the events between and was killed before it published them
+                    if event.number > after:
+                        after, last_event = event.number, time.monotonic()
+                        yield event
+                if time.monotonic() - last_event >= IDLE_S:
+                    last_event = time.monotonic()
                     yield None
         finally:
-            live.followers.discard(mailbox)
+            live.subscriptions.discard(subscription)
             self._forget(run_id)
 
     async def stop(self) -> None:
-        """Let every run rest, and take on no more. Idempotent."""
-        self._ending = True
-        await self._jobs.rest()
+        """Pause every run and accept no new ones. Idempotent."""
+        self._closing = True
+        await self._jobs.pause()
         for live in self._live.values():
-            live.leave()
+            live.close()
 
-    # As the work of a job
+    # JobHandler
 
-    async def work(self, taken: ActiveJob) -> JsonValue:
-        """Research the question, or go on with it."""
-        await self._research(taken)
-        run = await asyncio.to_thread(self._candor.trace.run, taken.order.id)
+    async def run(self, job: ActiveJob) -> JsonValue:
+        """Start or resume the run."""
+        await self._research(job)
+        run = await asyncio.to_thread(self._candor.trace.run, job.spec.id)
         return {"run_id": run.run_id, "status": run.status}
 
-    async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
-        """Store its end, with the reason."""
-        await asyncio.to_thread(self._expect, order)
-        if not (await asyncio.to_thread(self._candor.trace.run, order.id)).ended:
-            await self._break_off(order.id, status, reason)
+    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
+        """Store the end of the run, with the reason."""
+        await asyncio.to_thread(self._create_run, spec)
+        if not (await asyncio.to_thread(self._candor.trace.run, spec.id)).ended:
+            await self._abort(spec.id, status, reason)
 
-    async def _research(self, taken: ActiveJob) -> None:
-        order, run_id = taken.order, taken.order.id
+    async def _research(self, job: ActiveJob) -> None:
+        spec, run_id = job.spec, job.spec.id
         live = self._live.setdefault(run_id, LiveRun())
-        live.here = True
+        live.active = True
         try:
-            async with self._turn:
-                await asyncio.to_thread(self._expect, order)
+            async with self._database_slot:
+                await asyncio.to_thread(self._create_run, spec)
                 if (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
-                    return  # it was killed between the end of the run and that of its job
-                request = Request.model_validate_json(order.content)
-                bounded = await asyncio.to_thread(within_limits, self._candor, order.key, request)
-            research = Research(run_id=run_id, request=bounded, key=order.key)
-            await self._researcher.research(research, order.collection, partial(self._tell, live), taken.resting)
-        except (AgentError, StoreError, ResearchLost) as error:  # such as that its saved plan has gone while it waited
-            await self.abandon(order, JobStatus.FAILED, str(error))
+                    return  # the process was killed after the run ended and before its job did
+                limited = await asyncio.to_thread(self._limited_request, spec)
+            research = Research(run_id=run_id, request=limited, key=spec.key)
+            await self._researcher.research(research, spec.collection, partial(self._publish, live), job.is_paused)
+        except (AgentError, StoreError, ResearchLost) as error:  # for example: its saved plan was deleted meanwhile
+            await self.on_abort(spec, JobStatus.FAILED, str(error))
             raise JobFailed(str(error)) from error
         except asyncio.CancelledError:
-            if not taken.resting():
-                await self.abandon(order, JobStatus.CANCELLED, "The run was cancelled.")
+            if not job.is_paused():
+                await self.on_abort(spec, JobStatus.CANCELLED, "The run was cancelled.")
             raise
         finally:
-            live.leave()
+            live.close()
             self._forget(run_id)
 
-    async def _tell(self, live: LiveRun, event: Event) -> None:
-        for listener in (live.tell, *self.listeners):
+    async def _publish(self, live: LiveRun, event: Event) -> None:
+        for listener in (live.publish, *self.listeners):
             await listener(event)
 
-    def _expect(self, order: Order) -> None:
-        question = Request.model_validate_json(order.content).question.strip()
-        with self._expecting:
-            self._candor.trace.expect(order.id, question, order.collection, order.note, order.key)
+    def _limited_request(self, spec: JobSpec) -> Request:
+        request = Request.model_validate_json(spec.content)
+        if not spec.key:
+            return request
+        limits = self._candor.keys.get(spec.key).limits
+        return limit_budget(self._candor.trace, spec.key, limits, request, self._candor.settings.research.budget)
 
-    async def _break_off(self, run_id: str, status: JobStatus, reason: str) -> None:
+    def _create_run(self, spec: JobSpec) -> None:
+        question = Request.model_validate_json(spec.content).question.strip()
+        with self._creating:
+            self._candor.trace.create(spec.id, question, spec.collection, spec.note, spec.key)
+
+    async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED
-        last = await asyncio.to_thread(self._candor.trace.break_off, run_id, ended, reason)
+        last = await asyncio.to_thread(self._candor.trace.abort, run_id, ended, reason)
         if live := self._live.get(run_id):
-            await live.tell(last)
-            live.leave()
+            await live.publish(last)
+            live.close()
 
     def _forget(self, run_id: str) -> None:
         live = self._live.get(run_id)
-        if live and not live.here and not live.followers:
+        if live and not live.active and not live.subscriptions:
             del self._live[run_id]
 
 
-def _patience(live: LiveRun, run: RunSummary) -> float:
-    """How long to wait for an event before looking into the database for what another process has stored."""
-    if live.here:
+def _poll_interval(live: LiveRun, run: RunSummary) -> float:
+    """Return how long to wait for an event before reading what another process may have stored."""
+    if live.active:
         return IDLE_S
     return WAITING_POLL_S if run.status == WAITING else POLL_S

@@ -1,4 +1,4 @@
-"""What one follower of a run has yet to be told."""
+"""A subscriber's queue of events."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ T = TypeVar("T")
 
 
 class Subscription(Generic[T]):
-    """Filled by a run, emptied by one follower, in the same event loop.
+    """A queue with one producer and one consumer in the same event loop.
 
-    An ``asyncio.Queue`` under a time-out needs three rounds of the event loop to hand something on; this needs one. In
-    every round each of a hundred runs may take a step, and the follower waits for all of them.
+    ``asyncio.Queue`` with a timeout needs three iterations of the event loop to pass an item on; this needs one. With
+    a hundred active runs, each iteration can take a step of every run, and the consumer waits for all of them.
     """
 
     def __init__(self) -> None:
-        self._letters: deque[T | None] = deque()
+        self._items: deque[T | None] = deque()
         self._woken: asyncio.Future[None] | None = None
 
-    def put(self, letter: T | None) -> None:
-        """Leave something to be told; None only wakes the follower."""
-        self._letters.append(letter)
+    def put(self, item: T | None) -> None:
+        """Append an item; None only wakes the consumer."""
+        self._items.append(item)
         self._wake()
 
-    async def take(self, seconds: float) -> T | None:
-        """The next that was left; None if nothing was within ``seconds``. One taker at a time."""
-        if not self._letters:
+    async def get(self, timeout_s: float) -> T | None:
+        """Remove and return the next item, or None after ``timeout_s`` seconds without one."""
+        if not self._items:
             loop = asyncio.get_running_loop()
             self._woken = loop.create_future()
-            limit = loop.call_later(seconds, self._wake)
+            timer = loop.call_later(timeout_s, self._wake)
             try:
                 await self._woken
             finally:
-                limit.cancel()
-        return self._letters.popleft() if self._letters else None
+                timer.cancel()
+        return self._items.popleft() if self._items else None
 
     def _wake(self) -> None:
         if self._woken and not self._woken.done():

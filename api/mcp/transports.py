@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
-from api.auth.permissions import AT_THIS_MACHINE, Caller, caller_of
+from api.auth.permissions import LOCAL_CALLER, Caller, caller_of
 from api.bootstrap import Candor
 from api.http.deps import Service
 from api.mcp.tools import make_server
@@ -62,7 +62,7 @@ async def serve_stdio(candor: Candor) -> None:
     """Answer the client at standard input and output, until it closes them. Nothing else is written there."""
 
     async def here(_: Context[Any, Any]) -> Caller:
-        return AT_THIS_MACHINE
+        return LOCAL_CALLER
 
     await make_server(_OwnDesk(candor), here).run_stdio_async()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.auth.permissions import Caller, note_asked
+from api.auth.permissions import Caller, record_access
 from api.bootstrap import Candor
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
@@ -11,7 +11,7 @@ from multi_agent.storage.trace import RunSummary
 def find_run(candor: Candor, run_id: str, caller: Caller) -> RunSummary:
     """The run that is meant, if the caller may read its collection. Raises RunNotFound, the same for both."""
     run = candor.trace.run(run_id, among=caller.readable)
-    note_asked(run.collection)
+    record_access(run.collection)
     return run
 
 

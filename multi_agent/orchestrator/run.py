@@ -97,7 +97,7 @@ class Run:
         """The answer, whatever happens. Raises AgentError for a request that cannot be followed."""
         panel, request = self._panel, self._request
         chosen = panel.chosen_plan(request)
-        panel.trace.begin(self._id, request.question, panel.library.collection, self._model.model)
+        panel.trace.start(self._id, request.question, panel.library.collection, self._model.model)
         try:
             return await self._finish(await self._research(chosen))
         except BudgetReached as error:

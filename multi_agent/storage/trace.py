@@ -94,14 +94,14 @@ class Trace:
         _metadata.create_all(engine)
         add_missing_columns(engine, _runs)
 
-    def expect(self, run_id: str, question: str, collection: str, model: str, key: str = "") -> None:
+    def create(self, run_id: str, question: str, collection: str, model: str, key: str = "") -> None:
         """Note that a run was asked for, by whom, and waits for its turn. One that is known already stays as it is."""
         row = _row(run_id, question, collection, model, WAITING) | {"key": key}
         with self._engine.begin() as connection:
             if connection.execute(sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id)).first() is None:
                 connection.execute(_runs.insert(), row)
 
-    def begin(self, run_id: str, question: str, collection: str, model: str) -> None:
+    def start(self, run_id: str, question: str, collection: str, model: str) -> None:
         """Note that a run started. One that is running already is resumed, and stays as it is."""
         row = _row(run_id, question, collection, model, RUNNING)
         running = sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id, _runs.c.status == RUNNING)
@@ -122,7 +122,7 @@ class Trace:
             connection.execute(_KEEP_EVENT, _event_row(last))
             connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
 
-    def break_off(self, run_id: str, status: Status, reason: str) -> Event:
+    def abort(self, run_id: str, status: Status, reason: str) -> Event:
         """End a run that nobody works on (any more): its last event, and an answer that says why there is none."""
         run, happened, meter = self.run(run_id), self.events(run_id), Meter()
         for event in happened:

@@ -1,4 +1,4 @@
-"""Jobs without their service: of a kind made for the test, over the real DBOS."""
+"""Jobs without the service: a handler for tests, over the real DBOS."""
 
 from __future__ import annotations
 
@@ -9,76 +9,77 @@ from contextlib import asynccontextmanager
 from pydantic import JsonValue
 
 from api.errors import JobFailed
+from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.queue import JobQueue
-from api.jobs.runner import ActiveJob, Job, JobHandler, JobKind, Jobs, JobStatus, Order, Priority
+from api.jobs.runner import Jobs
 from api.settings import Settings
 
-PATIENCE_S = 30
+TIMEOUT_S = 30
 
 
-class Errand:
-    """Work that lasts as long as its order says, in seconds, and notes what became of it."""
+class SleepHandler:
+    """Sleeps for as many seconds as the spec's content says, and records what it did."""
 
     def __init__(self) -> None:
-        self.begun: list[str] = []
+        self.started: list[str] = []
         self.done: list[str] = []
-        self.abandoned: dict[str, str] = {}
-        self.peak = 0
-        self._under_way = 0
+        self.aborted: dict[str, str] = {}
+        self.max_active = 0
+        self._active = 0
 
-    async def work(self, taken: ActiveJob) -> JsonValue:
-        if taken.order.content == "impossible":
+    async def run(self, job: ActiveJob) -> JsonValue:
+        if job.spec.content == "failure":
             raise JobFailed("There is no such place.")
-        if taken.order.content == "defect":
-            raise ZeroDivisionError("by a hair")
-        self.begun.append(taken.order.id)
-        self._under_way += 1
-        self.peak = max(self.peak, self._under_way)
-        taken.progress = "on the way"
+        if job.spec.content == "bug":
+            raise ZeroDivisionError("unexpected")
+        self.started.append(job.spec.id)
+        self._active += 1
+        self.max_active = max(self.max_active, self._active)
+        job.progress = "halfway"
         try:
-            await asyncio.sleep(float(taken.order.content))
+            await asyncio.sleep(float(job.spec.content))
         finally:
-            self._under_way -= 1
-        self.done.append(taken.order.id)
-        return {"seconds": taken.order.content}
+            self._active -= 1
+        self.done.append(job.spec.id)
+        return {"seconds": job.spec.content}
 
-    async def abandon(self, order: Order, status: JobStatus, reason: str) -> None:
-        self.abandoned[order.id] = f"{status.value}: {reason}"
+    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
+        self.aborted[spec.id] = f"{status.value}: {reason}"
 
 
-def errand(name: str, seconds: float | str = 0.0, key: str = "ann", priority: Priority = Priority.NORMAL) -> Order:
-    """An order of it."""
-    return Order(
+def sleep_job(name: str, seconds: float | str = 0.0, key: str = "ann", priority: Priority = Priority.NORMAL) -> JobSpec:
+    """Return a job for ``SleepHandler``."""
+    return JobSpec(
         id=name, kind=JobKind.RESEARCH, collection="papers", key=key, content=str(seconds), priority=priority
     )  # fmt: skip
 
 
-def jobs_of(settings: Settings, work: JobHandler) -> Jobs:
-    """Jobs that are errands."""
+def make_jobs(settings: Settings, handler: JobHandler) -> Jobs:
+    """Return jobs with this handler for research jobs."""
     jobs = Jobs(JobQueue(settings))
-    jobs.offer(JobKind.RESEARCH, work)
+    jobs.register(JobKind.RESEARCH, handler)
     return jobs
 
 
 @asynccontextmanager
-async def working(jobs: Jobs) -> AsyncIterator[Jobs]:
-    """The jobs are taken on and done, until the end of the block; then what is unfinished rests."""
-    await jobs.begin()
+async def running(jobs: Jobs) -> AsyncIterator[Jobs]:
+    """Run jobs until the end of the block, then pause them."""
+    await jobs.start()
     try:
         yield jobs
     finally:
-        await jobs.end()
+        await jobs.close()
 
 
-async def ended(jobs: Jobs, job_id: str) -> Job:
-    """The job when it has ended."""
-    while not (job := await jobs.job(job_id)).status.ended:  # noqa: ASYNC110 (it may end in another process)
+async def wait_until_ended(jobs: Jobs, job_id: str) -> Job:
+    """Return the job after it has ended."""
+    while not (job := await jobs.get(job_id)).status.ended:  # noqa: ASYNC110 (it may end in another process)
         await asyncio.sleep(0.02)
     return job
 
 
-async def eventually(condition: Callable[[], bool]) -> None:
-    """Wait for what is about to happen."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110 (anything may be waited for)
+async def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds. Raises TimeoutError."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not condition():  # noqa: ASYNC110 (the condition may depend on another process)
             await asyncio.sleep(0.01)

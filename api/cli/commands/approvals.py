@@ -22,10 +22,10 @@ def list_approvals(as_json: Json = False, home: Home = None) -> None:
 
     Example: candor approvals
     """
-    from api.auth.permissions import AT_THIS_MACHINE
+    from api.auth.permissions import LOCAL_CALLER
     from api.services.approvals import open_approvals
 
-    found = open_approvals(make_candor(home), AT_THIS_MACHINE)
+    found = open_approvals(make_candor(home), LOCAL_CALLER)
     rows = [
         (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
         for each in found
@@ -62,10 +62,10 @@ def refuse(approval_id: ApprovalId, as_json: Json = False, home: Home = None) ->
 
 
 def _decide(approval_id: str, decision: dict[str, Any], as_json: bool, home: Path | None) -> None:
-    from api.auth.permissions import AT_THIS_MACHINE
+    from api.auth.permissions import LOCAL_CALLER
     from api.services.approvals import Decision, decide
 
-    decided = decide(make_candor(home), approval_id, Decision.model_validate(decision), AT_THIS_MACHINE)
+    decided = decide(make_candor(home), approval_id, Decision.model_validate(decision), LOCAL_CALLER)
     if as_json:
         print_json(plain(decided))
     else:

@@ -46,9 +46,9 @@ def prune(
 
     Example: candor audit prune --older-than 90
     """
-    from api.auth.permissions import AT_THIS_MACHINE
+    from api.auth.permissions import LOCAL_CALLER
 
-    pruned = make_candor(home).audit.prune(older_than, AT_THIS_MACHINE.name)
+    pruned = make_candor(home).audit.prune(older_than, LOCAL_CALLER.name)
     if as_json:
         print_json({"pruned": pruned})
     else:

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.auth.keys import KEY_PREFIX
-from api.auth.permissions import AT_THIS_MACHINE, Caller
+from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import HomeError, Refused, Unauthorized
 from api.http.errors import problem_of, problem_response
 
@@ -51,7 +51,7 @@ class AuthMiddleware:
         trusted = not self._needs_key and not any(name in headers for name in _PASSED_ON)
         # Clients made for other services have to send something: what is no key of Candor's is as good as none.
         if trusted and not sent.startswith(KEY_PREFIX):
-            return AT_THIS_MACHINE
+            return LOCAL_CALLER
         if not sent:
             raise Unauthorized
         return await run_in_threadpool(self._admit, sent)

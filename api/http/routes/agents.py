@@ -6,9 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Response
 
-from api.auth.permissions import Called
 from api.errors import UsageError
-from api.http.deps import Served
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from api.services.agents import AgentChanges, AgentDescription, change_agent, describe_agent, list_agents
 from multi_agent.catalog.entries import CustomAgent
@@ -35,30 +34,30 @@ class EndpointDescription(FrozenModel):
 
 
 @router.get("/agents", responses=problems(422, 503))
-def agents(service: Served, caller: Called) -> list[AgentDescription]:
+def agents(service: Served, caller: CurrentCaller) -> list[AgentDescription]:
     """All agents, by name; disabled ones, too."""
     return list_agents(service.candor)
 
 
 @router.post("/agents", status_code=201, responses=problems(403, 404, 409, 422, 503))
-def add(service: Served, caller: Called, agent: Described, response: Response) -> AgentDescription:
+def add(service: Served, caller: CurrentCaller, agent: Described, response: Response) -> AgentDescription:
     """Add an agent; the next run may use it."""
-    caller.require_owner()
+    caller.require_admin()
     service.candor.cast.add(agent)
     response.headers["Location"] = f"/v1/agents/{agent.name}"
     return describe_agent(service.candor, agent.name)
 
 
 @router.get("/agents/{name}", responses=problems(404, 422, 503))
-def agent(service: Served, caller: Called, name: AgentPath) -> AgentDescription:
+def agent(service: Served, caller: CurrentCaller, name: AgentPath) -> AgentDescription:
     """One agent; a custom one in full, with its prompt."""
     return describe_agent(service.candor, name)
 
 
 @router.put("/agents/{name}", responses=problems(403, 404, 409, 422, 503))
-def edit(service: Served, caller: Called, name: AgentPath, agent: Described) -> AgentDescription:
+def edit(service: Served, caller: CurrentCaller, name: AgentPath, agent: Described) -> AgentDescription:
     """Put this in place of a custom agent; the next run has it."""
-    caller.require_owner()
+    caller.require_admin()
     if agent.name != name:
         raise UsageError(f"The body describes {agent.name!r}, not {name!r}; an agent keeps its name.")
     service.candor.cast.edit(agent)
@@ -68,24 +67,24 @@ def edit(service: Served, caller: Called, name: AgentPath, agent: Described) -> 
 @router.patch("/agents/{name}", responses=problems(403, 404, 409, 422, 503))
 def change(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     name: AgentPath,
     changes: Annotated[AgentChanges, Body(examples=[{"enabled": False}])],
 ) -> AgentDescription:
     """Enable or disable any agent, or give it a model or skills; built-in ones, too."""
-    caller.require_owner()
+    caller.require_admin()
     return change_agent(service.candor, name, changes)
 
 
 @router.delete("/agents/{name}", status_code=204, responses=problems(403, 404, 409, 422, 503))
-def remove(service: Served, caller: Called, name: AgentPath) -> None:
+def remove(service: Served, caller: CurrentCaller, name: AgentPath) -> None:
     """Remove a custom agent; runs that have it go on with it."""
-    caller.require_owner()
+    caller.require_admin()
     service.candor.cast.remove(name)
 
 
 @router.get("/endpoints", responses=problems(503))
-def endpoints(service: Served, caller: Called) -> list[EndpointDescription]:
+def endpoints(service: Served, caller: CurrentCaller) -> list[EndpointDescription]:
     """The models that are set; the default one has no name."""
     settings = service.candor.settings
     return [

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
 
-from api.auth.permissions import Called
-from api.http.deps import Served
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from api.services.approvals import Decision, decide, open_approvals
 from multi_agent.toolbox.approvals import Approval
@@ -24,7 +23,7 @@ _EXAMPLES = [
 @router.get("", responses=problems(404, 422, 503))
 def approvals(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     run_id: Annotated[str | None, Query(description="Only those of this run.")] = None,
 ) -> list[Approval]:
     """The calls that wait for a decision, in the order in which they were asked for."""
@@ -34,7 +33,7 @@ def approvals(
 @router.post("/{approval_id}", responses=problems(403, 404, 409, 422, 503))
 def decide_approval(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     approval_id: Annotated[
         str,
         Path(

@@ -16,9 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from api.auth.permissions import Called, Caller, Right
+from api.auth.permissions import Caller, Right
 from api.errors import ModelNotFound, ServiceEnding
-from api.http.deps import Served, Service
+from api.http.deps import CurrentCaller, Served, Service
 from api.http.errors import EXPECTED, problem_of, problems
 from api.http.openai_chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
 from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream
@@ -82,7 +82,7 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 @router.get("/models", responses=_errors(503))
-def models(service: Served, caller: Called) -> ChatModels:
+def models(service: Served, caller: CurrentCaller) -> ChatModels:
     """What can be asked as a model: every collection, and every agent that can be asked alone, over each."""
     return ChatModels(data=tuple(map(_model, _names(service, caller))))
 
@@ -90,7 +90,7 @@ def models(service: Served, caller: Called) -> ChatModels:
 @router.get("/models/{model}", responses=_errors(404, 503))
 def model(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     model: Annotated[str, Path(description="A collection, or `collection:agent`.", examples=["papers"])],
 ) -> ChatModel:
     """One model, if it can be asked."""
@@ -119,7 +119,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 )
 async def chat(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     request: Request,
     wanted: Annotated[ChatRequest, Body(examples=[_ASKED, _ASKED | {"stream": True}])],
 ) -> Response:

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query
 from pydantic import Field
 
-from api.auth.permissions import Called, Caller, Right
-from api.http.deps import CollectionQuery, Served, Service
+from api.auth.permissions import Caller, Right
+from api.http.deps import CollectionQuery, CurrentCaller, Served, Service
 from api.http.errors import problems
 from api.services.documents import find_document, list_documents, take_out
 from ingest.ledger.lock import holding
@@ -59,7 +59,7 @@ class Removed(FrozenModel):
 
 
 @router.get("/collections", responses=problems(503))
-def collections(service: Served, caller: Called) -> list[CollectionInfo]:
+def collections(service: Served, caller: CurrentCaller) -> list[CollectionInfo]:
     """The collections there are, of those that you may read."""
     return [
         CollectionInfo(
@@ -80,7 +80,7 @@ def collections(service: Served, caller: Called) -> list[CollectionInfo]:
 @router.get("/documents", responses=problems(404, 422, 503))
 def documents(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     collection: CollectionQuery = None,
     state: Annotated[DocumentState | None, Query(description="Only those in this state.")] = None,
 ) -> list[DocumentRecord]:
@@ -90,21 +90,23 @@ def documents(
 
 @router.get("/documents/{document}", responses=problems(404, 422, 503))
 def document(
-    service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None
+    service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
 ) -> DocumentRecord:
     """What is known of a document."""
     return find_document(service.candor, document, service.collection(caller, Right.READ, collection))
 
 
 @router.get("/documents/{document}/text", responses=problems(404, 422, 503))
-def text(service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None) -> DocumentText:
+def text(
+    service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
+) -> DocumentText:
     """The parsed text, into which the spans of passages and quotes point, with its pages and blocks."""
     found = find_document(service.candor, document, service.collection(caller, Right.READ, collection))
     return service.candor.ledger.text(found.collection, found.id)
 
 
 @router.delete("/documents/{document}", responses=problems(404, 409, 422, 503))
-def remove(service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None) -> Removed:
+def remove(service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None) -> Removed:
     """Take a document out of its collection.
 
     A file that was uploaded goes with it: it is Candor's own copy. Any other stays, and is read in again if it is
@@ -121,7 +123,7 @@ def remove(service: Served, caller: Called, document: DocumentId, collection: Co
 @router.post("/search", responses=problems(404, 409, 422, 503))
 async def search(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     wanted: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
     """Find passages by words and by meaning, best first, without a language model."""

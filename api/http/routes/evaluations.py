@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
-from api.auth.permissions import Called, Caller, Right
+from api.auth.permissions import Caller, Right
 from api.errors import JobNotFound, UsageError
-from api.http.deps import Served, Service
+from api.http.deps import CurrentCaller, Served, Service
 from api.http.errors import problems
-from api.jobs.runner import Job, JobKind, Order
+from api.jobs.models import Job, JobKind, JobSpec
 from api.services.evaluations import begin, make_configuration, store_of
 from api.services.reports.report import Format, Report, in_order, write
 from api.workers.contract import EvaluationJobSpec
@@ -93,12 +93,12 @@ _FILES = [{"name": "mine.csv", "text": "question,accepted,type\nHow many?,9412,n
 
 @router.post("", status_code=202, responses=problems(403, 404, 422, 503))
 async def evaluate(
-    service: Served, caller: Called, wanted: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)]
+    service: Served, caller: CurrentCaller, wanted: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)]
 ) -> Job:
     """Begin an evaluation; it is asked and measured in the background, as a job of its own id."""
     collection = await asyncio.to_thread(service.collection, caller, Right.READ, wanted.collection)
     if wanted.configuration.get("settings"):
-        caller.require_owner()  # they can name code to be loaded, and where documents are sent to
+        caller.require_admin()  # they can name code to be loaded, and where documents are sent to
     refuse_doubles(wanted.questions)
     result = await asyncio.to_thread(_begin, service, wanted, collection)
     order = EvaluationJobSpec(evaluation=result.evaluation.id, parallel=wanted.parallel, budget=wanted.budget)
@@ -106,14 +106,14 @@ async def evaluate(
 
 
 @router.get("", responses=problems(503))
-def evaluations(service: Served, caller: Called) -> list[Standing]:
+def evaluations(service: Served, caller: CurrentCaller) -> list[Standing]:
     """The evaluations of collections that you may read, newest first."""
     kept = store_of(service.candor).standings()
     return [_standing(*each) for each in kept if caller.may(Right.READ, each[0].collection)]
 
 
 @router.post("/questions", responses=problems(422))
-def questions(caller: Called, given: Annotated[QuestionFile, Body(examples=_FILES)]) -> QuestionSet:
+def questions(caller: CurrentCaller, given: Annotated[QuestionFile, Body(examples=_FILES)]) -> QuestionSet:
     """Read a question set from the text of a file. What is wrong with it is told with its lines; nothing is kept."""
     return parse_questions(given.name, given.text)
 
@@ -121,7 +121,7 @@ def questions(caller: Called, given: Annotated[QuestionFile, Body(examples=_FILE
 @router.get("/comparison", responses=problems(404, 422, 503))
 def comparison(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     first: Annotated[str, Query(description="The evaluation that is compared with.")],
     second: Annotated[str, Query(description="The evaluation that is compared.")],
 ) -> Comparison:
@@ -132,7 +132,7 @@ def comparison(
 @router.get("/report", response_class=Response, responses=problems(404, 422, 503))
 def report(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     evaluation: Annotated[list[str], Query(description="One or several; the others are compared with the first.")],
     format: Annotated[Format, Query(description="html, md or json")] = Format.HTML,  # noqa: A002 - as it is asked
 ) -> Response:
@@ -143,7 +143,7 @@ def report(
 
 
 @router.get("/{evaluation}", responses=problems(404, 503))
-def evaluation(service: Served, caller: Called, evaluation: EvaluationId) -> EvaluationAccount:
+def evaluation(service: Served, caller: CurrentCaller, evaluation: EvaluationId) -> EvaluationAccount:
     """An evaluation with its figures and a row for each question asked so far."""
     result = _find(service, caller, evaluation)
     summary = summarise(result)
@@ -155,7 +155,7 @@ def evaluation(service: Served, caller: Called, evaluation: EvaluationId) -> Eva
 @router.post("/{evaluation}/resume", status_code=202, responses=problems(403, 404, 422, 503))
 async def resume(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     evaluation: EvaluationId,
     how: Annotated[Resumption, Body(examples=[{"parallel": 8}])],
 ) -> Job:
@@ -167,7 +167,7 @@ async def resume(
 
 
 @router.delete("/{evaluation}", status_code=204, responses=problems(403, 404, 422, 503))
-async def remove(service: Served, caller: Called, evaluation: EvaluationId) -> None:
+async def remove(service: Served, caller: CurrentCaller, evaluation: EvaluationId) -> None:
     """Forget an evaluation that is not under way. Its runs stay."""
     found = (await asyncio.to_thread(_find, service, caller, evaluation)).evaluation
     caller.require(Right.WRITE, found.collection)
@@ -206,10 +206,10 @@ def _not_there(evaluation: str) -> EvaluationNotFound:
 
 async def _submit(service: Service, caller: Caller, found: Evaluation, order: EvaluationJobSpec, job_id: str) -> Job:
     await service.jobs.submit(
-        Order(id=job_id, kind=JobKind.EVALUATION, collection=found.collection, key=caller.key,
+        JobSpec(id=job_id, kind=JobKind.EVALUATION, collection=found.collection, key=caller.key,
               content=order.model_dump_json())
     )  # fmt: skip
-    return await service.jobs.job(job_id)
+    return await service.jobs.get(job_id)
 
 
 async def _free_id(service: Service, evaluation: str) -> str:
@@ -218,7 +218,7 @@ async def _free_id(service: Service, evaluation: str) -> str:
     while True:
         job_id = evaluation if number == 1 else f"{evaluation}-{number}"
         try:
-            job = await service.jobs.job(job_id)
+            job = await service.jobs.get(job_id)
         except JobNotFound:
             return job_id
         if not job.status.ended:

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from api.auth.permissions import Called
-from api.http.deps import Served
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from api.http.routes.runs import RunId
 from api.services.exports.export import Format
@@ -28,7 +27,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 @router.get("/{run_id}/export", responses=_FILES | problems(404, 409, 422, 503), response_class=Response)
 def export(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     run_id: RunId,
     wanted: Annotated[Format, Query(alias="format", description="The kind of file.")] = Format.MARKDOWN,
 ) -> Response:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from api.auth.permissions import CalledIfKnown
-from api.http.deps import Served
+from api.http.deps import OptionalCaller, Served
 from api.services.doctor import check_parts
 from api.workers.contract import Researcher
 from multi_agent.llm.probe import Check
@@ -34,7 +33,7 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A part does not work; it says which."}})
-def readyz(service: Served, caller: CalledIfKnown, response: Response) -> Readiness:
+def readyz(service: Served, caller: OptionalCaller, response: Response) -> Readiness:
     """Whether it can work; 503 with what is missing and what to do. `candor doctor` asks the language model, too.
 
     Anybody is told whether it can; what works and what does not, only who may do everything.
@@ -42,7 +41,7 @@ def readyz(service: Served, caller: CalledIfKnown, response: Response) -> Readin
     checks = (*check_parts(service.candor), _research(service.researcher))
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
-    return Readiness(ok=ok, checks=checks if caller and caller.owner else ())
+    return Readiness(ok=ok, checks=checks if caller and caller.is_admin else ())
 
 
 def _research(researcher: Researcher) -> Check:

@@ -12,14 +12,15 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Request, Response
 from pydantic import Field
 
-from api.auth.permissions import Called, Caller, Right
+from api.auth.permissions import Caller, Right
 from api.errors import UsageError
-from api.http.deps import CollectionQuery, IdempotencyKey, Served, Service
+from api.http.deps import CollectionQuery, CurrentCaller, IdempotencyKey, Served, Service
 from api.http.errors import problems
 from api.http.middleware.body_limit import bounds_its_body
 from api.http.routes.documents import DocumentId
 from api.http.uploads import UploadLimits, receive
-from api.jobs.runner import Job
+from api.jobs.ingest import submit_ingest
+from api.jobs.models import Job
 from api.services.documents import find_document
 from api.services.ingest import IngestJobSpec, check_paths
 from ingest.ledger.records import DocumentRecord
@@ -75,7 +76,7 @@ async def upload(
     request: Request,
     response: Response,
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     collection: CollectionName,
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
@@ -103,7 +104,7 @@ async def upload(
 async def ingest(
     response: Response,
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     collection: CollectionName,
     wanted: Annotated[IngestRequest, Body(examples=[{"paths": ["/srv/papers"]}, {"retry_failed": True}])],
     idempotency_key: IdempotencyKey = None,
@@ -123,7 +124,7 @@ async def ingest(
 async def ingest_again(
     response: Response,
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     document: DocumentId,
     collection: CollectionQuery = None,
     idempotency_key: IdempotencyKey = None,
@@ -137,7 +138,7 @@ async def ingest_again(
 
 
 @router.delete("/collections/{collection}", responses=problems(404, 409, 422, 503))
-def drop(service: Served, caller: Called, collection: CollectionName) -> Dropped:
+def drop(service: Served, caller: CurrentCaller, collection: CollectionName) -> Dropped:
     """Delete a collection, what is known of its documents, and the files that were uploaded into it.
 
     Files that were ingested from where they lie stay there, and so do past runs.
@@ -161,6 +162,6 @@ def _check(service: Service, order: IngestJobSpec) -> None:
 async def _begun(
     service: Service, caller: Caller, order: IngestJobSpec, idempotency_key: str | None, response: Response
 ) -> Job:
-    job = await service.jobs.submit_ingest(order, caller, idempotency_key)
+    job = await submit_ingest(service.jobs, order, caller, idempotency_key)
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return job

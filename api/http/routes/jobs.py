@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from api.auth.permissions import Called, Caller, Right
+from api.auth.permissions import Caller, Right
 from api.errors import JobNotFound
-from api.http.deps import Served, Service
+from api.http.deps import CurrentCaller, Served, Service
 from api.http.errors import problems
-from api.jobs.runner import Job, JobKind, JobStatus
+from api.jobs.models import Job, JobKind, JobStatus
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -22,7 +22,7 @@ JobId = Annotated[
 @router.get("", responses=problems(422, 503))
 async def jobs(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     kind: Annotated[JobKind | None, Query(description="Only those of this kind.")] = None,
     status: Annotated[tuple[JobStatus, ...], Query(description="Only those in this state; repeat it for more.")] = (),
     collection: Annotated[str | None, Query(description="Only those over this collection.")] = None,
@@ -33,13 +33,13 @@ async def jobs(
 
 
 @router.get("/{job_id}", responses=problems(404, 503))
-async def job(service: Served, caller: Called, job_id: JobId) -> Job:
+async def job(service: Served, caller: CurrentCaller, job_id: JobId) -> Job:
     """One job: where it stands, how far it is, and what came of it."""
     return await _readable(service, caller, job_id)
 
 
 @router.post("/{job_id}/cancel", responses=problems(403, 404, 409, 503))
-async def cancel(service: Served, caller: Called, job_id: JobId) -> Job:
+async def cancel(service: Served, caller: CurrentCaller, job_id: JobId) -> Job:
     """End a job, be it under way or waiting for its turn; one that has ended stays as it is.
 
     Who asked for it may, and who has the right 'admin' over its collection.
@@ -52,7 +52,7 @@ async def cancel(service: Served, caller: Called, job_id: JobId) -> Job:
 
 async def _readable(service: Service, caller: Caller, job_id: str) -> Job:
     """Raises JobNotFound for one that is not there, and in the same words for one that they may not read."""
-    found = await service.jobs.job(job_id)
+    found = await service.jobs.get(job_id)
     if not caller.may(Right.READ, found.collection):
         raise JobNotFound(job_id)
     return found

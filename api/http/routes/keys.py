@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path
 
 from api.auth.keys import Key, KeyRequest, NewKey
-from api.auth.permissions import Called, Limits, Right
-from api.http.deps import Served
+from api.auth.permissions import Limits, Right
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from vectorstore.models import FrozenModel
 
@@ -40,27 +40,27 @@ class Me(FrozenModel):
 
 
 @router.get("/me", responses=problems(503))
-def me(caller: Called) -> Me:
+def me(caller: CurrentCaller) -> Me:
     """Who you are to the service, and what you may do; without a key, the person at this machine."""
-    return Me(key=caller.key, name=caller.name, owner=caller.owner, rights=dict(caller.rights), limits=caller.limits)
+    return Me(key=caller.key, name=caller.name, owner=caller.is_admin, rights=dict(caller.rights), limits=caller.limits)
 
 
 @router.get("/keys", responses=problems(503))
-def keys(service: Served, caller: Called) -> list[Key]:
+def keys(service: Served, caller: CurrentCaller) -> list[Key]:
     """All keys, the newest first, without their secrets; also those that are not valid any more."""
-    caller.require_owner()
+    caller.require_admin()
     return service.candor.keys.list()
 
 
 @router.post("/keys", status_code=201, responses=problems(422, 503))
-def add(service: Served, caller: Called, order: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
+def add(service: Served, caller: CurrentCaller, order: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
     """Make a key. The answer holds what has to be sent with every request; nobody can look it up again."""
-    caller.require_owner()
+    caller.require_admin()
     return service.candor.keys.add(order)
 
 
 @router.delete("/keys/{key}", responses=problems(404, 422, 503))
-def revoke(service: Served, caller: Called, key: KeyId) -> Key:
+def revoke(service: Served, caller: CurrentCaller, key: KeyId) -> Key:
     """Make a key useless from now on. It stays in the list, so that what was done with it can be told."""
-    caller.require_owner()
+    caller.require_admin()
     return service.candor.keys.revoke(key)

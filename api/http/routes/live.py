@@ -7,8 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, WebSocket
 
-from api.auth.permissions import Called
-from api.http.deps import Served
+from api.http.deps import CurrentCaller, Served
 from api.http.sse import LAST, send_events
 from api.services.runs import find_run
 
@@ -17,7 +16,11 @@ router = APIRouter(prefix="/v1/runs")
 
 @router.websocket("/{run_id}/ws")
 async def live(
-    socket: WebSocket, service: Served, caller: Called, run_id: str, after: Annotated[int, Query(ge=0, le=LAST)] = 0
+    socket: WebSocket,
+    service: Served,
+    caller: CurrentCaller,
+    run_id: str,
+    after: Annotated[int, Query(ge=0, le=LAST)] = 0,
 ) -> None:
     """Every event with a number over ``after``, once and in order, a message each; then the socket is closed (1000).
 

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
-from api.auth.permissions import Called, Caller
-from api.http.deps import Served
+from api.auth.permissions import Caller
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from multi_agent.memory.memories import Kind, MemoryEntry
 from vectorstore.models import FrozenModel
@@ -44,7 +44,7 @@ _EXAMPLES = [
 
 @router.get("", responses=problems(422, 503))
 def memories(
-    service: Served, caller: Called, kind: Annotated[Kind | None, Query(description="Only of this kind.")] = None
+    service: Served, caller: CurrentCaller, kind: Annotated[Kind | None, Query(description="Only of this kind.")] = None
 ) -> list[MemoryEntry]:
     """Your own preferences and conversations, and everybody's how-to notes; the latest last.
 
@@ -55,25 +55,25 @@ def memories(
 
 @router.post("", status_code=201, responses=problems(403, 422, 503))
 def add(
-    service: Served, caller: Called, memory: Annotated[NewMemory, Body(examples=_EXAMPLES)], response: Response
+    service: Served, caller: CurrentCaller, memory: Annotated[NewMemory, Body(examples=_EXAMPLES)], response: Response
 ) -> MemoryEntry:
     """Remember a preference of your own; or, as an owner, a how-to note for all."""
     if memory.kind == "how_to":
-        caller.require_owner()
+        caller.require_admin()
     added = service.candor.memories.add(memory.kind, memory.text, caller.key)
     response.headers["Location"] = f"/v1/memories/{added.id}"
     return added
 
 
 @router.put("/{memory_id}", responses=problems(403, 404, 422, 503))
-def edit(service: Served, caller: Called, memory_id: MemoryId, words: NewWords) -> MemoryEntry:
+def edit(service: Served, caller: CurrentCaller, memory_id: MemoryId, words: NewWords) -> MemoryEntry:
     """Put other words in its place."""
     _require(service, caller, memory_id)
     return service.candor.memories.edit(memory_id, words.text, caller.key)
 
 
 @router.delete("/{memory_id}", status_code=204, responses=problems(403, 404, 503))
-def forget(service: Served, caller: Called, memory_id: MemoryId) -> None:
+def forget(service: Served, caller: CurrentCaller, memory_id: MemoryId) -> None:
     """Forget it. What runs were told of it stays in their traces."""
     _require(service, caller, memory_id)
     service.candor.memories.delete(memory_id, caller.key)
@@ -82,4 +82,4 @@ def forget(service: Served, caller: Called, memory_id: MemoryId) -> None:
 def _require(service: Served, caller: Caller, memory_id: str) -> None:
     """Raises NotKept for another's, Forbidden for a how-to note if the caller is no owner."""
     if service.candor.memories.get(memory_id, caller.key).kind == "how_to":
-        caller.require_owner()
+        caller.require_admin()

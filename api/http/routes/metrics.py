@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from api.auth.permissions import Called
+from api.http.deps import CurrentCaller
 from api.http.errors import problems
 from api.http.middleware.metrics import CONTENT_TYPE, Metrics
 
@@ -18,11 +18,11 @@ _TEXT: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/metrics", responses=_TEXT | problems(403, 503), response_class=Response)
-def metrics(request: Request, caller: Called) -> Response:
+def metrics(request: Request, caller: CurrentCaller) -> Response:
     """Runs by state, model calls and their time and tokens, agents' turns, requests, followers, documents, memory.
 
     They tell of all collections and their names: they are for who has the right 'admin' over all.
     """
-    caller.require_owner()
+    caller.require_admin()
     measured: Metrics = request.app.state.metrics
     return Response(measured.text(), media_type=CONTENT_TYPE)

@@ -15,9 +15,9 @@ from pydantic import Field
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from api.auth.permissions import Called, Caller, Right
+from api.auth.permissions import Caller, Right
 from api.errors import RangeNotThere
-from api.http.deps import CollectionQuery, Served, Service
+from api.http.deps import CollectionQuery, CurrentCaller, Served, Service
 from api.http.errors import problem_of, problem_response, problems
 from api.http.routes.documents import DocumentId
 from api.services.documents import find_document
@@ -60,7 +60,7 @@ class PageInfo(FrozenModel):
     response_class=Response,
 )
 def original_file(
-    service: Served, caller: Called, document: DocumentId, collection: CollectionQuery = None
+    service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
 ) -> Response:
     """The file that a document was read from, to be saved; it is never shown in place.
 
@@ -89,7 +89,7 @@ def original_file(
 )
 async def page_image(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     document: DocumentId,
     page: PageNumber,
     start: Start = 0,
@@ -109,7 +109,7 @@ async def page_image(
 @router.get("/{document}/pages/{page}", responses=problems(404, 410, 422, 503))
 async def page(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     document: DocumentId,
     page: PageNumber,
     start: Start = 0,

@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Body, Path, Response
 from pydantic import Field, model_validator
 
-from api.auth.permissions import Called, Right
-from api.http.deps import Served
+from api.auth.permissions import Right
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from api.services.plans import plan_of, require_runnable
 from multi_agent.errors import NotKept, UnknownPlan
@@ -55,17 +55,17 @@ _EXAMPLES = [
 
 
 @router.get("", responses=problems(503))
-def plans(service: Served, caller: Called) -> list[PlanExample]:
+def plans(service: Served, caller: CurrentCaller) -> list[PlanExample]:
     """The plans that were saved under a name; `template` follows one."""
     return list(service.candor.plans.list())
 
 
 @router.post("", status_code=201, responses=problems(403, 404, 409, 422, 503))
 def save(
-    service: Served, caller: Called, wanted: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
+    service: Served, caller: CurrentCaller, wanted: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
 ) -> PlanExample:
     """Save a plan under a name; a question that names it as `template` follows it."""
-    caller.require_owner()
+    caller.require_admin()
     candor = service.candor
     if wanted.plan:
         if wanted.collection:
@@ -80,9 +80,9 @@ def save(
 
 
 @router.delete("/{name}", status_code=204, responses=problems(403, 404, 503))
-def forget(service: Served, caller: Called, name: PlanName) -> None:
+def forget(service: Served, caller: CurrentCaller, name: PlanName) -> None:
     """Forget a saved plan."""
-    caller.require_owner()
+    caller.require_admin()
     try:
         service.candor.plans.delete(name)
     except UnknownPlan as error:

@@ -10,12 +10,12 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Body, Response
 from pydantic import Field, model_validator
 
-from api.auth.permissions import Called, Right
+from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import IdempotencyKey, Served, Service
+from api.http.deps import CurrentCaller, IdempotencyKey, Served, Service
 from api.http.errors import problems
 from api.http.sse import EVENT_STREAM, stream, told
-from api.jobs.runner import Priority
+from api.jobs.models import Priority
 from multi_agent.answer import Answer
 from multi_agent.request import Request
 from vectorstore.models import FrozenModel
@@ -79,7 +79,7 @@ _EXAMPLES = [
 )
 async def research(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     wanted: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:

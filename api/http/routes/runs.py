@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
-from api.auth.permissions import Called, Right
-from api.http.deps import Served
+from api.auth.permissions import Right
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from api.http.sse import EVENT_STREAM, LAST, event_stream
 from api.services.runs import find_run, list_runs
@@ -48,7 +48,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {
 
 @router.get("", responses=_PAGE | problems(404, 422, 503))
 def runs(
-    service: Served, caller: Called, request: Request, response: Response, query: Annotated[RunQuery, Query()]
+    service: Served, caller: CurrentCaller, request: Request, response: Response, query: Annotated[RunQuery, Query()]
 ) -> list[RunSummary]:
     """The latest runs, newest first; also those of the command line. The `Link` header names the next page."""
     found = list_runs(service.candor, query, query.limit + 1, caller)
@@ -60,14 +60,14 @@ def runs(
 
 
 @router.get("/{run_id}", responses=problems(404, 503))
-def run(service: Served, caller: Called, run_id: RunId) -> RunWithAnswer:
+def run(service: Served, caller: CurrentCaller, run_id: RunId) -> RunWithAnswer:
     """One run, with its answer when it has ended."""
     found = find_run(service.candor, run_id, caller)
     return RunWithAnswer(run=found, answer=service.candor.trace.answer(found.run_id) if found.ended else None)
 
 
 @router.post("/{run_id}/cancel", responses=problems(404, 409, 503))
-async def cancel(service: Served, caller: Called, run_id: RunId) -> RunSummary:
+async def cancel(service: Served, caller: CurrentCaller, run_id: RunId) -> RunSummary:
     """End a run, be it under way or waiting for its turn; one that has ended stays as it is.
 
     Who began it may, and who has the right 'admin' over its collection.
@@ -79,7 +79,7 @@ async def cancel(service: Served, caller: Called, run_id: RunId) -> RunSummary:
 
 
 @router.get("/{run_id}/journal", responses=problems(404, 503))
-def journal(service: Served, caller: Called, run_id: RunId) -> list[JournalEntry]:
+def journal(service: Served, caller: CurrentCaller, run_id: RunId) -> list[JournalEntry]:
     """Every prompt of the run and every response of the model, in full."""
     return service.candor.trace.journal_entries(find_run(service.candor, run_id, caller).run_id)
 
@@ -97,7 +97,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 @router.get("/{run_id}/events", responses=_STREAM | problems(404, 422, 503), response_class=Response)
 async def events(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     run_id: RunId,
     after: Annotated[int, Query(ge=0, le=LAST, description="Only events with a number over this.")] = 0,
     follow: Annotated[bool, Query(description="Stream until the run has ended; else a list of those so far.")] = True,

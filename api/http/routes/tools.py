@@ -8,8 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse
 
-from api.auth.permissions import Called
-from api.http.deps import Served
+from api.http.deps import CurrentCaller, Served
 from api.http.errors import problems
 from api.http.routes.runs import RunId
 from api.services.tools import RunFile, ToolDescription, describe_tools, file_of, files_of, tool_calls
@@ -21,25 +20,25 @@ router = APIRouter(prefix="/v1", tags=["tools"])
 @router.get("/tools", responses=problems(403, 422, 503))
 async def tools(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     servers: Annotated[
         bool, Query(description="Ask each MCP server for its tools, and start it for that if need be.")
     ] = False,
 ) -> list[ToolDescription]:
     """The tools that agents can be granted, with what they take and whether a person has to approve each call."""
     if servers:
-        caller.require_owner()  # it starts programs
+        caller.require_admin()  # it starts programs
     return await describe_tools(service.candor, ask_servers=servers)
 
 
 @router.get("/runs/{run_id}/tool-calls", responses=problems(404, 503))
-def calls(service: Served, caller: Called, run_id: RunId) -> list[ToolEntry]:
+def calls(service: Served, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
     """Every call of a tool in the run, with its whole result."""
     return tool_calls(service.candor, run_id, caller)
 
 
 @router.get("/runs/{run_id}/files", responses=problems(404, 503))
-def files(service: Served, caller: Called, run_id: RunId) -> list[RunFile]:
+def files(service: Served, caller: CurrentCaller, run_id: RunId) -> list[RunFile]:
     """The files that tools wrote or downloaded in the run."""
     return files_of(service.candor, run_id, caller)
 
@@ -51,7 +50,7 @@ def files(service: Served, caller: Called, run_id: RunId) -> list[RunFile]:
 )
 def file(
     service: Served,
-    caller: Called,
+    caller: CurrentCaller,
     run_id: RunId,
     name: Annotated[str, Path(description="As the list names it.", examples=["report.pdf"])],
 ) -> FileResponse:

@@ -13,8 +13,8 @@ import pytest
 
 from api.auth import audit as api_audit
 from api.auth.audit import AuditEntry, AuditQuery
-from api.auth.audit_retention import BY, keeping_so_long
-from api.auth.permissions import AT_THIS_MACHINE
+from api.auth.audit_retention import BY, prune_daily
+from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from support.service import RunningService
@@ -57,7 +57,7 @@ def test_it_does_so_again_and_again(make_candor: Callable[..., Candor]) -> None:
     candor = make_candor()
 
     async def days_go_by() -> None:
-        async with keeping_so_long(30, candor.audit, every_s=0.01):
+        async with prune_daily(30, candor.audit, every_s=0.01):
             for age in (40, 50):
                 remember(candor, age)
                 await asyncio.to_thread(
@@ -80,11 +80,11 @@ def test_a_year_is_kept_by_default_and_0_keeps_all(make_candor: Callable[..., Ca
 def test_a_person_prunes_on_the_command_line(
     make_candor: Callable[..., Candor], run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_audit, "_AT_ONCE", 2)
+    monkeypatch.setattr(api_audit, "_DELETE_BATCH", 2)
     candor = make_candor()
     remember(candor, 8, 9, 10, 11, 12, 1)
     at = ("--home", candor.settings.home)
     assert run("audit", "prune", "--older-than", "7", "--json", *at).json == {"pruned": 5}
     assert run("audit", "prune", "--older-than", "7", *at).err == "Took out 0 entries.\n"
-    assert told(candor) == [KEPT, (AT_THIS_MACHINE.name, "prune audit", "5 entries older than 7 days")]
+    assert told(candor) == [KEPT, (LOCAL_CALLER.name, "prune audit", "5 entries older than 7 days")]
     assert run("audit", "prune", *at).code == 2

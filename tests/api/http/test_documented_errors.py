@@ -55,7 +55,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
             run_ingest(candor, [folder], name, progress=False)
         elsewhere = job_of_another_service(candor)
         lock = CollectionLock(settings.home / "collections" / "locked")
-        candor.trace.begin("run_elsewhere", QUESTION, "papers", "scripted")
+        candor.trace.start("run_elsewhere", QUESTION, "papers", "scripted")
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             known = _known(candor, http)
             for route, asked in refused_by_state(candor, http, known["run"], elsewhere, folder):
@@ -93,7 +93,7 @@ def _described(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any
 def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, candor: Candor) -> Iterator[Asked]:
     right = _filled(rule, known)
     spent = candor.keys.add(KeyRequest(name="spent", rights={"*": "admin"}, limits=Limits(requests_per_day=1))).secret
-    candor.keys.admit(spent)
+    candor.keys.authenticate(spent)
     weak = candor.keys.add(KeyRequest(name="weak", rights={"papers": "read"})).secret
     others = candor.keys.add(KeyRequest(name="others", rights={"others": "admin"})).secret
     for headers in (

@@ -92,7 +92,7 @@ def test_many_follow_one_run_each_from_another_place(
 
 def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client, service_candor: Candor) -> None:
     """Such as one of ``candor ask`` over a collection of its own; here its events come by another way."""
-    service_candor.trace.begin("run_elsewhere", QUESTION, "other", "scripted")
+    service_candor.trace.start("run_elsewhere", QUESTION, "other", "scripted")
     first = Event(
         run_id="run_elsewhere", number=1, at="2026-01-01T00:00:00Z", body=RevisionDeclined(reason="to have one")
     )
@@ -100,7 +100,7 @@ def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client,
     refused = http.post("/v1/runs/run_elsewhere/cancel")
     assert refused.status_code == 409
     assert "belongs to another process" in refused.json()["detail"]
-    later = threading.Timer(0.3, lambda: service_candor.trace.break_off("run_elsewhere", Status.FAILED, "Away."))
+    later = threading.Timer(0.3, lambda: service_candor.trace.abort("run_elsewhere", Status.FAILED, "Away."))
     later.start()
     assert [event["body"]["type"] for event in follow(http, "run_elsewhere")] == ["revision_declined", "run_finished"]
 
@@ -134,7 +134,7 @@ def test_two_run_at_once_and_the_others_wait_their_turn(http: httpx.Client, ask:
 
     assert http.post(f"/v1/runs/{third}/cancel").json()["status"] == "cancelled"
     [only] = follow(http, third)
-    assert (only["number"], only["body"]["reason"]) == (1, "The run was cancelled before its turn had come.")
+    assert (only["number"], only["body"]["reason"]) == (1, "The run was cancelled before it started.")
     http.post(f"/v1/runs/{first}/cancel")
     until(lambda: status(http, fourth) == "running")
     assert status(http, fifth) == "waiting", "first come, first served"

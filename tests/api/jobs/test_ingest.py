@@ -1,4 +1,4 @@
-"""Ingesting as a job: how far it is, what came of it, cancelled between two files, gone on with."""
+"""Ingest jobs: progress, result, cancellation between files, and resumption."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.permissions import AT_THIS_MACHINE
+from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
-from api.jobs.ingest import IngestJobs
+from api.jobs.ingest import IngestJobs, submit_ingest
+from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
-from api.jobs.runner import Jobs, JobStatus
+from api.jobs.runner import Jobs
 from api.services.collection_pool import CollectionPool
 from api.services.ingest import IngestJobSpec
-from support.jobs import ended, eventually, working
+from support.jobs import running, wait_for, wait_until_ended
 
 FILES = 12
 
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor]) -> Candor:
-    """With nothing in it yet; small batches, so that there is much between beginning and end."""
+    """An empty home folder; batches of one, so that an ingest takes many steps."""
     return make_candor(ingest={"embed_batch": 1})
 
 
 @pytest.fixture
 async def jobs(candor: Candor) -> AsyncIterator[Jobs]:
-    """That ingest."""
     pool, jobs = CollectionPool(candor), Jobs(JobQueue(candor.settings))
     IngestJobs(candor, pool, jobs)
-    async with working(jobs):
+    async with running(jobs):
         yield jobs
     pool.close()
 
@@ -46,15 +46,14 @@ def many(tmp_path: Path) -> Path:
     return folder
 
 
-def order_of(folder: Path) -> IngestJobSpec:
+def ingest_of(folder: Path) -> IngestJobSpec:
     return IngestJobSpec(collection="papers", paths=(str(folder),))
 
 
 async def test_an_ingest_is_a_job(candor: Candor, jobs: Jobs, folder: Path) -> None:
-    order = order_of(folder)
-    taken_on, again = [await jobs.submit_ingest(order, AT_THIS_MACHINE, "upload-1") for _ in range(2)]
-    assert taken_on.id == again.id
-    job = await ended(jobs, taken_on.id)
+    first, second = [await submit_ingest(jobs, ingest_of(folder), LOCAL_CALLER, "upload-1") for _ in range(2)]
+    assert first.id == second.id
+    job = await wait_until_ended(jobs, first.id)
     assert (job.status, job.kind, job.collection, job.error) == (JobStatus.DONE, "ingest", "papers", None)
     assert isinstance(job.result, dict)
     assert (job.result["indexed"], job.result["cancelled"]) == (2, False)
@@ -63,39 +62,37 @@ async def test_an_ingest_is_a_job(candor: Candor, jobs: Jobs, folder: Path) -> N
     assert {document.chunks > 0 for document in candor.ledger.list("papers")} == {True}
 
 
-async def test_an_ingest_that_cannot_be_done_says_why(jobs: Jobs, tmp_path: Path) -> None:
-    taken_on = await jobs.submit_ingest(order_of(tmp_path / "nowhere"), AT_THIS_MACHINE)
-    job = await ended(jobs, taken_on.id)
+async def test_a_failed_ingest_names_the_missing_path(jobs: Jobs, tmp_path: Path) -> None:
+    submitted = await submit_ingest(jobs, ingest_of(tmp_path / "nowhere"), LOCAL_CALLER)
+    job = await wait_until_ended(jobs, submitted.id)
     assert job.status is JobStatus.FAILED
     assert "nowhere" in (job.error or "")
 
 
-async def test_an_ingest_is_cancelled_between_two_files_and_the_next_does_the_rest(
-    candor: Candor, jobs: Jobs, many: Path
-) -> None:
-    first = await jobs.submit_ingest(order_of(many), AT_THIS_MACHINE)
-    await eventually(lambda: any(document.chunks for document in candor.ledger.list("papers")))
+async def test_a_cancelled_ingest_keeps_finished_files(candor: Candor, jobs: Jobs, many: Path) -> None:
+    first = await submit_ingest(jobs, ingest_of(many), LOCAL_CALLER)
+    await wait_for(lambda: any(document.chunks for document in candor.ledger.list("papers")))
     assert (await jobs.cancel(first.id)).status is JobStatus.CANCELLED
     done = sum(document.chunks > 0 for document in candor.ledger.list("papers"))
     assert 0 < done < FILES
 
-    second = await ended(jobs, (await jobs.submit_ingest(order_of(many), AT_THIS_MACHINE)).id)
+    second = await wait_until_ended(jobs, (await submit_ingest(jobs, ingest_of(many), LOCAL_CALLER)).id)
     assert isinstance(second.result, dict)
     assert (second.result["unchanged"], second.result["indexed"]) == (done, FILES - done)
 
 
-async def test_an_ingest_that_the_service_left_goes_on(candor: Candor, many: Path) -> None:
+async def test_an_ingest_resumes_after_a_restart(candor: Candor, many: Path) -> None:
     for _ in range(2):
         pool, jobs = CollectionPool(candor), Jobs(JobQueue(candor.settings))
         IngestJobs(candor, pool, jobs)
-        async with working(jobs):
+        async with running(jobs):
             if not await jobs.list(None, (), None, 1, lambda _: True):
-                left = await jobs.submit_ingest(order_of(many), AT_THIS_MACHINE)
-                await eventually(lambda: any(document.chunks for document in candor.ledger.list("papers")))
+                submitted = await submit_ingest(jobs, ingest_of(many), LOCAL_CALLER)
+                await wait_for(lambda: any(document.chunks for document in candor.ledger.list("papers")))
             else:
-                job = await asyncio.wait_for(ended(jobs, left.id), 60)
+                job = await asyncio.wait_for(wait_until_ended(jobs, submitted.id), 60)
         pool.close()
     assert job.status is JobStatus.DONE
     assert isinstance(job.result, dict)
     assert job.result["unchanged"] + job.result["indexed"] == FILES
-    assert job.result["unchanged"] > 0, "what was finished was not done again"
+    assert job.result["unchanged"] > 0, "finished files are not ingested again"

@@ -1,4 +1,4 @@
-"""Durable jobs: in turn, fairly, cancelled, and gone on with by the next process; on SQLite and on Postgres."""
+"""Durable jobs: order, fairness, cancellation and resumption, on SQLite and Postgres."""
 
 from __future__ import annotations
 
@@ -9,159 +9,153 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.permissions import AT_THIS_MACHINE
-from api.errors import JobNotFound, KeyReused, ServiceEnding, UsageError
-from api.jobs.queue import only_service
-from api.jobs.runner import Jobs, JobStatus, Priority, new_job_id
+from api.auth.permissions import LOCAL_CALLER
+from api.errors import JobNotFound, KeyReused, ServiceEnding
+from api.jobs.models import JobStatus, Priority
+from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
-from support.jobs import Errand, ended, errand, eventually, jobs_of, working
+from support.jobs import SleepHandler, make_jobs, running, sleep_job, wait_for, wait_until_ended
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A fresh home, and two jobs at once."""
+    """A fresh home folder, and two jobs at once."""
     return Settings(home=tmp_path / "home", service=ServiceSettings(concurrent_runs=2))
 
 
 @pytest.fixture
-def work() -> Errand:
-    return Errand()
+def handler() -> SleepHandler:
+    return SleepHandler()
 
 
 @pytest.fixture
-async def jobs(settings: Settings, work: Errand) -> AsyncIterator[Jobs]:
-    async with working(jobs_of(settings, work)) as jobs:
+async def jobs(settings: Settings, handler: SleepHandler) -> AsyncIterator[Jobs]:
+    async with running(make_jobs(settings, handler)) as jobs:
         yield jobs
 
 
-async def test_a_job_is_taken_on_done_and_listed(jobs: Jobs) -> None:
-    assert await jobs.submit(errand("to the post"))
-    job = await ended(jobs, "to the post")
-    assert (job.status, job.result, job.progress) == (JobStatus.DONE, {"seconds": "0.0"}, "on the way")
+async def test_jobs_are_run_and_listed(jobs: Jobs) -> None:
+    assert await jobs.submit(sleep_job("first"))
+    job = await wait_until_ended(jobs, "first")
+    assert (job.status, job.result, job.progress) == (JobStatus.DONE, {"seconds": "0.0"}, "halfway")
     assert (job.collection, job.key) == ("papers", "ann")
     assert job.created_at <= (job.ended_at or job.created_at)
 
-    await jobs.submit(errand("nowhere", "impossible"))
-    assert (await ended(jobs, "nowhere")).error == "There is no such place."
+    await jobs.submit(sleep_job("second", "failure"))
+    assert (await wait_until_ended(jobs, "second")).error == "There is no such place."
 
     async def listed(*among: JobStatus, limit: int = 10, readable: bool = True) -> list[str]:
         return [job.id for job in await jobs.list(None, among, "papers", limit, lambda _: readable)]
 
-    assert await listed() == ["nowhere", "to the post"]
-    assert await listed(limit=1) == ["nowhere"]
-    assert await listed(JobStatus.DONE) == ["to the post"]
-    assert await listed(JobStatus.FAILED) == ["nowhere"]
-    assert await listed(JobStatus.DONE, JobStatus.FAILED) == ["nowhere", "to the post"]
+    assert await listed() == ["second", "first"]
+    assert await listed(limit=1) == ["second"]
+    assert await listed(JobStatus.DONE) == ["first"]
+    assert await listed(JobStatus.FAILED) == ["second"]
+    assert await listed(JobStatus.DONE, JobStatus.FAILED) == ["second", "first"]
     assert await listed(JobStatus.WAITING, JobStatus.RUNNING) == []
     assert await listed(readable=False) == []
-    with pytest.raises(JobNotFound, match="There is no job 'to the moon'"):
-        await jobs.job("to the moon")
+    with pytest.raises(JobNotFound, match="There is no job 'third'"):
+        await jobs.get("third")
 
 
-async def test_a_defect_fails_its_job_and_is_logged(jobs: Jobs, work: Errand, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unexpected_error_fails_the_job_and_is_logged(
+    jobs: Jobs, handler: SleepHandler, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.ERROR):
-        await jobs.submit(errand("broken", "defect"))
-        job = await ended(jobs, "broken")
-    assert (job.status, job.error) == (JobStatus.FAILED, "by a hair")
-    assert work.abandoned["broken"].startswith("failed: A defect in Candor: ZeroDivisionError")
-    assert "Job broken was ended by a defect" in caplog.text
+        await jobs.submit(sleep_job("broken", "bug"))
+        job = await wait_until_ended(jobs, "broken")
+    assert (job.status, job.error) == (JobStatus.FAILED, "unexpected")
+    assert handler.aborted["broken"].startswith("failed: Unexpected error in Candor: ZeroDivisionError")
+    assert "Job broken failed with an unexpected error" in caplog.text
 
 
-async def test_as_many_at_once_as_is_set(jobs: Jobs, work: Errand) -> None:
+async def test_concurrency_is_limited(jobs: Jobs, handler: SleepHandler) -> None:
     for number in range(12):
-        await jobs.submit(errand(f"{number}", 0.03))
-    await eventually(lambda: len(work.done) == 12)
-    assert work.peak == 2
-    assert work.begun == [str(number) for number in range(12)], "first come, first served"
+        await jobs.submit(sleep_job(f"{number}", 0.03))
+    await wait_for(lambda: len(handler.done) == 12)
+    assert handler.max_active == 2
+    assert handler.started == [str(number) for number in range(12)], "first in, first out"
 
 
-async def test_one_users_hundred_do_not_starve_anothers_one(jobs: Jobs, work: Errand) -> None:
+async def test_many_jobs_of_one_key_do_not_starve_another(jobs: Jobs, handler: SleepHandler) -> None:
     for number in range(100):
-        await jobs.submit(errand(f"ann's {number}", 0.02))
-    await jobs.submit(errand("ben's", 0.02, key="ben"))
-    before = len(work.begun)
-    await eventually(lambda: "ben's" in work.begun)
-    assert work.begun.index("ben's") - before < 20, "every free place is drawn for among the keys that wait"
+        await jobs.submit(sleep_job(f"ann's {number}", 0.02))
+    await jobs.submit(sleep_job("ben's", 0.02, key="ben"))
+    before = len(handler.started)
+    await wait_for(lambda: "ben's" in handler.started)
+    assert handler.started.index("ben's") - before < 20, "free slots are drawn at random among the waiting keys"
 
 
-async def test_of_ones_own_the_more_urgent_comes_first(jobs: Jobs, work: Errand) -> None:
+async def test_priority_orders_the_jobs_of_one_key(jobs: Jobs, handler: SleepHandler) -> None:
     for name in ("a", "b"):
-        await jobs.submit(errand(name, 0.3))
-    await eventually(lambda: len(work.begun) == 2)
+        await jobs.submit(sleep_job(name, 0.3))
+    await wait_for(lambda: len(handler.started) == 2)
     for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH):
-        await jobs.submit(errand(priority.value, priority=priority))
-    await eventually(lambda: len(work.done) == 5)
-    assert work.begun[2:] == ["high", "normal", "low"]
+        await jobs.submit(sleep_job(priority.value, priority=priority))
+    await wait_for(lambda: len(handler.done) == 5)
+    assert handler.started[2:] == ["high", "normal", "low"]
 
 
-async def test_a_question_begins_at_once_when_there_is_room(jobs: Jobs, work: Errand) -> None:
-    await jobs.submit(errand("the first"))  # a new queue is not looked at in the first second of its life
-    await ended(jobs, "the first")
+async def test_a_job_starts_at_once_on_an_idle_queue(jobs: Jobs, handler: SleepHandler) -> None:
+    await jobs.submit(sleep_job("the first"))  # DBOS first polls a new queue after one second
+    await wait_until_ended(jobs, "the first")
     delays = []
     for number in range(10):
-        asked = asyncio.get_running_loop().time()
-        await jobs.submit(errand(str(number)))
-        await eventually(lambda number=number: str(number) in work.begun)
-        delays.append(asyncio.get_running_loop().time() - asked)
-    print(f"begun after {sorted(delays)[5] * 1000:.0f} ms, the median of 10")
-    assert sorted(delays)[8] < 0.5, "some 50 ms on a quiet machine; DBOS of itself looks once in a second"
+        submitted = asyncio.get_running_loop().time()
+        await jobs.submit(sleep_job(str(number)))
+        await wait_for(lambda number=number: str(number) in handler.started)
+        delays.append(asyncio.get_running_loop().time() - submitted)
+    print(f"started after {sorted(delays)[5] * 1000:.0f} ms (median of 10)")
+    assert sorted(delays)[8] < 0.5, "about 50 ms on an idle machine; DBOS polls every second by default"
 
 
-async def test_jobs_are_cancelled_under_way_and_while_they_wait(jobs: Jobs, work: Errand) -> None:
+async def test_running_and_waiting_jobs_can_be_cancelled(jobs: Jobs, handler: SleepHandler) -> None:
     for name in ("first", "second", "third"):
-        await jobs.submit(errand(name, 60))
-    await eventually(lambda: len(work.begun) == 2)
-    assert (await jobs.job("third")).status is JobStatus.WAITING
-    assert (await jobs.job("first")).progress == "on the way"
+        await jobs.submit(sleep_job(name, 60))
+    await wait_for(lambda: len(handler.started) == 2)
+    assert (await jobs.get("third")).status is JobStatus.WAITING
+    assert (await jobs.get("first")).progress == "halfway"
 
     cancelled = [await jobs.cancel(name) for name in ("third", "first", "second", "second")]
     assert {job.status for job in cancelled} == {JobStatus.CANCELLED}
-    assert work.begun == ["first", "second"]
-    assert work.abandoned == {"third": "cancelled: The run was cancelled before its turn had come."}
-    assert work.done == []
+    assert handler.started == ["first", "second"]
+    assert handler.aborted == {"third": "cancelled: The run was cancelled before it started."}
+    assert handler.done == []
 
 
-async def test_the_same_key_with_the_same_request_is_the_same_job(jobs: Jobs, work: Errand) -> None:
-    mine = new_job_id("errand", AT_THIS_MACHINE, "letter-1")
-    assert mine == new_job_id("errand", AT_THIS_MACHINE, "letter-1")
-    other = AT_THIS_MACHINE.model_copy(update={"key": "ben"})
-    assert mine != new_job_id("errand", other, "letter-1"), "keys of one caller are nothing to another"
+async def test_an_idempotency_key_identifies_the_job(jobs: Jobs, handler: SleepHandler) -> None:
+    mine = new_job_id("job", LOCAL_CALLER, "letter-1")
+    assert mine == new_job_id("job", LOCAL_CALLER, "letter-1")
+    other = LOCAL_CALLER.model_copy(update={"key": "ben"})
+    assert mine != new_job_id("job", other, "letter-1"), "each caller has separate idempotency keys"
 
-    taken_on = await asyncio.gather(*(jobs.submit(errand(mine)) for _ in range(8)))
-    assert sorted(taken_on) == [False] * 7 + [True]
-    await ended(jobs, mine)
-    assert await jobs.submit(errand(mine)) is False, "also when it has long ended"
+    submitted = await asyncio.gather(*(jobs.submit(sleep_job(mine)) for _ in range(8)))
+    assert sorted(submitted) == [False] * 7 + [True]
+    await wait_until_ended(jobs, mine)
+    assert await jobs.submit(sleep_job(mine)) is False, "also after the job has ended"
     with pytest.raises(KeyReused):
-        await jobs.submit(errand(mine, 3))
-    assert work.done == [mine]
+        await jobs.submit(sleep_job(mine, 3))
+    assert handler.done == [mine]
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
-async def test_the_next_process_goes_on_with_what_is_unfinished(
+async def test_the_next_process_resumes_unfinished_jobs(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue("postgres") if database == "postgres" else None
     settings = Settings(home=tmp_path / "home", database_url=url, service=ServiceSettings(concurrent_runs=2))
-    first, second = Errand(), Errand()
-    async with working(jobs_of(settings, first)) as jobs:
+    first, second = SleepHandler(), SleepHandler()
+    async with running(make_jobs(settings, first)) as jobs:
         for number in range(5):
-            await jobs.submit(errand(f"{number}", 0 if number == 0 else 0.6))
-        await eventually(lambda: len(first.begun) == 3)
+            await jobs.submit(sleep_job(f"{number}", 0 if number == 0 else 0.6))
+        await wait_for(lambda: len(first.started) == 3)
         done = list(first.done)
     assert done == ["0"]
     with pytest.raises(ServiceEnding):
-        await jobs.submit(errand("too late"))
+        await jobs.submit(sleep_job("too late"))
 
-    async with working(jobs_of(settings, second)) as jobs:
-        await asyncio.gather(*(ended(jobs, str(number)) for number in range(5)))
+    async with running(make_jobs(settings, second)) as jobs:
+        await asyncio.gather(*(wait_until_ended(jobs, str(number)) for number in range(5)))
         assert {job.status for job in await jobs.list(None, (), None, 10, lambda _: True)} == {JobStatus.DONE}
-    assert sorted(second.done) == ["1", "2", "3", "4"], "the rest, those under way as well as those that waited"
-    assert first.abandoned == second.abandoned == {}
-
-
-def test_a_home_folder_has_one_service(tmp_path: Path) -> None:
-    another = pytest.raises(UsageError, match="Another `candor serve` works on the home folder")
-    with only_service(tmp_path), another, only_service(tmp_path):
-        pass
-    with only_service(tmp_path):
-        pass
+    assert sorted(second.done) == ["1", "2", "3", "4"], "the active and the waiting jobs"
+    assert first.aborted == second.aborted == {}

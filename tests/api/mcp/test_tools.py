@@ -145,8 +145,8 @@ async def test_a_key_finds_with_the_tools_only_what_it_may_read(
     candor = make_candor(llm=serve(model), service={"require_key": True})
     for name in ("papers", "letters"):
         run_ingest(candor, [folder], name, progress=False)
-    candor.trace.begin("run_papers", QUESTION, "papers", "scripted")
-    candor.trace.begin("run_letters", QUESTION, "letters", "scripted")
+    candor.trace.start("run_papers", QUESTION, "papers", "scripted")
+    candor.trace.start("run_letters", QUESTION, "letters", "scripted")
     key = candor.keys.add(KeyRequest(name="an agent's", rights={"letters": Right.READ})).secret
     with RunningService(candor) as service:
         url = f"{service.url}/mcp"

@@ -24,7 +24,7 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
     made = make_candor(llm=serve(model))
     for number in range(12):
         run_id = f"run_{number:02}"
-        made.trace.begin(run_id, f"Question {number:02} about Pumps?", COLLECTIONS[number % 3], MODELS[number % 2])
+        made.trace.start(run_id, f"Question {number:02} about Pumps?", COLLECTIONS[number % 3], MODELS[number % 2])
         if number % 4:
             _end(made, run_id, "failed" if number % 4 == 1 else "cancelled")
     return made
