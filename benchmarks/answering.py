@@ -1,11 +1,10 @@
-"""How well Candor answers, with a model at hand: public question sets, in one or several configurations.
+"""Measure answers over public question sets, in one or several configurations.
 
     CANDOR_LLM__… python -m benchmarks.answering --data DATA --set hotpotqa --home HOME [--limit 12] [--judge default]
 
-The set's documents are ingested, its questions are asked as `candor eval` asks them, in the configurations `fast`,
-`high` and `high, 3 samples` (or those named), and a table is printed. Killed, the same command with the same --home
-goes on. Figures that others publish stand in benchmarks/README.md; they hold for other models, and are no comparison
-unless the model is the same.
+Ingests the documents of the set, asks its questions as `candor eval` does, in the configurations `fast`, `high` and
+`high, 3 samples` (or the named ones), and prints a table. Run the same command with the same --home to resume.
+Published figures in benchmarks/README.md are from other models.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True, help="the folder with retrieval/ and sec-10-q/")
     options.add_argument("--set", choices=SETS, required=True)
-    options.add_argument("--home", type=Path, required=True, help="where collections, runs and figures are kept")
+    options.add_argument("--home", type=Path, required=True, help="data folder for collections, runs and figures")
     options.add_argument("--configurations", nargs="*", choices=CONFIGURATIONS, default=list(CONFIGURATIONS))
-    options.add_argument("--limit", type=int, help="only the first so many questions")
-    options.add_argument("--questions", nargs="*", help="only the questions of these ids")
-    options.add_argument("--judge", help="endpoint of the judge's model; 'default' is the one that answers")
+    options.add_argument("--limit", type=int, help="ask only the first N questions")
+    options.add_argument("--questions", nargs="*", help="ask only the questions with these ids")
+    options.add_argument("--judge", help="endpoint of the judge; 'default' is the answering model")
     options.add_argument("--parallel", type=int, default=4)
     chosen = options.parse_args()
     candor = Candor(load_settings(chosen.home))
@@ -63,7 +62,7 @@ def main() -> None:
 
 
 def _result(candor: Candor, chosen: argparse.Namespace, path: Path, label: str) -> EvaluationResult:
-    """The unfinished evaluation of this home that asks the same in the same way, or a new one."""
+    """Return the unfinished evaluation with the same questions and configuration, or a new one."""
     questions = load_questions(path).limited(chosen.limit)
     if chosen.questions:
         kept = tuple(each for each in questions.questions if each.id in chosen.questions)

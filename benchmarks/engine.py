@@ -1,17 +1,16 @@
-"""What the engine adds to its model calls: how long the chain of them is, and how much time is lost between them.
+"""Measure what the research engine adds to its model calls.
 
     python -m benchmarks.engine [--runs 200] [--parallel 16]
 
-A scripted endpoint in a process of its own answers every call after 1.0 s, any number at once. The sample documents are
-ingested for real; four kinds of questions are researched over them: one search (`fast`), facts from several documents
-(`high`), rows to compute with (`high`), and a question of two hops (`high`).
+A scripted endpoint in another process answers every call after 1.0 s, any number at once. Four kinds of questions run
+over the sample documents: one search (`fast`), facts from several documents (`high`), rows for SQL (`high`), and two
+hops (`high`). Prints
 
-- Per kind: model calls, the longest chain of calls that wait for each other, wall time over that chain's time, and the
-  part of the prompts that the calls of one step have in common from their beginning (prefix caching).
-- Engine time per model call: the same runs with an endpoint that answers at once.
-- Many runs at once in one process, the endpoint serving `--parallel` calls at a time: the calls that were answered, of
-  those that it could have answered in that time.
-- Tokens of the demo's three questions by agent, as its recording counts them.
+- per kind: model calls, the longest chain of dependent calls, wall time over the time of that chain, and the common
+  prefix of the prompts of one step (for prefix caching);
+- engine time per model call, with an endpoint that answers at once;
+- many concurrent runs in one process, with `--parallel` calls at a time: the share of the endpoint's capacity used;
+- tokens of the demo's three questions by agent, from its recording.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """One run."""
+    """Figures of one run."""
 
     answer: Answer
     seconds: float
@@ -78,13 +77,13 @@ def main() -> None:
         with as_file(files("sample_docs") / "documents") as documents:
             run_ingest(candor, [documents], "sample_docs", progress=False)
         with candor.open_library("sample_docs") as library:
-            candor.embedder.embed_query("loads the model")
+            candor.embedder.embed_query("load the model")
             with endpoint(SECONDS_A_CALL) as url:
-                _show_kinds(asyncio.run(_one_by_one(candor, library, url, SECONDS_A_CALL)))
+                _show_kinds(asyncio.run(_run_sequentially(candor, library, url, SECONDS_A_CALL)))
             with endpoint(0.0) as url:
-                _show_overhead(asyncio.run(_one_by_one(candor, library, url, 0.0)))
+                _show_overhead(asyncio.run(_run_sequentially(candor, library, url, 0.0)))
             with endpoint(SECONDS_A_CALL) as url:
-                asyncio.run(_all_at_once(candor, library, url, chosen.runs, chosen.parallel))
+                asyncio.run(_run_concurrently(candor, library, url, chosen.runs, chosen.parallel))
     _show_tokens()
 
 
@@ -93,7 +92,7 @@ def main() -> None:
 
 @contextmanager
 def endpoint(seconds: float) -> Iterator[str]:
-    """The address of a scripted endpoint in a process of its own."""
+    """Start the scripted endpoint in another process. Yield its URL."""
     command = [sys.executable, "-m", "benchmarks.engine", "--serve", str(seconds)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
@@ -191,7 +190,7 @@ def _panel(candor: Candor, library: Any, url: str, parallel: int) -> Orchestrato
     return candor.orchestrator(library, Models(build_llm(settings)))
 
 
-async def _one_by_one(candor: Candor, library: Any, url: str, seconds: float) -> dict[str, Measured]:
+async def _run_sequentially(candor: Candor, library: Any, url: str, seconds: float) -> dict[str, Measured]:
     panel = _panel(candor, library, url, 1000)
     await panel.research(KINDS["fast: one search"])  # connections, caches
     return {kind: await _measured(candor, panel, question) for kind, question in KINDS.items()}
@@ -212,7 +211,7 @@ def _longest_chain(candor: Candor, answer: Answer) -> int:
 
 
 def longest_chain(calls: Iterable[tuple[float, float]]) -> int:
-    """The most calls, each from begin to end, of which each began after the one before had ended."""
+    """Return the length of the longest sequence of calls (start, end) in which each starts after the previous ended."""
     spans = sorted(calls)
     longest: list[int] = []
     for start, _ in spans:
@@ -222,7 +221,7 @@ def longest_chain(calls: Iterable[tuple[float, float]]) -> int:
 
 
 def _shared_prefix(candor: Candor, answer: Answer) -> float:
-    """Of the prompts of callers that made several calls, the share that is the same from the beginning."""
+    """Return the share of prompt characters that callers with several calls have in common from the beginning."""
     by_caller: defaultdict[str, list[str]] = defaultdict(list)
     for entry in candor.trace.journal_entries(answer.run_id):
         by_caller[entry.caller].append("\n".join(message.content for message in entry.messages))
@@ -233,12 +232,12 @@ def _shared_prefix(candor: Candor, answer: Answer) -> float:
 
 
 def _common(prompts: Sequence[str]) -> int:
-    """How many characters all of them begin with."""
+    """Return the length of the common prefix."""
     alike = takewhile(lambda characters: len(set(characters)) == 1, zip(*prompts, strict=False))
     return sum(1 for _ in alike)
 
 
-async def _all_at_once(candor: Candor, library: Any, url: str, runs: int, parallel: int) -> None:
+async def _run_concurrently(candor: Candor, library: Any, url: str, runs: int, parallel: int) -> None:
     panel = _panel(candor, library, url, parallel)
     questions = [list(KINDS.values())[number % len(KINDS)] for number in range(runs)]
     began, cpu = time.perf_counter(), time.process_time()
@@ -248,8 +247,9 @@ async def _all_at_once(candor: Candor, library: Any, url: str, runs: int, parall
     calls = sum(answer.usage.model_calls for answer in answers)
     possible = calls * SECONDS_A_CALL / parallel
     print(
-        f"{runs} runs at once, {parallel} calls at a time: {calls} calls in {seconds:.1f} s, {possible / seconds:.1%} "
-        f"of what the endpoint could serve; {1000 * cpu / calls:.1f} ms of processor time a call; {len(failed)} failed"
+        f"{runs} concurrent runs, {parallel} calls at a time: {calls} calls in {seconds:.1f} s, "
+        f"{possible / seconds:.1%} of the endpoint's capacity; {1000 * cpu / calls:.1f} ms of CPU time a call; "
+        f"{len(failed)} failed"
     )
 
 

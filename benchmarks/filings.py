@@ -1,16 +1,15 @@
-"""Whether a search over quarterly reports finds the figures that answer: 20 PDFs, 76 questions about one passage each.
+"""Measure whether a search over 20 quarterly reports finds the figures of 76 single-passage questions.
 
     python -m benchmarks.filings --data DATA/sec-10-q [--misses] [--home FOLDER] [--reports "*AAPL*"]
 
-The set is Docugami's KG-RAG-datasets, sec-10-q. The reports are ingested like any files of a user; each question of the
-type "Single-Doc Single-Chunk RAG" is searched as it stands, for 8 chunks out of all reports, and once more in the right
-report alone, as a planner may name it that has read the list of documents.
+The set is sec-10-q of Docugami's KG-RAG-datasets. Each question of type "Single-Doc Single-Chunk RAG" is searched
+unchanged for 8 chunks, once over all reports and once in the right report only, as a planner can request.
 
-What counts as a figure of the answer: an amount (with a currency sign, a thousands separator, a decimal point, or
-"million" or "billion" after it) or a percentage. Not: dates, counts, numbers that the question itself names, and
-figures that the report named by the question does not hold anywhere (the answer computed them). A figure is found if a
-chunk *of that report* among the 8 holds the same number, and for a percentage, followed by the percent sign. Signs and
-units are not compared. Questions whose answers have no such figure are counted apart.
+A figure of an answer is an amount (with a currency sign, a thousands separator, a decimal point, or "million" or
+"billion") or a percentage. Dates, counts, numbers in the question, and figures that the report does not contain (the
+answer computed them) do not count. A figure is found if one of the 8 chunks *of that report* has the same number, for a
+percentage with the percent sign. Signs and units are not compared. Questions without such a figure are reported
+separately.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ _AMOUNT = re.compile(
 
 
 class Figure(NamedTuple):
-    """A number without its separators; ``12.50`` is ``12.5``."""
+    """A normalized number; ``12.50`` equals ``12.5``."""
 
     value: Decimal
     is_percentage: bool
 
 
 class Question(NamedTuple):
-    """A question, the report that answers it, and the figures of the answer that stand in that report."""
+    """A question, the report that answers it, and the figures of the answer found in that report."""
 
     text: str
     report: str
@@ -65,8 +64,8 @@ class Question(NamedTuple):
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True, help="folder with docs/ and questions.csv")
-    options.add_argument("--home", type=Path, help="keep what was ingested here, for the next time; default: nowhere")
-    options.add_argument("--reports", default="*", help="pattern of their file names, for a quick look; default: all")
+    options.add_argument("--home", type=Path, help="keep the ingested collection here; default: a temporary folder")
+    options.add_argument("--reports", default="*", help="pattern of the report file names; default: all")
     options.add_argument("--misses", action="store_true", help="list the questions that the hybrid search misses")
     chosen = options.parse_args()
     embedder = make_embedder(EmbeddingSettings())
@@ -90,13 +89,13 @@ def main() -> None:
         asked = [question for question in questions if question.figures]
         print(
             f"{len(texts)} reports, {report.chunks} chunks; {len(questions)} questions, "
-            f"of which {len(asked)} have a figure of the report in their answer"
+            f"{len(asked)} with a figure of the report in the answer"
         )
         _report(retriever, asked, ids, list_misses=chosen.misses)
 
 
 def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[str, str], *, list_misses: bool) -> None:
-    table = Table("search", f"any figure in the first {RETRIEVED}", "every figure", "the report among them")
+    table = Table("search", f"any figure in the first {RETRIEVED}", "every figure", "right report among them")
     misses: list[tuple[Question, str]] = []
     for mode, alone in [*((mode, False) for mode in SearchMode), (SearchMode.HYBRID, True)]:
         some = every = reports = 0
@@ -109,7 +108,7 @@ def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[st
             if not found and mode is SearchMode.HYBRID and not alone:
                 names = ", ".join(f"{hit.chunk.name} #{hit.chunk.index}" for hit in hits)
                 misses.append((question, names))
-        label = f"{mode}, in the right report alone" if alone else mode
+        label = f"{mode}, only in the right report" if alone else mode
         table.add_row(label, *(f"{count / len(questions):.3f} ({count})" for count in (some, every, reports)))
     Console().print(table)
     for question, names in misses if list_misses else ():
@@ -118,7 +117,7 @@ def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[st
 
 
 def _questions(path: Path, texts: dict[str, list[str]]) -> list[Question]:
-    """The questions about one passage, in the order of the file."""
+    """Return the single-passage questions in the order of the file."""
     held = {name: {figure for text in parts for figure in _numbers(text)} for name, parts in texts.items()}
     questions = []
     with path.open(encoding="utf-8-sig", newline="") as lines:
@@ -127,7 +126,7 @@ def _questions(path: Path, texts: dict[str, list[str]]) -> list[Question]:
                 continue
             name = next(iter(fnmatch.filter(texts, row["Source Docs"])), None)
             if name is None:
-                continue  # its report was not chosen
+                continue  # its report is not selected
             answer = _SOURCE.sub("", row["Answer"])
             figures = _figures(answer) - _numbers(row["Question"])
             questions.append(Question(row["Question"], name, frozenset(figures & held[name])))
@@ -135,7 +134,7 @@ def _questions(path: Path, texts: dict[str, list[str]]) -> list[Question]:
 
 
 def _figures(answer: str) -> set[Figure]:
-    """The amounts and percentages of an answer."""
+    """Return the amounts and percentages of an answer."""
     figures = set()
     for match in _AMOUNT.finditer(answer):
         number, unit = match["number"], (match["unit"] or "").strip()
@@ -145,7 +144,7 @@ def _figures(answer: str) -> set[Figure]:
 
 
 def _numbers(text: str) -> set[Figure]:
-    """Every number of a text, a percentage also as a mere number."""
+    """Return every number of a text; a percentage also as a plain number."""
     numbers = set()
     for match in _NUMBER.finditer(text):
         numbers.add(_figure(match["number"], is_percentage=False))

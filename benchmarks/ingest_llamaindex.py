@@ -1,9 +1,9 @@
-"""LlamaIndex's side of benchmarks/ingest.py: reader, splitter at MiniLM's 256 tokens, embedding, Qdrant in local mode.
+"""Ingest with LlamaIndex for benchmarks/ingest.py: reader, splitter, embedding, Qdrant in local mode.
 
-Run by the Python of an environment of its own (see there); prints one line of JSON, and why each file failed.
+Runs in an environment of its own. Prints one line of JSON, and the reason for each failed file.
 
-Formats that it has no reader for it reads as UTF-8, whatever they hold: two OpenDocument files of the mix become 2.6
-million characters of noise. Such files count as failed and are not embedded, which is to its advantage.
+LlamaIndex reads formats without a reader as UTF-8: two OpenDocument files become 2.6 million characters of noise. Such
+files count as failed and are not embedded, which makes it faster.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from qdrant_client import QdrantClient
 from transformers import AutoTokenizer
 
 TOKENS = 254
-NOISE = 0.01  # share of control characters from which a text is no text
+NOISE = 0.01  # share of control characters above which a text counts as noise
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     documents, failed = [], 0
-    for path in files:  # one by one: a file that cannot be read would otherwise end them all
+    for path in files:  # one by one: otherwise one unreadable file stops all
         try:
             read = SimpleDirectoryReader(input_files=[path], raise_on_error=True).load_data()
             if any(is_noise(document.text) for document in read):
-                raise ValueError("read as text, which it is not")
+                raise ValueError("binary data read as text")
             documents += read
         except Exception as error:  # noqa: BLE001 - any reader, any error: it is counted
             failed += 1
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def is_noise(text: str) -> bool:
-    """Whether bytes of something else were taken for text."""
+    """Whether the text is binary data."""
     control = sum(character < " " and not character.isspace() for character in text)
     return control > NOISE * len(text)
 

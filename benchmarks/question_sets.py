@@ -1,10 +1,10 @@
-"""Public question sets in the form of Candor's own: documents in a folder, questions with what is known of them.
+"""Convert public question sets to Candor's format: a folder of documents, and a question set.
 
     python -m benchmarks.question_sets --data DATA --set hotpotqa --out FOLDER
 
-writes FOLDER/documents and FOLDER/questions.jsonl, for `candor ingest` and `candor eval run`. Sets: `anthropic_docs`,
-`hotpotqa`, `squad2` (BEIR form, DATA/retrieval), `sec-10-q` (DATA/sec-10-q); benchmarks/README.md says where they are
-from. Of squad2 a sample is taken, half of it without an answer.
+writes FOLDER/documents and FOLDER/questions.jsonl for `candor ingest` and `candor eval run`. Sets: `anthropic_docs`,
+`hotpotqa`, `squad2` (BEIR format, DATA/retrieval) and `sec-10-q` (DATA/sec-10-q). squad2 is a sample; half of its
+questions are unanswerable.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True, help="the folder with retrieval/ and sec-10-q/")
     options.add_argument("--set", choices=[*_FOLDERS, "sec-10-q"], required=True)
-    options.add_argument("--out", type=Path, required=True, help="where documents and questions are written")
+    options.add_argument("--out", type=Path, required=True, help="output folder")
     chosen = options.parse_args()
     questions = make_set(chosen.set, chosen.data, chosen.out)
     print(f"{chosen.out}: {len(questions)} questions")
 
 
 def make_set(name: str, data: Path, out: Path) -> list[Question]:
-    """Write documents/ and questions.jsonl of the set; gives the questions."""
+    """Write documents/ and questions.jsonl of the set. Return the questions."""
     documents = out / "documents"
     questions = _filings(data / "sec-10-q", documents) if name == "sec-10-q" else _beir(name, data, documents)
     (out / "questions.jsonl").write_text(dump_questions(questions), encoding="utf-8")
@@ -71,7 +71,7 @@ def _half_unanswerable(queries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _anthropic(query: dict[str, Any], gold: tuple[Gold, ...]) -> Question:
-    """Its answers are sentences: only a judge can compare them."""
+    """Convert a question. The answers are sentences, so only a judge can compare them."""
     return Question(id=query["_id"], question=query["text"], answer=query["answer"], gold=gold)
 
 

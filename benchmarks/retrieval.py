@@ -1,9 +1,9 @@
-"""How well Candor finds: BEIR-form sets through its own ingest and search, one line per set and search mode.
+"""Measure retrieval over sets in BEIR format, through Candor's ingest and search: one line per set and mode.
 
     python -m benchmarks.retrieval --data DATA/retrieval --sets scifact --modes dense sparse hybrid
 
-Every passage of a set becomes a Markdown file with its title as heading, is ingested like any file of a user, and is
-found through its best chunk. Measures by ir-measures; published figures beside them in benchmarks/README.md.
+Each passage of a set becomes a Markdown file with its title as heading. It is ingested like a user's file and ranked by
+its best chunk. ir-measures computes the metrics. benchmarks/README.md has published figures.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Collection
 
 MEASURES = [nDCG @ 10, Success @ 10, R @ 10]
-DEPTH = CANDIDATES  # chunks asked for per query: several may belong to one document; asking for more reads deeper
+DEPTH = CANDIDATES  # chunks requested per query: several may belong to one document
 WHERE = """A set is a folder with corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels/test.tsv, as BEIR
-publishes them: SciFact is https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip; every
-other set of BEIR lies beside it."""
+publishes them: SciFact is https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip; the
+other BEIR sets are in the same folder."""
 _BAR = " | "  # between cells
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&!+\-.=])")
 
 
 class Qrel(NamedTuple):
-    """One judgement: how well a document answers a query."""
+    """One relevance judgement."""
 
     query_id: str
     doc_id: str
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 
 def main() -> None:
-    """Ingest each set, search it in each mode, print a line of measures."""
+    """Ingest each set, search it in each mode, print a line of metrics."""
     arguments = _arguments()
     embedder = make_embedder(EmbeddingSettings(model=arguments.model))
     for name in arguments.sets or sorted(folder.parent.name for folder in arguments.data.glob("*/corpus.jsonl")):
@@ -74,10 +74,10 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, epilog=WHERE, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
-    parser.add_argument("--sets", nargs="*", help="their names; default: all in the folder")
+    parser.add_argument("--sets", nargs="*", help="names of the sets; default: all in the folder")
     parser.add_argument("--modes", nargs="*", default=[str(mode) for mode in SearchMode], choices=list(SearchMode))
     parser.add_argument("--model", default=EmbeddingSettings().model, help="embedding model")
-    parser.add_argument("--home", type=Path, help="keep what was ingested here, for the next time; default: nowhere")
+    parser.add_argument("--home", type=Path, help="keep the ingested collections here; default: a temporary folder")
     return parser.parse_args()
 
 
@@ -101,7 +101,7 @@ def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]
         report = ingest([documents], home, collection, chunker, embedder)
         print(
             f"{data.name}: {report.indexed} documents, {report.chunks} chunks, {report.tokens} tokens "
-            f"ingested in {report.seconds:.0f} s ({report.unchanged} were there)",
+            f"ingested in {report.seconds:.0f} s ({report.unchanged} unchanged)",
             flush=True,
         )
         queries = _queries(data / "queries.jsonl")
@@ -118,7 +118,7 @@ def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]
 
 
 def write_documents(corpus: Path, folder: Path) -> dict[str, str]:
-    """One file per passage, numbered, since ids need not be file names; returns the id of each file."""
+    """Write one numbered file per passage (ids may not be valid file names). Return the id of each file."""
     folder.mkdir(parents=True, exist_ok=True)
     ids: dict[str, str] = {}
     with corpus.open(encoding="utf-8") as lines:
@@ -132,7 +132,7 @@ def write_documents(corpus: Path, folder: Path) -> dict[str, str]:
 
 
 def _markdown(text: str) -> str:
-    """The text as one paragraph, but lines of equally many cells, which OTT-QA's tables are written in, as a table."""
+    """Return the text as one paragraph. Lines with equally many cells (OTT-QA's tables) become a table."""
     blocks: list[str] = []
     for bars, group in groupby(text.splitlines(), key=lambda line: line.count(_BAR)):
         lines = list(group)
@@ -145,7 +145,7 @@ def _markdown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text as Markdown that means just this text."""
+    """Escape the text for Markdown."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -156,7 +156,7 @@ def ingest(
     chunker: Chunker,
     embedder: Embedder,
 ) -> IngestReport:
-    """Files and folders as a user's, into the collection; the ledger is kept in ``home``."""
+    """Ingest files and folders into the collection. The ledger is in ``home``."""
     pipeline = IngestPipeline(
         parser=load_parser("kreuzberg"),
         chunker=chunker,
@@ -179,7 +179,7 @@ def _qrels(file: Path) -> list[Qrel]:
 
 
 def _run(retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str]) -> Iterator[Found]:
-    """The documents of each query in the order of their best chunks."""
+    """Yield the documents of each query in the order of their best chunks."""
     for query_id, text in queries.items():
         hits = retriever.search([text], DEPTH, mode=mode)
         for rank, name in enumerate(dict.fromkeys(hit.chunk.name for hit in hits)):

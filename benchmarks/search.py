@@ -1,11 +1,11 @@
-"""How fast hybrid search is, without the query's embedding: Candor embedded, and qdrant-client's local mode beside it.
+"""Measure the latency of embedded search, without embedding the query, against qdrant-client's local mode.
 
     python -m benchmarks.search                        # 20,000 chunks of 384 dimensions
-    python -m benchmarks.search --data corpus.jsonl    # texts of a BEIR corpus instead of made-up ones
+    python -m benchmarks.search --data corpus.jsonl    # texts of a BEIR corpus instead of random ones
 
-Both stores hold the same chunks and answer the same queries through the same contract, up to the finished ``Chunk``
-values; the local mode, which takes a second each, answers only the first few. Texts are drawn from a vocabulary with
-Zipf's distribution, vectors from a mixture of directions.
+Both stores hold the same chunks and answer the same queries through the same contract, including the ``Chunk`` values.
+Local mode takes about a second per query and answers only the first ones. Random texts follow Zipf's law; vectors come
+from a mixture of directions.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def main() -> None:
     options.add_argument("--data", type=Path, help="JSON lines with title and text, one chunk each")
     chosen = options.parse_args()
     rng = np.random.default_rng(0)
-    texts = texts_of(chosen.data, chosen.chunks) if chosen.data else made_up_texts(rng, chosen.chunks)
+    texts = load_texts(chosen.data, chosen.chunks) if chosen.data else random_texts(rng, chosen.chunks)
     vectors = clustered_vectors(rng, len(texts))
-    queries = made_up_queries(rng, texts, vectors, chosen.queries)
+    queries = random_queries(rng, texts, vectors, chosen.queries)
     warnings.filterwarnings("ignore", message=".*local", category=UserWarning)
     with tempfile.TemporaryDirectory() as folder:
         report(compare(EdgeStore(Path(folder)), ServerStore(QdrantClient(":memory:")), texts, vectors, queries))
@@ -58,9 +58,9 @@ def compare(
     vectors: Vectors,
     queries: Sequence[tuple[str, Vectors]],
 ) -> list[tuple[str, list[float], list[float]]]:
-    """Per case: its name, the seconds of each query embedded, and those in local mode."""
+    """Return per case its name, the seconds of each query in Qdrant Edge, and those in local mode."""
     spec = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")
-    chunks = [made_up_chunk(number, text) for number, text in enumerate(texts)]
+    chunks = [random_chunk(number, text) for number, text in enumerate(texts)]
     cases = [
         ("hybrid", SearchMode.HYBRID, ChunkFilter()),
         ("hybrid, one folder of ten", SearchMode.HYBRID, ChunkFilter(folder="/documents/3")),
@@ -71,10 +71,10 @@ def compare(
         fill("Qdrant Edge", ours, chunks, vectors)
         fill("local mode", theirs, chunks, vectors)
         _, mode, where = cases[0]
-        unoptimized = seconds(ours, mode, where, queries)
+        unoptimized = measure(ours, mode, where, queries)
         ours.optimize()
         rows = [
-            (name, seconds(ours, mode, where, queries), seconds(theirs, mode, where, queries[:LOCAL_QUERIES]))
+            (name, measure(ours, mode, where, queries), measure(theirs, mode, where, queries[:LOCAL_QUERIES]))
             for name, mode, where in cases
         ]
     return [("hybrid, before optimize()", unoptimized, rows[0][2]), *rows]
@@ -86,18 +86,18 @@ def fill(name: str, collection: Collection, chunks: Sequence[Chunk], vectors: Ve
     print(f"{name}: {len(chunks):,} chunks written in {time.perf_counter() - begin:.1f} s")
 
 
-def seconds(
+def measure(
     collection: Collection, mode: SearchMode, where: ChunkFilter, queries: Sequence[tuple[str, Vectors]]
 ) -> list[float]:
-    """Of each query, without the first few."""
+    """Return the seconds of each query after the warm-up."""
 
     def one(text: str, vector: Vectors) -> Callable[[], object]:
         return lambda: collection.search(mode, text=text, vector=vector, limit=LIMIT, where=where)
 
-    return [timed(one(*query)) for query in queries][WARM_UP:]
+    return [time_call(one(*query)) for query in queries][WARM_UP:]
 
 
-def timed(work: Callable[[], object]) -> float:
+def time_call(work: Callable[[], object]) -> float:
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
@@ -115,12 +115,12 @@ def summary(times: Sequence[float]) -> tuple[float, float]:
     return float(np.median(times)) * 1e3, float(np.percentile(times, 95)) * 1e3
 
 
-def texts_of(file: Path, count: int) -> list[str]:
+def load_texts(file: Path, count: int) -> list[str]:
     lines = file.read_text(encoding="utf-8").splitlines()[:count]
     return ["\n".join((entry["title"], entry["text"])).strip() for entry in map(json.loads, lines)]
 
 
-def made_up_texts(rng: np.random.Generator, count: int) -> list[str]:
+def random_texts(rng: np.random.Generator, count: int) -> list[str]:
     vocabulary = np.array(["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), size=7)) for _ in range(30_000)])
     frequency = 1 / np.arange(1, len(vocabulary) + 1)
     return [
@@ -135,17 +135,17 @@ def clustered_vectors(rng: np.random.Generator, count: int) -> Vectors:
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def made_up_queries(
+def random_queries(
     rng: np.random.Generator, texts: Sequence[str], vectors: Vectors, count: int
 ) -> list[tuple[str, Vectors]]:
-    """Eight words of some chunk with a vector near its own."""
+    """Return queries of eight words of a chunk, each with a vector near the chunk's."""
     targets = rng.integers(len(texts), size=count + WARM_UP)
     noise = rng.normal(scale=0.02, size=(len(targets), DIMENSION)).astype(np.float32)
     words = [" ".join(rng.choice(texts[target].split(), size=8)) for target in targets]
     return list(zip(words, vectors[targets] + noise, strict=True))
 
 
-def made_up_chunk(number: int, text: str) -> Chunk:
+def random_chunk(number: int, text: str) -> Chunk:
     document = number // CHUNKS_PER_DOCUMENT
     path = f"/documents/{document % 10}/{document}.md"
     return Chunk(

@@ -1,24 +1,20 @@
-"""What the service holds out: many runs streamed to many clients, searches beside them, and its memory.
+"""Measure the service under load: many streamed runs, concurrent searches, and memory.
 
     python -m benchmarks.service                                     # about four minutes
-    python -m benchmarks.service --runs 20 --memory-runs 60          # a look in under one
-    python -m benchmarks.service --runs 0                            # searches alone, and what one costs
+    python -m benchmarks.service --runs 20 --memory-runs 60          # less than a minute
+    python -m benchmarks.service --runs 0                            # searches only, and their CPU time
 
-`candor serve` is on loopback, over the sample documents, with the process that researches for it. Beside it are, each
-in a process of its own, the scripted endpoint, the clients that follow runs, and the one that searches: what clients do
-for themselves is no delay of the service's. All share this machine's clock.
+`candor serve` runs on loopback over the sample documents. The scripted endpoint, the clients that follow runs, and the
+client that searches are separate processes on the same machine and clock.
 
-- Searches alone, then `--runs` runs at once, each streamed to a client of its own, with the searches beside. The model
-  takes a second for a call, and as many calls at once as are asked of it: the steps of all runs end at the same
-  moment, which is the worst that can be.
-- An event's delay: from when it happened (its `at`), or its client had asked for the stream if that was later, to when
-  the client had read it. What a client was told is compared with what is stored: nothing may be missing, double or
-  different.
-- A search's time: from the moment it was due, at an even pace, so that one that had to wait for others counts in full.
-  Where 200 wait already, no more are sent, and the line says so. What one costs is the processor time of the service
-  while nothing but searches is asked of it, less what it takes when nothing is asked.
-- Memory (RSS) of the service, all its processes together, after some, and after `--memory-runs` runs, with a faster
-  model and the streams as before.
+- Searches alone, then `--runs` concurrent runs, each streamed to its own client, with searches at the same time. Each
+  model call takes a second, so the steps of all runs end at the same moment. That is the worst case.
+- Event delay: from the event's time (or the start of the stream, if later) until the client has read it. Each stream is
+  compared with the stored events: none may be lost, duplicated or changed.
+- Search time: from the moment the search was due, at an even rate, so queued searches count in full. At 200 waiting
+  searches no more are sent, and the output says so. The CPU time of a search is that of the service under searches
+  only, minus its idle CPU time.
+- Memory (RSS) of all processes of the service, at several points during `--memory-runs` runs with a faster model.
 """
 
 from __future__ import annotations
@@ -60,19 +56,19 @@ WARMING_S = 3.0
 DELAY_MS = 100
 SEARCH_MS = 100
 MEMORY_AFTER = (0.1, 0.25, 0.5, 1.0)
-MOST_WAITING = 200
+MAX_WAITING = 200
 SETTLE_S = 2.0
 NO_LIMIT = aiohttp.ClientTimeout(total=None)
-KEEP_ALIVE_S = 2.0  # shorter than the service's own: or a connection may be closed there just as it is used again
+KEEP_ALIVE_S = 2.0  # shorter than the service's, so that it never closes a connection in use
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--runs", type=int, default=100, help="at once, and so many clients; 0: searches alone")
-    options.add_argument("--parallel", type=int, help="calls that the endpoint takes at once; one for each run")
-    options.add_argument("--memory-runs", type=int, default=1000, help="0 leaves this part out")
-    options.add_argument("--searches", type=float, default=SEARCHES_A_SECOND, help="a second")
-    options.add_argument("--home", type=Path, help="keeps the documents, ingested, for the next time")
+    options.add_argument("--runs", type=int, default=100, help="concurrent runs, one client each; 0: searches only")
+    options.add_argument("--parallel", type=int, help="concurrent calls of the endpoint; default: one per run")
+    options.add_argument("--memory-runs", type=int, default=1000, help="runs of the memory measurement; 0 skips it")
+    options.add_argument("--searches", type=float, default=SEARCHES_A_SECOND, help="searches a second")
+    options.add_argument("--home", type=Path, help="keep the ingested documents here")
     options.add_argument("--as-client", choices=_CLIENTS, help=argparse.SUPPRESS)
     options.add_argument("--url", help=argparse.SUPPRESS)
     options.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
@@ -98,40 +94,40 @@ def main() -> None:
 def _measure_searches(home: Path, chosen: argparse.Namespace) -> None:
     with endpoint(SECONDS_A_CALL) as model, _service(home, model, 1, 1) as (url, service):
         with _searching(url, chosen.searches):
-            time.sleep(WARMING_S)  # opens the collection, loads the model
-        with _Accounted(service) as idle:
+            time.sleep(WARMING_S)  # open the collection, load the model
+        with _CpuUsage(service) as idle:
             time.sleep(ALONE_S)
-        with _Accounted(service) as account, _searching(url, chosen.searches) as alone:
+        with _CpuUsage(service) as account, _searching(url, chosen.searches) as alone:
             time.sleep(ALONE_S)
     table = Table("", "number", "median", "95th percentile", "99th", "slowest", "target, 95th")
     table.add_row("search alone", *_summary(alone["times"]), f"{SEARCH_MS} ms")
     Console(width=110).print(table)
-    _tell_left_out(alone["left_out"])
-    beside_idling = account.own[0] - idle.own[0] / idle.seconds * account.seconds
-    cost = 1000 * beside_idling / len(alone["times"])
-    print(f"A search takes {cost:.1f} ms of the service's processor time. {account.told()}", flush=True)
+    _print_skipped(alone["skipped"])
+    beyond_idle = account.own[0] - idle.own[0] / idle.seconds * account.seconds
+    cost = 1000 * beyond_idle / len(alone["times"])
+    print(f"A search takes {cost:.1f} ms of CPU time of the service. {account.summary()}", flush=True)
 
 
 def _measure_delays(home: Path, chosen: argparse.Namespace) -> None:
     parallel = chosen.parallel or chosen.runs
     with endpoint(SECONDS_A_CALL) as model, _service(home, model, chosen.runs, parallel) as (url, service):
-        _client("follow", url, runs=2)  # opens the collection, loads the model
+        _client("follow", url, runs=2)  # open the collection, load the model
         with _searching(url, chosen.searches) as alone:
             time.sleep(ALONE_S)
-        with _Accounted(service) as account, _searching(url, chosen.searches) as beside:
+        with _CpuUsage(service) as account, _searching(url, chosen.searches) as beside:
             followed = _client("follow", url, runs=chosen.runs, first=2)
         _show_delays(followed, alone, beside, parallel)
-        print(account.told(), flush=True)
+        print(account.summary(), flush=True)
 
 
 def _measure_memory(home: Path, chosen: argparse.Namespace) -> None:
-    table = Table("runs since it was started", "memory (RSS)", "since the line before, each run")
+    table = Table("runs since the start", "memory (RSS)", "growth per run")
     with (
         endpoint(SECONDS_A_CALL_FOR_MEMORY) as model,
         _service(home, model, chosen.runs, chosen.runs) as (url, service),
     ):
         done, before = 0, 0.0
-        with _Accounted(service) as account:
+        with _CpuUsage(service) as account:
             for share in MEMORY_AFTER:
                 more = round(share * chosen.memory_runs) - done
                 for first in range(done, done + more, chosen.runs):
@@ -144,19 +140,19 @@ def _measure_memory(home: Path, chosen: argparse.Namespace) -> None:
                 table.add_row(f"{done:,}", f"{memory / 1000:,.0f} MB", grown)
                 before = memory
     Console(width=100).print(table)
-    print("Target: flat.", account.told(), flush=True)
+    print("Target: flat.", account.summary(), flush=True)
 
 
 @contextmanager
 def _service(home: Path, model: str, runs: int, parallel: int) -> Iterator[tuple[str, psutil.Process]]:
-    """`candor serve` in a process of its own, as a shell would start it: its address, and the process."""
+    """Start `candor serve`. Yield its URL and its process."""
     settings = {
         "CANDOR_LLM__PROVIDER": "openai",
         "CANDOR_LLM__BASE_URL": model,
         "CANDOR_LLM__MODEL": "scripted",
         "CANDOR_LLM__CONTEXT_WINDOW": "64000",
         "CANDOR_LLM__PARALLEL": str(parallel),
-        "CANDOR_SERVICE__RUNS": str(runs),
+        "CANDOR_SERVICE__CONCURRENT_RUNS": str(runs),
     }
     command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--json", "--home", str(home)]
     with subprocess.Popen(
@@ -164,23 +160,23 @@ def _service(home: Path, model: str, runs: int, parallel: int) -> Iterator[tuple
     ) as process:
         assert process.stdout
         try:
-            told = "".join(iter(process.stdout.readline, "}\n")) + "}"
-            yield json.loads(told)["url"].rstrip("/"), psutil.Process(process.pid)
+            received = "".join(iter(process.stdout.readline, "}\n")) + "}"
+            yield json.loads(received)["url"].rstrip("/"), psutil.Process(process.pid)
         finally:
             process.terminate()
 
 
 def _client(kind: str, url: str, **numbers: float) -> Any:
-    """What a client in a process of its own found."""
+    """Run a client in another process. Return its result."""
     with _started(kind, url, **numbers) as process:
-        return _said(process)
+        return _result(process)
 
 
-def _said(process: subprocess.Popen[str]) -> Any:
-    said, _ = process.communicate()  # closes its standard input
+def _result(process: subprocess.Popen[str]) -> Any:
+    output, _ = process.communicate()  # closes its standard input
     if process.returncode:
-        raise SystemExit("A client came to grief; see above.")
-    return json.loads(said.splitlines()[-1])
+        raise SystemExit("A client failed; see above.")
+    return json.loads(output.splitlines()[-1])
 
 
 def _started(kind: str, url: str, **numbers: float) -> subprocess.Popen[str]:
@@ -193,27 +189,27 @@ def _started(kind: str, url: str, **numbers: float) -> subprocess.Popen[str]:
 
 @contextmanager
 def _searching(url: str, searches: float) -> Iterator[dict[str, Any]]:
-    """Searches until the end of the block; what became of them is in the dictionary then."""
+    """Search until the end of the block. The yielded dictionary then has the result."""
     found: dict[str, Any] = {}
     with _started("search", url, searches=searches) as process:
         assert process.stdout
-        process.stdout.readline()  # it has begun
+        process.stdout.readline()  # it has started
         yield found
-        found |= _said(process)
+        found |= _result(process)
 
 
 def _processes(service: psutil.Process) -> list[psutil.Process]:
-    """The service itself, and what it has started: those that research and embed for it."""
+    """Return the service process and its children (research, query embedding)."""
     return [service, *service.children(recursive=True)]
 
 
-class _Accounted:
-    """Who used the processors in the meantime: the service, the processes beside it, and all others together."""
+class _CpuUsage:
+    """Measures the CPU time of the service, its children, and all other processes."""
 
     def __init__(self, service: psutil.Process) -> None:
         self._service = service
 
-    def __enter__(self) -> _Accounted:
+    def __enter__(self) -> _CpuUsage:
         self._began, self._own, self._all = time.perf_counter(), self._seconds(), _busy()
         return self
 
@@ -225,14 +221,13 @@ class _Accounted:
     def _seconds(self) -> dict[int, float]:
         return {each.pid: _seconds(each) for each in _processes(self._service)}
 
-    def told(self) -> str:
+    def summary(self) -> str:
         load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
         own = sum(self.own.values())
         itself = self.own[self._service.pid]
         return (
-            f"In {self.seconds:.0f} s, of {os.cpu_count()} processors, the service used {itself:.1f} s, the processes "
-            f"beside it {own - itself:.1f} s; endpoint, clients and whatever else ran, "
-            f"{self.all - own:.1f} s. Load of the machine: {load}."
+            f"CPU time in {self.seconds:.0f} s on {os.cpu_count()} cores: service {itself:.1f} s, its children "
+            f"{own - itself:.1f} s, everything else {self.all - own:.1f} s. Load: {load}."
         )
 
 
@@ -246,19 +241,19 @@ def _busy() -> float:
     return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
 
 
-# Clients, each kind in a process of its own
+# Clients, each kind in its own process
 
 
 @dataclass
 class _Stream:
-    """What one client was told of its run: when it asked, and what it had read when."""
+    """The stream of one client: the start time, and the received data with times."""
 
     run_id: str
     asked: float
     read: list[tuple[float, bytes]]
 
     def events(self) -> Iterator[tuple[float, dict[str, Any]]]:
-        """Each event with the time at which its end was there."""
+        """Yield each event with the time at which it was complete."""
         rest = b""
         for at, data in self.read:
             *whole, rest = (rest + data).split(b"\n\n")
@@ -268,7 +263,7 @@ class _Stream:
 
 
 async def _follow(chosen: argparse.Namespace) -> dict[str, Any]:
-    """Begin all runs at once and follow each; then see whether what was told is what is stored."""
+    """Start all runs, follow each, and compare each stream with the stored events."""
     questions = [f"{list(KINDS.values())[each % len(KINDS)]} (Case {each})" for each in _numbers(chosen)]
     async with _session(chosen.url) as http:
         began = time.time()
@@ -276,11 +271,11 @@ async def _follow(chosen: argparse.Namespace) -> dict[str, Any]:
         seconds = time.time() - began
         faults, delays, statuses = [], [], []
         for stream in streams:
-            told = list(stream.events())
+            received = list(stream.events())
             async with http.get(f"/v1/runs/{stream.run_id}/events", params={"follow": "false"}) as response:
                 stored = await response.json()
-            faults += [stream.run_id] if [event for _, event in told] != stored else []
-            delays += [1000 * (at - max(_when(event), stream.asked)) for at, event in told]
+            faults += [stream.run_id] if [event for _, event in received] != stored else []
+            delays += [1000 * (at - max(_when(event), stream.asked)) for at, event in received]
             statuses.append(stored[-1]["body"].get("status", "unended"))
     return {"seconds": seconds, "delays": delays, "faults": faults, "statuses": statuses}
 
@@ -303,7 +298,7 @@ async def _one(http: aiohttp.ClientSession, question: str) -> _Stream:
     async with http.get(f"/v1/runs/{run_id}/events") as response:
         response.raise_for_status()
         async for data in response.content.iter_any():
-            stream.read.append((time.time(), data))  # taken apart later: the others are to be read
+            stream.read.append((time.time(), data))  # parsed later, so that reading stays quick
     return stream
 
 
@@ -312,24 +307,24 @@ def _when(event: dict[str, Any]) -> float:
 
 
 async def _search(chosen: argparse.Namespace) -> dict[str, Any]:
-    """Searches at an even pace, no two alike, until standard input is closed."""
+    """Send distinct searches at an even rate until standard input is closed."""
     print("begun", flush=True)
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     times: list[float] = []
     async with _session(chosen.url) as http:
         began = time.perf_counter()
-        left_out, begun = 0, list[asyncio.Task[None]]()
+        skipped, begun = 0, list[asyncio.Task[None]]()
         for number in count():
             due = began + number / chosen.searches
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             if ended.done():
                 break
-            if len(begun) - len(times) >= MOST_WAITING:
-                left_out += 1
+            if len(begun) - len(times) >= MAX_WAITING:
+                skipped += 1
                 continue
             begun.append(asyncio.create_task(_timed_search(http, due, times)))
-        await asyncio.gather(*begun)  # raises if one was not answered
-    return {"times": times, "left_out": left_out}
+        await asyncio.gather(*begun)  # raises if a search failed
+    return {"times": times, "skipped": skipped}
 
 
 async def _timed_search(http: aiohttp.ClientSession, due: float, times: list[float]) -> None:
@@ -350,22 +345,22 @@ def _show_delays(followed: Any, alone: Any, beside: Any, parallel: int) -> None:
     statuses, faults = followed["statuses"], followed["faults"]
     ended = ", ".join(f"{statuses.count(status)} {status}" for status in sorted(set(statuses)))
     print(
-        f"{len(statuses)} runs at once, {parallel} calls at a time, {SECONDS_A_CALL:g} s a call: "
+        f"{len(statuses)} concurrent runs, {parallel} calls at a time, {SECONDS_A_CALL:g} s a call: "
         f"{followed['seconds']:.1f} s; {ended}. {len(followed['delays']):,} events; "
-        f"{len(faults)} streams with one lost, doubled or changed."
+        f"{len(faults)} streams with a lost, duplicated or changed event."
     )
     table = Table("", "number", "median", "95th percentile", "99th", "slowest", "target, 95th")
-    table.add_row("delay of an event", *_summary(followed["delays"]), f"{DELAY_MS} ms")
-    table.add_row("search beside the runs", *_summary(beside["times"]), f"{SEARCH_MS} ms")
+    table.add_row("event delay", *_summary(followed["delays"]), f"{DELAY_MS} ms")
+    table.add_row("search during the runs", *_summary(beside["times"]), f"{SEARCH_MS} ms")
     table.add_row("search alone", *_summary(alone["times"]), "")
     Console(width=110).print(table)
-    _tell_left_out(alone["left_out"] + beside["left_out"])
+    _print_skipped(alone["skipped"] + beside["skipped"])
     _require_whole(followed)
 
 
-def _tell_left_out(searches: int) -> None:
+def _print_skipped(searches: int) -> None:
     if searches:
-        print(f"{searches} searches were not sent, since {MOST_WAITING} waited for their answers: it cannot keep up.")
+        print(f"{searches} searches were not sent because {MAX_WAITING} were waiting: the service cannot keep up.")
 
 
 def _summary(times: Sequence[float]) -> list[str]:
@@ -375,7 +370,7 @@ def _summary(times: Sequence[float]) -> list[str]:
 
 def _require_whole(followed: Any) -> None:
     if followed["faults"]:
-        raise SystemExit(f"The streams of these runs are not what is stored: {', '.join(followed['faults'])}")
+        raise SystemExit(f"The streams of these runs differ from the stored events: {', '.join(followed['faults'])}")
 
 
 if __name__ == "__main__":

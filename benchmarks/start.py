@@ -1,8 +1,8 @@
-"""How long the command line takes from cold: `candor --help`, and `candor search` over the sample documents.
+"""Measure the start-up time of the command line: `candor --help`, and `candor search` over the sample documents.
 
     python -m benchmarks.start [--times 5]
 
-Each is a fresh process; the median of the wall-clock times is printed, and for the search where the time goes.
+Each run is a fresh process. Prints the median and slowest wall-clock time, and the timings of the search.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         _seconds("ingest", str(DOCUMENTS), "--home", home)
         search = ("search", "heat pump efficiency", "--home", home, "--timings")
-        table = Table("command, from cold", "median", "slowest", "where the time goes")
+        table = Table("command, cold", "median", "slowest", "timings")
         for command in (("--help",), search):
             runs = [_seconds(*command) for _ in range(times)]
             spent = statistics.median(seconds for seconds, _ in runs)
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _seconds(*arguments: str) -> tuple[float, str]:
-    """Wall-clock seconds of one process, and what it said on standard error."""
+    """Return the wall-clock seconds of one process and its standard error."""
     started = time.perf_counter()
     done = subprocess.run([CANDOR, *arguments], capture_output=True, text=True, check=True)
     return time.perf_counter() - started, done.stderr.strip()

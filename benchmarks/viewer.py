@@ -1,10 +1,9 @@
-"""How the viewer holds out: a run of very many events, opened and scrolled in Chromium.
+"""Measure the web page with a long run: open it and scroll its events in Chromium.
 
     PYTHONPATH=tests python -m benchmarks.viewer [--events 10000] [--times 5]
 
-`candor serve` is a process of its own. Opening counts from the click on the run in the list of runs to its events
-being drawn; scrolling is 60 leaps over the whole list, each until it is drawn. Needs Chromium (on Debian: apt-get
-install chromium).
+Opening lasts from the click in the list of runs until the events are drawn. Scrolling is 60 jumps over the whole list,
+each until it is drawn. Needs Chromium (on Debian: apt-get install chromium).
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from support.long_run import long_run
 
 COLLECTION = "none"
 OPEN_S = 1.0
-LEAPS = """async leaps => {
+JUMPS = """async jumps => {
     const list = document.querySelector(".events");
     const times = [];
-    for (let at = 1; at <= leaps; at += 1) {
+    for (let at = 1; at <= jumps; at += 1) {
         const before = performance.now();
-        list.scrollTop = at / leaps * list.scrollHeight;
+        list.scrollTop = at / jumps * list.scrollHeight;
         await new Promise(requestAnimationFrame);
         list.getBoundingClientRect();
         times.push(performance.now() - before);
@@ -60,11 +59,11 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport={"width": 1360, "height": 900})
             opened = [_opened(page, url, run_id) for _ in range(chosen.times)]
-            leaps = page.evaluate(LEAPS, 60)
+            jumps = page.evaluate(JUMPS, 60)
             browser.close()
     table = Table(f"{chosen.events:,} events", "median", "slowest", "target")
     table.add_row("opened", f"{statistics.median(opened):.2f} s", f"{max(opened):.2f} s", f"{OPEN_S:g} s")
-    table.add_row("a leap in the list", f"{statistics.median(leaps):.0f} ms", f"{max(leaps):.0f} ms", "smooth")
+    table.add_row("a jump in the list", f"{statistics.median(jumps):.0f} ms", f"{max(jumps):.0f} ms", "smooth")
     Console(width=100).print(table)
 
 
@@ -74,8 +73,8 @@ def _service(home: Path) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
-            told = "".join(iter(process.stdout.readline, "}\n")) + "}"
-            yield json.loads(told)["url"].rstrip("/")
+            address = "".join(iter(process.stdout.readline, "}\n")) + "}"
+            yield json.loads(address)["url"].rstrip("/")
         finally:
             process.terminate()
 

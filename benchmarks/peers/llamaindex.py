@@ -1,10 +1,10 @@
-"""LlamaIndex's side of benchmarks/peers: its readers, splitter and vector index as they are by default.
+"""LlamaIndex in benchmarks/peers: its readers, splitter and vector index, with defaults.
 
-``llamaindex-citations`` is its CitationQueryEngine, ``llamaindex-sub-questions`` its SubQuestionQueryEngine over one
-query engine of the index, both asked by `aquery`. The generator of sub-questions is its LLMQuestionGenerator: the one
-that `from_defaults` looks for, llama-index-question-gen-openai, cannot be installed beside llama-index-core 0.14.
+``llamaindex-citations`` is CitationQueryEngine, ``llamaindex-sub-questions`` is SubQuestionQueryEngine over one query
+engine of the index, both through `aquery`. LLMQuestionGenerator generates the sub-questions, because the default,
+llama-index-question-gen-openai, does not install with llama-index-core 0.14.
 
-A chunk has 1,024 tokens by default, of which the embedding model reads the first 256, and two are retrieved.
+A chunk has 1,024 tokens by default. The embedding model reads the first 256. Two chunks are retrieved.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def ingest(folder: Path, store: Path, url: str) -> Ingested:
 
 
 async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
-    """One engine over the index that was written."""
+    """Ask one engine over the stored index."""
     _settle(url, way)
     index = load_index_from_storage(StorageContext.from_defaults(persist_dir=str(store)))
     engine = {"llamaindex-citations": _citations, "llamaindex-sub-questions": _sub_questions}[way](index)

@@ -1,9 +1,8 @@
-"""paper-qa's side of benchmarks/peers: its index of a folder, then its agent, or `Docs.aquery` over the same texts.
+"""paper-qa in benchmarks/peers: its index of a folder, then its agent, or `Docs.aquery` over the same texts.
 
-``paperqa-agent`` is what `pqa ask` does; ``paperqa-query`` retrieves, sums up each of ten passages and answers. All as
-it is by default: four calls to the model at once, two for each document when it is indexed (its citation) and one for
-each picture or table, and no lookup of its metadata elsewhere, since no title is found. Left out are Office files,
-which would need a model that unstructured downloads.
+``paperqa-agent`` is `pqa ask`. ``paperqa-query`` retrieves and summarizes ten passages and answers. Defaults: four
+concurrent calls, two calls per document during indexing (its citation), one per picture or table, and no metadata
+lookup, because no title is found. Office files are excluded: they need a model that unstructured downloads.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.peers.side import Ask, Ingested, Said, embedding_model, run
 
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would be downloaded
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise it is downloaded
 
 from paperqa import Docs, Settings
 from paperqa.agents import agent_query
@@ -27,7 +26,7 @@ _KEY = re.compile(r"pqac-[0-9a-f]+")
 
 
 def ingest(folder: Path, store: Path, url: str) -> Ingested:
-    """As `pqa index`."""
+    """Ingest like `pqa index`."""
     settings = _settings(folder, store, url, "paperqa-agent")
     docs = asyncio.run(_docs(settings, build=True))
     (store / "folder").write_text(str(folder), encoding="utf-8")
@@ -35,17 +34,17 @@ def ingest(folder: Path, store: Path, url: str) -> Ingested:
 
 
 async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Awaitable[None]]) -> None:
-    """The agent begins with no texts, as it does by default; `aquery` with those of all documents."""
+    """Ask. The agent starts without texts, as by default; `aquery` starts with those of all documents."""
     settings = _settings(Path((store / "folder").read_text(encoding="utf-8")), store, url, way)
     docs = await _docs(settings, build=False)
-    embedding = settings.get_embedding_model()  # it would be loaded anew for every question
+    embedding = settings.get_embedding_model()  # otherwise it is loaded for every question
 
     async def ask(question: str) -> Said:
         if way == "paperqa-agent":
             session = (await agent_query(question, settings)).session
         else:
             session = await docs.aquery(question, settings, embedding_model=embedding)
-        shown = set(_KEY.findall(session.answer))  # keys of passages were replaced by their names
+        shown = set(_KEY.findall(session.answer))  # paper-qa replaces valid keys by names
         cited = len(session.used_contexts) + len(shown)
         return {"answer": session.answer, "citations": cited, "quotes": 0, "invented": len(shown)}
 
@@ -77,7 +76,7 @@ def _settings(folder: Path, store: Path, url: str, model: str) -> Settings:
 
 
 async def _docs(settings: Settings, *, build: bool) -> Docs:
-    """What was indexed, in one: the agent's tool of the search does the same with what it finds."""
+    """Return all indexed documents, as the agent's search tool does."""
     index = await get_directory_index(settings, build=build)
     docs = Docs()
     for file in await index.index_files:

