@@ -1,22 +1,18 @@
 """The shared context of a run: everything the agents know, as one frozen value.
 
-An agent is handed the fields it declares to read and returns a ``ContextUpdate`` with the fields it declares to
-write; ``merge`` is the only way a context changes. Collections of identified things (queries, chunks, evidence, …)
-grow by union, so that steps that run side by side add to each other; single values are replaced.
+An agent receives the fields that its card declares to read. It returns a ``ContextUpdate`` with fields that its card
+declares to write. ``context_merge.py`` applies updates; nothing else changes a context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable
+from typing import Literal
 
 from pydantic import Field
 
-from multi_agent.errors import ContextViolation
 from multi_agent.library import within
 from vectorstore.models import Chunk, FrozenModel, Scalar
-
-T = TypeVar("T")
 
 
 class Understanding(FrozenModel):
@@ -235,78 +231,6 @@ class ContextUpdate(FrozenModel):
 
 WRITABLE: frozenset[str] = frozenset(ContextUpdate.model_fields)
 SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "record_fields", "synthesis"})
-
-
-def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes: frozenset[str]) -> ResearchContext:
-    """The context with the update applied. Raises ContextViolation if the agent wrote what it does not declare."""
-    if undeclared := update.changed - writes:
-        raise ContextViolation(
-            f"Agent {agent!r} wrote {sorted(undeclared)}, but declares to write {sorted(writes)}. "
-            "Add the field to `writes` on its card, or do not return it."
-        )
-    return context.model_copy(update={name: _merged(name, context, update) for name in update.changed})
-
-
-def numbered(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Evidence without doubles, in order of document and position, numbered from 1."""
-    shown: dict[Hashable, dict[str, None]] = {}  # a row may be several records, each with its own words
-    items = tuple(evidence)
-    for item in items:
-        shown.setdefault(item.place, {})[item.why] = None
-    unique = _union(items, key=lambda item: item.place)
-    ordered = sorted(unique, key=lambda item: (item.name, item.start, item.end))
-    return tuple(
-        item.model_copy(update={"number": number, "why": "; ".join(_without_repeats(shown[item.place]))})
-        for number, item in enumerate(ordered, start=1)
-    )
-
-
-def _without_repeats(texts: Iterable[str]) -> list[str]:
-    """Those that say something which no other says as well: evidence that is merged again has several in one."""
-    kept: list[str] = []
-    for text in texts:
-        if not any(text in each for each in kept):
-            kept = [each for each in kept if each not in text] + [text]
-    return kept
-
-
-def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:
-    new = getattr(update, name)
-    if name in SINGLE_VALUED:
-        return new
-    if name == "records":
-        return _records(context.records, update)
-    return _UNIONS.get(name, _union)((*getattr(context, name), *new))
-
-
-def _union(items: Iterable[T], key: Callable[[T], Hashable] = repr) -> tuple[T, ...]:
-    """Items without doubles, the first of each kept, in order."""
-    unique: dict[Hashable, T] = {}
-    for item in items:
-        unique.setdefault(key(item), item)
-    return tuple(unique.values())
-
-
-def _chunks(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
-    return tuple(sorted(_union(chunks, key=lambda chunk: chunk.id), key=lambda chunk: (chunk.name, chunk.index)))
-
-
-def _records(old: Iterable[Record], update: ContextUpdate) -> tuple[Record, ...]:
-    """A passage that was read again counts as it was read last, also if it holds no row then; none is there twice."""
-    again = {record.chunk_id for record in update.records} | {mark.partition("/")[0] for mark in update.read}
-    return _union((*(record for record in old if record.chunk_id not in again), *update.records))
-
-
-def _computations(computations: Iterable[Computation]) -> tuple[Computation, ...]:
-    unique = _union(computations, key=lambda item: (item.purpose, item.sql, item.rows))
-    return tuple(item.model_copy(update={"number": number}) for number, item in enumerate(unique, start=1))
-
-
-_UNIONS: dict[str, Callable[[Iterable[Any]], tuple[Any, ...]]] = {
-    "chunks": _chunks,
-    "evidence": numbered,
-    "computations": _computations,
-}
 
 
 def _marks(claim: Claim) -> str:

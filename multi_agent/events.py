@@ -13,9 +13,8 @@ from pydantic import Field
 
 from multi_agent.context import Claim, Evidence, Understanding
 from multi_agent.llm.llm import Usage
-from multi_agent.memory.remembered import Remembered
-from multi_agent.orchestrator.working_context import Attempt
-from multi_agent.plan import Plan, PlanExample
+from multi_agent.plan import Attempt, Plan, PlanExample
+from multi_agent.remembered import Remembered
 from multi_agent.request import Request
 from vectorstore.models import FrozenModel
 

@@ -1,8 +1,9 @@
-"""What a plan is: a goal, and steps that say which agent does what after which others. Values only; the planner makes
-plans, ``orchestrator/validation.py`` finds their faults, the executor runs them.
+"""Plans and what became of them: a goal, and steps that say which agent does what after which others.
 
-An input or an instruction may name what an earlier step gave, as ``@{outputs.STEP.FIELD}``; to name a step is to need
-it. ``orchestrator/references.py`` resolves such references.
+Values only. The planner makes plans, ``orchestrator/validation.py`` checks them and the executor runs them.
+
+An input or an instruction may name an output of an earlier step as ``@{outputs.STEP.FIELD}``; the step then waits for
+that step. ``orchestrator/references.py`` resolves such references.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ class Reference(NamedTuple):
         return f"@{{outputs.{self.step}.{self.field}}}"
 
 
-def references(value: JsonValue) -> tuple[Reference, ...]:
-    """All references in a value, nested ones included, each once."""
+def find_references(value: JsonValue) -> tuple[Reference, ...]:
+    """Return all references in a value, including nested ones, each once."""
     found = (Reference(*match) for text in _texts(value) for match in REFERENCE.findall(text))
     return tuple(dict.fromkeys(found))
 
 
-def malformed(value: JsonValue) -> tuple[str, ...]:
-    """The texts that begin a reference and do not end it as one."""
+def find_malformed(value: JsonValue) -> tuple[str, ...]:
+    """Return the texts that open a reference without completing it."""
     return tuple(text for text in _texts(value) if text.count(_OPENING) != len(REFERENCE.findall(text)))
 
 
 class Step(FrozenModel):
-    """One agent's turn; or the same turn of several agents, whose results are compared."""
+    """One task for an agent, or the same task for several agents whose results are compared."""
 
     id: str = Field(pattern=STEP_ID)
     agents: tuple[str, ...] = Field(min_length=1)
@@ -55,25 +56,25 @@ class Step(FrozenModel):
     why: str = ""
 
     @property
-    def told(self) -> list[JsonValue]:
-        """What may hold references: its instruction and its inputs."""
+    def task(self) -> list[JsonValue]:
+        """Instruction and inputs: the parts that may hold references."""
         return [self.instruction, self.inputs]
 
     @property
     def after(self) -> tuple[str, ...]:
-        """Ids of the steps that it waits for: those it needs, and those whose outputs it names."""
-        return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in references(self.told)))))
+        """Ids of the steps it waits for: those it needs and those whose outputs it names."""
+        return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in find_references(self.task)))))
 
 
 class Plan(FrozenModel):
-    """The way to an answer."""
+    """A goal and the steps to reach it."""
 
     goal: str
     mode: Mode = "high"
     steps: tuple[Step, ...] = Field(min_length=1)
 
     def before(self, step: Step) -> frozenset[str]:
-        """Ids of all steps that are finished when ``step`` starts, through any chain of needs."""
+        """Return the ids of all steps that are finished when ``step`` starts, through any chain of needs."""
         by_id = {each.id: each for each in self.steps}
         found: set[str] = set()
         waiting = list(step.after)
@@ -85,17 +86,14 @@ class Plan(FrozenModel):
         return frozenset(found)
 
     @property
-    def tried(self) -> frozenset[str]:
-        """What it tries, whatever its steps are called: agents with their instructions and inputs.
-
-        Two plans that try the same are the same attempt.
-        """
-        tried = ([sorted(step.agents), " ".join(step.instruction.split()), step.inputs] for step in self.steps)
-        return frozenset(json.dumps(each, sort_keys=True).casefold() for each in tried)
+    def fingerprint(self) -> frozenset[str]:
+        """Agents with their instructions and inputs, without step ids: equal for two plans that try the same."""
+        tasks = ([sorted(step.agents), " ".join(step.instruction.split()), step.inputs] for step in self.steps)
+        return frozenset(json.dumps(each, sort_keys=True).casefold() for each in tasks)
 
 
 class PlanExample(FrozenModel):
-    """A plan that was saved, or that worked, for a question like the one at hand."""
+    """A saved plan, or one that worked, for a similar question."""
 
     name: str = Field(default="", description="empty for one that was not saved under a name")
     question: str
@@ -103,8 +101,28 @@ class PlanExample(FrozenModel):
     similarity: float = 1.0
 
 
+class FailedStep(FrozenModel):
+    """A step that ended in an error or could not be started."""
+
+    step: str
+    agents: tuple[str, ...]
+    error_type: str
+    error: str
+
+
+class Attempt(FrozenModel):
+    """One plan that was run, and its outcome."""
+
+    number: int
+    plan: Plan
+    failed: tuple[FailedStep, ...] = ()
+    missing: tuple[str, ...] = ()
+    verdict: str = ""
+    """Why the answer did not suffice, in the words of the agent that wrote it."""
+
+
 def _texts(value: JsonValue) -> Iterator[str]:
-    """Every string in a nested value."""
+    """Yield every string in a nested value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):

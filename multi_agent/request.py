@@ -30,7 +30,7 @@ class Request(FrozenModel):
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 
-    def checked(self) -> Request:
+    def validated(self) -> Request:
         """The request without white space around its question. Raises AgentError for what does not go together."""
         if not self.question.strip():
             raise AgentError("The question is empty; ask something.")

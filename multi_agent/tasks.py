@@ -44,7 +44,9 @@ class TaskData(FrozenModel):
     created_at: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     instruction: str
     sample: int | None = Field(default=None, description="which one, if the same turn is taken several times")
-    told: bool = Field(default=False, description="whether claims are told as they are written: they answer the run")
+    streams_claims: bool = Field(
+        default=False, description="whether claims are published while they are written, since they answer the run"
+    )
     inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
 
 

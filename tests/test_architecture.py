@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,31 @@ def test_imports_point_one_way() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     result = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("package", ["ingest", "multi_agent", "vectorstore"])
+def test_no_module_is_in_an_import_cycle(package: str) -> None:
+    """Imports under TYPE_CHECKING and inside functions count, too."""
+    files = {_module_name(path): path for path in (ROOT / package).rglob("*.py")}
+    graph = {module: _imports_of(path) & files.keys() - {module} for module, path in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
+
+
+def _module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imports_of(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
+    return names
 
 
 @pytest.mark.parametrize("library", HEAVY)

@@ -50,7 +50,7 @@ def make_request(question: str, chosen: dict[str, Any], limits: dict[str, Any], 
         chosen = {**chosen, "mode": "direct"}
     try:
         own = Budget.model_validate({**budget.model_dump(), **given}) if given else None
-        return Request.model_validate({"question": question, "budget": own, **chosen}).checked()
+        return Request.model_validate({"question": question, "budget": own, **chosen}).validated()
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         raise UsageError(f"That cannot be asked so: {faults}.") from error

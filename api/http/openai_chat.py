@@ -86,7 +86,7 @@ class ChatRequest(BaseModel):
         if not questions:
             raise UsageError("There is no message of the user, so nothing is asked.")
         agent = self.model.partition(":")[2]
-        return Request(question=questions[-1], agent=agent, mode="direct" if agent else "auto").checked()
+        return Request(question=questions[-1], agent=agent, mode="direct" if agent else "auto").validated()
 
 
 class ChatModel(FrozenModel):

@@ -193,7 +193,7 @@ class Tools:
                 heard += 1
                 await ctx.report_progress(heard, message=told)
 
-        request = Request(question=question, mode=mode).checked()
+        request = Request(question=question, mode=mode).validated()
         answer = await self._desk.research(request, name, await self._who(ctx), tell)
         run = await asyncio.to_thread(self._candor.trace.run, answer.run_id)
         return Researched.of(run, answer)

@@ -36,7 +36,7 @@ from multi_agent.library import Library
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
-from multi_agent.memory.remembered import NO_MEMORY
+from multi_agent.memory.memory import NO_MEMORY
 from multi_agent.request import Request
 from multi_agent.settings import Budget
 
@@ -68,7 +68,7 @@ def make_configuration(candor: Candor, given: Mapping[str, Any], source: str) ->
     try:
         configuration = Configuration.model_validate({"model": "", **given})
         variant = _variant(candor, configuration)
-        _request(Question(id="q", question="?"), configuration).checked()
+        _request(Question(id="q", question="?"), configuration).validated()
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         raise UsageError(f"The configuration {source!r} cannot be used: {faults}.") from error
@@ -122,12 +122,12 @@ async def carry_on(
     budget: Budget,
     tell: Callable[[Row], None],
     models: Models | None = None,
-    rests: Callable[[], bool] = lambda: True,
+    pausing: Callable[[], bool] = lambda: True,
 ) -> State:
     """Ask what is not finished. Raises what is no failure of a single question.
 
     ``models`` are those that others ask, too, so that an endpoint's limit holds for all of them; a configuration with
-    an endpoint of its own does not ask them. Interrupted, a run goes on when the evaluation is resumed, if ``rests``.
+    an endpoint of its own does not ask them. Interrupted, a run goes on when the evaluation is resumed, if ``pausing``.
     """
     evaluation = result.evaluation
     variant = _variant(candor, evaluation.configuration)
@@ -149,7 +149,7 @@ async def carry_on(
         except RunNotFound:
             pass  # it has not begun yet
         asked = _request(question, evaluation.configuration)
-        return await orchestrator.research(asked, run_id=run_id, examples=(), rests=rests)
+        return await orchestrator.research(asked, run_id=run_id, examples=(), pausing=pausing)
 
     def see(question: Question, answer: Answer) -> Case:
         return observe(question, answer, trace.events(answer.run_id), source_of)

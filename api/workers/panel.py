@@ -42,7 +42,7 @@ class Panel:
     async def research(self, research: Research, library: Library, tell: Subscriber, rests: Callable[[], bool]) -> None:
         """As ``Researcher`` says."""
         orchestrator = await self.prepared(research.request, library, research.key)
-        await orchestrator.research(research.request, tell, run_id=research.run_id, rests=rests)
+        await orchestrator.research(research.request, tell, run_id=research.run_id, pausing=rests)
 
     async def evaluate(
         self, order: EvaluationJobSpec, library: Library, tell: Callable[[Row], None],
@@ -52,7 +52,7 @@ class Panel:
         result = await asyncio.to_thread(store_of(self._candor).get, order.evaluation)
         return await carry_on(
             self._candor, library, result, parallel=order.parallel, budget=order.budget, tell=tell,
-            models=self.models, rests=rests,
+            models=self.models, pausing=rests,
         )  # fmt: skip
 
     async def prepared(self, request: Request, library: Library, key: str) -> Orchestrator:
@@ -62,7 +62,7 @@ class Panel:
 
     def _prepare(self, request: Request, library: Library, key: str) -> Orchestrator:
         orchestrator = self._candor.orchestrator(library, self.models, key)
-        orchestrator.chosen_plan(request.checked())
+        orchestrator.validate(request)
         return orchestrator
 
 

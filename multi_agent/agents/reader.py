@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
 
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.agents.synthesizer import SynthesisResponse
-from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis, numbered
+from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis
+from multi_agent.context_merge import number_evidence
 from multi_agent.events import Searched
 from multi_agent.grounding.citations import Quoted, quote_model, reject, verify
 from multi_agent.grounding.draft_claims import Checked, telling
@@ -211,7 +212,7 @@ def response_model(passages: int) -> type[BaseModel]:
 
 
 def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) -> Synthesis:
-    evidence = numbered(item for _, items in claims for item in items)
+    evidence = number_evidence(item for _, items in claims for item in items)
     numbers = {item.place: item.number for item in evidence}
     told = tuple(
         Claim(

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PositiveInt, ValidationError, model_validator
 
 from multi_agent.evaluation.errors import QuestionSetError
-from multi_agent.grounding.numbers_and_dates import read_number
+from multi_agent.records.numbers_and_dates import read_number
 from vectorstore.models import FrozenModel
 
 _LISTS = ("accepted", "tags", "gold")

@@ -36,7 +36,7 @@ Check = Callable[[Any], Checked]
 
 def telling(task: TaskData, agent: str, shape: type[BaseModel], check: Check, publish: Publish) -> Hear | None:
     """What is to hear a response of this shape; None where the claims of a task are not told before it is done."""
-    return _Drafts(agent, _draft_of(shape), check, publish).hear if task.told else None
+    return _Drafts(agent, _draft_of(shape), check, publish).hear if task.streams_claims else None
 
 
 class _Drafts:

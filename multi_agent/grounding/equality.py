@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
-from multi_agent.grounding.numbers_and_dates import read_date, read_number
+from multi_agent.records.numbers_and_dates import read_date, read_number
 
 # A sign and a currency before the digits, anything without digits after them.
 _QUANTITY = re.compile(r"(?P<sign>-?)(?P<currency>[^\w\s]?) ?(?P<digits>[0-9](?:[0-9 .,'’]*[0-9])?) ?(?P<unit>\D*)")

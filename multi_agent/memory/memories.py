@@ -23,7 +23,7 @@ from pydantic import AwareDatetime, Field
 
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
-from multi_agent.memory.remembered import Exchange, Remembered
+from multi_agent.remembered import Exchange, Remembered
 from multi_agent.request import Request
 from vectorstore.models import FrozenModel
 from vectorstore.store import Vectors

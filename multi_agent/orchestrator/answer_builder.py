@@ -1,4 +1,4 @@
-"""The account of a run: its answer with all that belongs to it, in whatever state it ends."""
+"""Builds the answer of a run, in whatever state the run ends."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skip
 
 
 class AnswerBuilder:
-    """Kept by listening to a run's events, and to what the run tells it of: its mode, catalogue and context."""
+    """Counts a run's events and builds its answer. The run sets ``mode`` and ``catalogue`` when it knows them."""
 
     def __init__(self, run_id: str, question: str, mode: str) -> None:
         self._run_id, self._question = run_id, question
         self.mode = mode
         self.catalogue: Sequence[CatalogueEntry] = ()
         self._attempts = 0
-        self._turns: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     async def listen(self, event: Event) -> None:
-        """Count attempts, and what became of the agents' turns."""
+        """Count attempts and the outcomes of steps. Subscribe this to the run's bus."""
         body = event.body
         if isinstance(body, AttemptEnded):
             self._attempts += 1
         elif isinstance(body, StepFinished | StepFailed | StepSkipped):
-            self._turns[body.agent][_OUTCOMES[type(body)]] += 1
+            self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
 
-    def answered(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
-        """The end with an answer, or with the finding that there is none."""
-        return self.ended(status_of(synthesis), synthesis.reasoning, context).model_copy(
+    def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
+        """Build the answer that an agent wrote, sufficient or not."""
+        return self.without_synthesis(status_of(synthesis), synthesis.reasoning, context).model_copy(
             update={
                 "answer": synthesis.text,
                 "short": synthesis.short,
@@ -58,24 +58,24 @@ class AnswerBuilder:
             }
         )
 
-    def cut_short(self, reason: str, context: ResearchContext | None, best: Synthesis | None = None) -> Answer:
-        """The end before there was an answer: insufficient, with the best that was written, or what is known so far."""
+    def partial(self, reason: str, context: ResearchContext | None, best: Synthesis | None = None) -> Answer:
+        """Build an insufficient answer for a run that ends early: the best one so far, or the quotes found so far."""
         if context is None:
-            return self.ended(Status.INSUFFICIENT, reason, None)
+            return self.without_synthesis(Status.INSUFFICIENT, reason, None)
         if best is None:
-            return self.answered(known_so_far(context, reason), context)
-        told = {"sufficient": False, "reasoning": f"{reason} Until then: {best.reasoning}"}
-        return self.answered(best.model_copy(update=told), context)
+            return self.from_synthesis(known_so_far(context, reason), context)
+        insufficient = {"sufficient": False, "reasoning": f"{reason} Until then: {best.reasoning}"}
+        return self.from_synthesis(best.model_copy(update=insufficient), context)
 
-    def ended(self, status: Status, reason: str, context: ResearchContext | None) -> Answer:
-        """The end without an answer; the context is None if the run ended before there was one."""
+    def without_synthesis(self, status: Status, reason: str, context: ResearchContext | None) -> Answer:
+        """Build an answer without text; ``context`` is None if the run ended before it had one."""
         return Answer(
             run_id=self._run_id,
             status=status,
             mode=self.mode,
             question=self._question,
             reasoning=reason,
-            on_the_way=_on_the_way(context) if context and self.mode == "high" else (),
+            on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             coverage=self._coverage(context),
             summary=self._summary(context),
         )
@@ -90,10 +90,10 @@ class AnswerBuilder:
         )
 
     def _summary(self, context: ResearchContext | None) -> ExecutionSummary:
-        totals = sum(self._turns.values(), Counter[str]())
+        totals = sum(self._outcomes.values(), Counter[str]())
         return ExecutionSummary(
             attempts=self._attempts,
-            steps={agent: dict(counted) for agent, counted in sorted(self._turns.items())},
+            steps={agent: dict(counted) for agent, counted in sorted(self._outcomes.items())},
             steps_completed=totals["completed"],
             steps_failed=totals["failed"],
             steps_skipped=totals["skipped"],
@@ -104,11 +104,7 @@ class AnswerBuilder:
         )
 
 
-def _on_the_way(context: ResearchContext) -> tuple[SubAnswer, ...]:
-    return tuple(_sub_answer(each) for each in context.findings)
-
-
 def _sub_answer(finding: Finding) -> SubAnswer:
-    """Without marks: the numbers of its evidence are its own, and not those of the answer."""
-    told = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.found
-    return SubAnswer(step=finding.step, question=finding.question, answer=told, sufficient=finding.synthesis.sufficient)
+    """Return the finding's text without marks: its evidence is numbered differently from the answer's."""
+    text = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.found
+    return SubAnswer(step=finding.step, question=finding.question, answer=text, sufficient=finding.synthesis.sufficient)

@@ -1,8 +1,8 @@
-"""Lets a run that goes on take in its steps in the order in which it took them in before.
+"""The order in which a resumed run merges its steps: the same as before it was interrupted.
 
-Steps that run side by side end in any order, and what a later agent is shown stands in the order in which they ended.
-Answered from the journal, all end at once: in another order, later prompts would be others, which the journal does not
-know, and calls that had been finished would be made again.
+Parallel steps finish in any order, and later prompts show their results in that order. In a resumed run the journal
+answers all of them at once. In a different order, later prompts would differ from the journal's, and finished calls
+would be made again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from multi_agent.events import Event, RunResumed, StepFinished
 
 
 class MergeOrder:
-    """The order of the steps that a run had finished; of one that only begins, there is none."""
+    """The order in which a run finished its steps before; empty for a new run."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         tries: list[list[str]] = [[]]
@@ -24,13 +24,13 @@ class MergeOrder:
             elif isinstance(event.body, StepFinished):
                 tries[-1].append(event.step)
         longest = max(tries, key=len)
-        self._order = [step for step, _ in groupby(longest)]  # a step of several agents is finished by each of them
+        self._order = [step for step, _ in groupby(longest)]  # each agent of a step publishes StepFinished
 
     def first_of(self, steps: Collection[str]) -> str | None:
-        """Which of them ended first; None if none of them had ended."""
+        """Return the step that finished first before; None if none of them had finished."""
         return next((step for step in self._order if step in steps), None)
 
-    def passed(self, step: str) -> None:
-        """It was taken in; of another plan, a step of this name may come again."""
+    def remove(self, step: str) -> None:
+        """Remove a merged step. A later plan may have another step of the same name."""
         if step in self._order:
             self._order.remove(step)

@@ -20,13 +20,14 @@ from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.llm import LLM, Message
-from multi_agent.memory.remembered import Remembered
 from multi_agent.orchestrator.document_list import list_documents
 from multi_agent.orchestrator.validation import faults
 from multi_agent.orchestrator.working_context import WorkingContext
 from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.prompts.show_remembered import show_remembered
+from multi_agent.remembered import Remembered
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import NoInputs
 
@@ -61,7 +62,7 @@ class Planner:
         publish: Publish,
         remembered: Remembered,
     ) -> None:
-        self._remembered = remembered.in_words()
+        self._remembered = show_remembered(remembered)
         self._llm, self._registry, self._settings, self._publish = llm, registry, settings, publish
         self._library, self._catalogue, self._listing = library, catalogue, ""
         self._documents = {entry.name for entry in catalogue}
@@ -115,7 +116,7 @@ class Planner:
             agents=self._agents,
             rules=Prompt.part("planning_rules"),
             library=await self._documents_for(context.question),
-            attempts=working.in_words(),
+            attempts=working.render(),
             known=", ".join(sorted(known - {"question", "understanding", "messages"})) or "nothing",
         )
         response, plan = await self._valid(prompt, messages, revision_response(self._cards), known)

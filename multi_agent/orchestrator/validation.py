@@ -13,7 +13,7 @@ from multi_agent.agent import DOCUMENTS, AgentCard
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import SINGLE_VALUED
 from multi_agent.orchestrator.references import stand_in
-from multi_agent.plan import Plan, Reference, Step, malformed, references
+from multi_agent.plan import Plan, Reference, Step, find_malformed, find_references
 
 ANSWERS = frozenset({"synthesis", "findings"})
 """Fields of the context that hold an answer: what a final step has to write."""
@@ -70,9 +70,9 @@ def _cycle_faults(plan: Plan) -> Iterator[str]:
 def _reference_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
     steps = {step.id: step for step in plan.steps}
     for step in plan.steps:
-        for text in malformed(step.told):
+        for text in find_malformed(step.task):
             yield f"Step {step.id!r}: {text!r} holds no right reference; write @{{outputs.STEP.FIELD}}."
-        for reference in references(step.told):
+        for reference in find_references(step.task):
             fields = _output_fields(steps[reference.step], registry)
             if reference.field not in fields:
                 offered = f"it gives {', '.join(sorted(fields))}" if fields else "it gives nothing to refer to"
@@ -160,8 +160,3 @@ def _written(step: Step, registry: AgentRegistry) -> frozenset[str]:
 
 def _writers(fields: Collection[str], registry: AgentRegistry) -> str:
     return " or ".join(agent.card.name for agent in registry if agent.card.writes & set(fields)) or "an agent that does"
-
-
-def ready(plan: Plan, done: frozenset[str], started: frozenset[str]) -> tuple[Step, ...]:
-    """The steps that can start now, in the plan's order."""
-    return tuple(step for step in plan.steps if step.id not in started and done.issuperset(step.after))

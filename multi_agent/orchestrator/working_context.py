@@ -1,7 +1,6 @@
-"""The current working context of a run: what its attempts have found and where they failed, for planning the next one.
+"""The working context of a run: what its attempts found and where they failed.
 
-Values only. It is made from the shared context and the outcome of every attempt, and shown to the planner for a
-revision, and to whoever explains a run that failed.
+Built from the shared context and the attempts. Prompts show it when a plan is revised or a failed run is explained.
 """
 
 from __future__ import annotations
@@ -12,32 +11,12 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from multi_agent.context import ResearchContext, Synthesis
-from multi_agent.plan import Plan
+from multi_agent.plan import Attempt
 from multi_agent.prompts.show_passages import bullets
 from vectorstore.models import FrozenModel
 
-_QUOTE = 300  # characters of a quote: a sentence in full, not the whole of a wide table's row
-_SHOWN = 20  # findings: enough to see what is known, short enough for a small model
-
-
-class FailedStep(FrozenModel):
-    """A step that did not come to its end."""
-
-    step: str
-    agents: tuple[str, ...]
-    error_type: str
-    error: str
-
-
-class Attempt(FrozenModel):
-    """One plan that was run, and what became of it."""
-
-    number: int
-    plan: Plan
-    failed: tuple[FailedStep, ...] = ()
-    missing: tuple[str, ...] = ()
-    verdict: str = ""
-    """Why the answer did not suffice, in the words of whoever judged it."""
+_QUOTE_CHARACTERS = 300  # a full sentence, but not the whole row of a wide table
+_FINDINGS_SHOWN = 20  # enough to see what is known, short enough for a small model
 
 
 class WorkingContext(FrozenModel):
@@ -47,11 +26,11 @@ class WorkingContext(FrozenModel):
     errors: tuple[str, ...]
     queries: tuple[str, ...]
     read: tuple[str, ...]
-    """How much of which documents."""
+    """Per document, how much of it was read."""
     attempts: tuple[Attempt, ...]
 
-    def in_words(self) -> str:
-        """For a prompt."""
+    def render(self) -> str:
+        """Return the text for a prompt."""
         return (
             "\n\n".join(_show(attempt) for attempt in self.attempts)
             + f"\n\nSearched for so far:\n{bullets(self.queries)}"
@@ -61,7 +40,7 @@ class WorkingContext(FrozenModel):
 
 
 def working_context(context: ResearchContext | None, attempts: Sequence[Attempt]) -> WorkingContext:
-    """Read from the shared context, which is None as long as there is none."""
+    """Build the working context; ``context`` is None before the first plan runs."""
     return WorkingContext(
         key_findings=_key_findings(context) if context else (),
         errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
@@ -71,8 +50,8 @@ def working_context(context: ResearchContext | None, attempts: Sequence[Attempt]
     )
 
 
-def unmet(synthesis: Synthesis | None) -> tuple[str, ...]:
-    """What the answer lacks, by its writer's own account; empty if nothing, or if there is no answer."""
+def missing_parts(synthesis: Synthesis | None) -> tuple[str, ...]:
+    """Return what the answer lacks according to its writer; empty if it suffices or there is none."""
     if synthesis is None or synthesis.sufficient:
         return ()
     return synthesis.missing or ("the answer",)
@@ -81,10 +60,13 @@ def unmet(synthesis: Synthesis | None) -> tuple[str, ...]:
 def _key_findings(context: ResearchContext) -> tuple[str, ...]:
     answers = [f"{each.question} → {_in_short(each.synthesis)}" for each in context.findings]
     results = [f"{each.purpose}: {each.rows[0] if each.rows else 'nothing'}" for each in context.computations]
-    quotes = [f"{item.name}: “{shorten(item.quote, _QUOTE, placeholder=' …')}” {item.why}" for item in context.evidence]
+    quotes = [
+        f"{item.name}: “{shorten(item.quote, _QUOTE_CHARACTERS, placeholder=' …')}” {item.why}"
+        for item in context.evidence
+    ]
     found = [*answers, *results, *quotes]
-    rest = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-    return (*found[:_SHOWN], *rest)
+    rest = [f"and {len(found) - _FINDINGS_SHOWN} more"] if len(found) > _FINDINGS_SHOWN else []
+    return (*found[:_FINDINGS_SHOWN], *rest)
 
 
 def _read(context: ResearchContext) -> tuple[str, ...]:

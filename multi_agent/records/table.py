@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from multi_agent.context import Evidence, Record, RecordField, ResearchContext
-from multi_agent.grounding.numbers_and_dates import read_date, read_number
+from multi_agent.records.numbers_and_dates import read_date, read_number
 from vectorstore.models import FrozenModel, Scalar
 
 T = TypeVar("T")

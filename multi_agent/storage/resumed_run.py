@@ -10,8 +10,8 @@ from multi_agent.events import Event, ModelFailed, RunResumed, RunStarted
 from multi_agent.llm.journal import JournalEntry
 from multi_agent.llm.llm import Usage
 from multi_agent.llm.observed import Meter
-from multi_agent.memory.remembered import Remembered
 from multi_agent.plan import PlanExample
+from multi_agent.remembered import Remembered
 from multi_agent.storage.trace import Trace
 
 

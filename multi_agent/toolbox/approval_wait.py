@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ValidationError
@@ -10,7 +12,6 @@ from pydantic import BaseModel, ValidationError
 from multi_agent.bus import Publish
 from multi_agent.errors import ToolError
 from multi_agent.events import ApprovalDecided, ApprovalRequested
-from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.approvals import Approval, Approvals
@@ -18,21 +19,23 @@ from multi_agent.toolbox.approvals import Approval, Approvals
 _POLL_S = 0.25  # decisions come by the database, from whichever process
 
 
+Pause = Callable[[], AbstractContextManager[None]]
+"""Stops the clock of the step's timeout during a ``with`` block."""
+
+
 class Approving:
     """Has the dangerous calls of one turn approved. It is an ``Approve`` of ``given_tool.py``."""
 
-    def __init__(
-        self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, time: StepTimeout
-    ) -> None:
+    def __init__(self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, pause: Pause) -> None:
         self._approvals, self._run_id, self._timeout_s = approvals, run_id, timeout_s
-        self._publish, self._time = publish, time
+        self._publish, self._pause = publish, pause
 
     async def __call__(self, card: ToolCard, call: ToolEntry, given: BaseModel) -> BaseModel:
         """The arguments that a person allows. Raises ToolError if nobody does."""
         asked = self._approvals.ask(self._request(card, call), self._timeout_s)
         requested = {"agent": call.agent, "tool": call.tool, "arguments": call.arguments, "reason": call.why}
         await self._publish(ApprovalRequested.model_validate({"approval_id": asked.approval_id, **requested}))
-        with self._time.standing_still():
+        with self._pause():
             decided = await self._decision(asked)
         await self._publish(
             ApprovalDecided.model_validate(

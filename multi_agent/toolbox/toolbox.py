@@ -9,10 +9,9 @@ from pathlib import Path
 
 from multi_agent.bus import Publish
 from multi_agent.library import Library
-from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import Tool, ToolKit
-from multi_agent.toolbox.approval_wait import Approving
+from multi_agent.toolbox.approval_wait import Approving, Pause
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.granted_tool import CallNumbers, GrantedTool, Hand, Offered
 from multi_agent.toolbox.mcp_servers import McpServers
@@ -49,10 +48,10 @@ class RunTools:
         self._numbers = CallNumbers()
         self._servers = McpServers(box.settings)
 
-    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, time: StepTimeout) -> TurnTools:
+    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, pause: Pause) -> TurnTools:
         """For one turn of an agent."""
         settings = self._box.settings
-        approve = Approving(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, time)
+        approve = Approving(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
         hand = Hand(
             self._run_id, step, agent, publish, approve, self._box.calls, self._numbers, settings.timeout_s
         )  # fmt: skip

@@ -11,9 +11,8 @@ from multi_agent.context import (
     Note,
     ResearchContext,
     Understanding,
-    merge,
-    numbered,
 )
+from multi_agent.context_merge import merge, number_evidence
 from multi_agent.errors import ContextViolation
 
 EMPTY = ResearchContext(question="q", understanding=Understanding(intent="i", domain="d", requirements=("r",)))
@@ -56,15 +55,15 @@ def test_evidence_is_numbered_by_document_and_position_in_whatever_order_it_arri
     shuffled = list(pairs)
     random.shuffle(shuffled)
     expected = sorted(set(pairs))
-    result = numbered(evidence(name, start) for name, start in shuffled)
+    result = number_evidence(evidence(name, start) for name, start in shuffled)
     assert [(item.name, item.start) for item in result] == expected
     assert [item.number for item in result] == list(range(1, len(expected) + 1))
 
 
 def test_what_evidence_shows_is_said_once_however_often_it_is_merged() -> None:
     shown = [evidence("a", 1).model_copy(update={"why": why}) for why in ("its price", "its year", "", "its price")]
-    once = numbered(shown)
-    again = numbered([*once, *shown])
+    once = number_evidence(shown)
+    again = number_evidence([*once, *shown])
     assert [item.why for item in (*once, *again)] == ["its price; its year"] * 2
 
 

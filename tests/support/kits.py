@@ -16,7 +16,8 @@ from typing import Any, NoReturn, cast
 
 from api.services.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
-from multi_agent.context import ContextUpdate, ResearchContext, Understanding, Wording, merge
+from multi_agent.context import ContextUpdate, ResearchContext, Understanding, Wording
+from multi_agent.context_merge import merge
 from multi_agent.events import Body
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.budgeted import BudgetedLLM, BudgetUsage
@@ -67,11 +68,11 @@ class Bench:
         *,
         instruction: str = "Do it.",
         step: str = "step",
-        told: bool = False,
+        streams_claims: bool = False,
     ) -> ContextUpdate:
         """What ``process`` returns, for an agent that sees what its card declares."""
         self.context = context
-        task = self._task(inputs or {}, instruction, step).model_copy(update={"told": told})
+        task = self._task(inputs or {}, instruction, step).model_copy(update={"streams_claims": streams_claims})
         agent = self._make()
         update = await agent.process(context.only(self.card.sees), task)
         self._merge(update)

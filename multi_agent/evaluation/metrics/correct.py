@@ -12,7 +12,7 @@ from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.evaluation.normalize import Amount, amounts_in, normalised, stands_in
 from multi_agent.evaluation.question_set import AnswerType, Question
 from multi_agent.evaluation.units import converted
-from multi_agent.grounding.numbers_and_dates import read_date, read_number
+from multi_agent.records.numbers_and_dates import read_date, read_number
 
 _CERTAIN_DIGITS = 12  # of a value that was converted
 

@@ -23,7 +23,7 @@ from support.scripted_endpoint import always, in_pieces
 from vectorstore.embedding.embedder import Embedder
 
 Serve = Callable[..., EndpointSettings]
-TASK = TaskData(task_id="t", run_id="r", step="s", agent="Reader", instruction="Do it.", told=True)
+TASK = TaskData(task_id="t", run_id="r", step="s", agent="Reader", instruction="Do it.", streams_claims=True)
 HARD = 'It says {"claims": [{}]} \\ "]}" and ✓ {'
 
 
@@ -140,7 +140,7 @@ class TestTheReader:
         async def read(*claims: dict[str, Any]) -> Bench:
             reply = in_pieces(json.dumps(synthesis(list(claims), sufficient=True)), 7)
             bench = Bench(Reader, serve(always(reply)), books)
-            await bench.turn(make_context(), {"question": "What is it?", "queries": []}, told=True)
+            await bench.turn(make_context(), {"question": "What is it?", "queries": []}, streams_claims=True)
             return bench
 
         return read
@@ -175,7 +175,7 @@ async def test_the_synthesizer_tells_its_claims_with_the_evidence_that_they_name
     claims = [{"text": "One.", "evidence": [3, 1]}, {"text": "Two.", "evidence": []}]
     reply = in_pieces(json.dumps(synthesis(claims, sufficient=True)), 7)
     bench = Bench(Synthesizer, serve(always(reply)))
-    await bench.turn(make_context(chunks=(CHUNK,), evidence=evidence), told=True)
+    await bench.turn(make_context(chunks=(CHUNK,), evidence=evidence), streams_claims=True)
     one, two = bench.of_type("claim_drafted")
     assert bench.context.synthesis
     assert (one.claim, two.claim) == bench.context.synthesis.claims

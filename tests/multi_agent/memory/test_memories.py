@@ -10,7 +10,8 @@ import sqlalchemy as sql
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.memories import EXCHANGES, PREFERENCES, Memories
-from multi_agent.memory.remembered import Remembered
+from multi_agent.prompts.show_remembered import show_remembered
+from multi_agent.remembered import Remembered
 from multi_agent.request import Request
 from vectorstore.embedding.embedder import Embedder
 
@@ -93,4 +94,4 @@ def test_notes_are_found_after_the_embedding_model_was_changed(
 
 
 def test_without_memories_the_planner_is_told_nothing() -> None:
-    assert Remembered().in_words() == ""
+    assert show_remembered(Remembered()) == ""

@@ -141,7 +141,7 @@ async def test_a_run_that_goes_on_takes_the_answer_from_its_journal_and_drafts_n
     script = in_parts(SYNTHESIS)
     orchestrator = panel(serve(respond))
     question = Asked(question=QUESTION, mode="high")
-    resting = asyncio.create_task(orchestrator.research(question, end, run_id="run_1", rests=lambda: True))
+    resting = asyncio.create_task(orchestrator.research(question, end, run_id="run_1", pausing=lambda: True))
     await asyncio.wait({resting})
     calls = len(asked)
     answer = await orchestrator.research(question, run_id="run_1")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from multi_agent.agent import StepOutput
 from multi_agent.errors import ReferenceFailed
 from multi_agent.orchestrator.references import resolve, stand_in
-from multi_agent.plan import Plan, Reference, Step, malformed, references
+from multi_agent.plan import Plan, Reference, Step, find_malformed, find_references
 
 
 class Found(StepOutput):
@@ -53,15 +53,15 @@ def test_a_reference_stands_for_what_the_step_gave(value: Any, resolved: Any) ->
 
 @given(JSON)
 def test_what_holds_no_reference_stays_as_it_is(value: Any) -> None:
-    assert references(value) == ()
-    assert malformed(value) == ()
+    assert find_references(value) == ()
+    assert find_malformed(value) == ()
     assert resolve(value, {}) == value
 
 
 @given(st.lists(st.tuples(PLAIN, REFERENCES), min_size=1, max_size=4), PLAIN)
 def test_every_reference_in_a_text_is_found_and_replaced(parts: list[tuple[str, Reference]], end: str) -> None:
     text = "".join(f"{before}|{reference}" for before, reference in parts) + f"|{end}"
-    assert set(references({"deep": [text]})) == {reference for _, reference in parts}
+    assert set(find_references({"deep": [text]})) == {reference for _, reference in parts}
     outputs = {reference.step: _Anything() for _, reference in parts}
     types = {reference: str for _, reference in parts}
     assert stand_in(text, types, "X") == "".join(f"{before}|X" for before, _ in parts) + f"|{end}"
@@ -83,7 +83,7 @@ def test_what_a_step_gave_is_not_read_as_a_reference(said: str) -> None:
     "text", ["@{outputs.hop}", "@{hop.answer}", "@{outputs.Hop.answer}", "see @{outputs.hop.answer"]
 )
 def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
-    assert malformed(["fine", {"deep": text}]) == (text,)
+    assert find_malformed(["fine", {"deep": text}]) == (text,)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ async def test_what_ran_side_by_side_is_not_asked_again_whichever_was_faster(
     usual = Panel("-25 °C", "40 minutes", "Monday")
     orchestrator = panel(serve(model))
     resting = asyncio.create_task(
-        orchestrator.research(Question(question=QUESTION), run_id="run_1", rests=lambda: True)
+        orchestrator.research(Question(question=QUESTION), run_id="run_1", pausing=lambda: True)
     )
     while not any(event.body.type == "attempt_ended" for event in trace.events("run_1")):  # noqa: ASYNC110 - in a database
         await asyncio.sleep(0.02)

@@ -225,7 +225,7 @@ async def test_a_dead_endpoint_fails_the_run_with_what_to_start(panel: MakePanel
     answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=10)
     assert answer.status is Status.FAILED
     assert "ollama serve" in answer.reasoning
-    assert "This is the error as it came" in answer.reasoning
+    assert "This is the original error" in answer.reasoning
 
 
 async def test_a_question_longer_than_the_context_fails_before_anything_is_sent(panel: MakePanel) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.orchestrator.validation import answering_step, faults, ready
+from multi_agent.orchestrator.plan_progress import PlanProgress
+from multi_agent.orchestrator.validation import answering_step, faults
 from multi_agent.plan import Mode, Plan, Step
 
 REGISTRY = AgentRegistry.discover()
@@ -160,14 +161,15 @@ def test_a_plan_without_faults_runs_to_its_end_and_no_other_is_let_through(steps
         assert all(found)
         return
     written: set[str] = set()
-    done: set[str] = set()
-    while len(done) < len(steps):
-        starting = ready(made, frozenset(done), frozenset(done))
+    progress = PlanProgress(made)
+    while not progress.finished:
+        starting = progress.start_ready()
         assert starting, "a plan without faults never gets stuck"
         for each in starting:
             assert REGISTRY.get(each.agents[0]).card.requires <= written
         written.update(*(REGISTRY.get(each.agents[0]).card.writes for each in starting))
-        done.update(each.id for each in starting)
+        for each in starting:
+            progress.finish(each, None)
     answering = answering_step(made, REGISTRY)
     assert answering
     assert made.before(answering) == {each.id for each in steps} - {answering.id}

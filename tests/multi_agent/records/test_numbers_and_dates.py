@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multi_agent.grounding.numbers_and_dates import read_date, read_number
+from multi_agent.records.numbers_and_dates import read_date, read_number
 
 
 @pytest.mark.parametrize(

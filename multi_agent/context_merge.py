@@ -1,0 +1,94 @@
+"""Apply an agent's update to the shared context of a run.
+
+Collections of identified items (queries, chunks, evidence, …) grow by union, so parallel steps add to each other.
+Single values are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+from multi_agent.context import SINGLE_VALUED, Computation, ContextUpdate, Evidence, Record, ResearchContext
+from multi_agent.errors import ContextViolation
+from vectorstore.models import Chunk
+
+T = TypeVar("T")
+
+
+def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes: frozenset[str]) -> ResearchContext:
+    """Return the context with the update applied.
+
+    Raises ContextViolation if the agent wrote a field that its card does not declare.
+    """
+    if undeclared := update.changed - writes:
+        raise ContextViolation(
+            f"Agent {agent!r} wrote {sorted(undeclared)}, but declares to write {sorted(writes)}. "
+            "Add the field to `writes` on its card, or do not return it."
+        )
+    return context.model_copy(update={name: _merged(name, context, update) for name in update.changed})
+
+
+def number_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Drop duplicates, sort by document and position, and number from 1.
+
+    Duplicates keep the reasons (``why``) of all their copies: one table row can hold several records.
+    """
+    reasons: dict[Hashable, dict[str, None]] = {}
+    items = tuple(evidence)
+    for item in items:
+        reasons.setdefault(item.place, {})[item.why] = None
+    unique = _union(items, key=lambda item: item.place)
+    ordered = sorted(unique, key=lambda item: (item.name, item.start, item.end))
+    return tuple(
+        item.model_copy(update={"number": number, "why": "; ".join(_without_repeats(reasons[item.place]))})
+        for number, item in enumerate(ordered, start=1)
+    )
+
+
+def _without_repeats(texts: Iterable[str]) -> list[str]:
+    """Drop duplicates, including those inside evidence that was merged before."""
+    kept: list[str] = []
+    for text in texts:
+        if not any(text in each for each in kept):
+            kept = [each for each in kept if each not in text] + [text]
+    return kept
+
+
+def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:
+    new = getattr(update, name)
+    if name in SINGLE_VALUED:
+        return new
+    if name == "records":
+        return _records(context.records, update)
+    return _UNIONS.get(name, _union)((*getattr(context, name), *new))
+
+
+def _union(items: Iterable[T], key: Callable[[T], Hashable] = repr) -> tuple[T, ...]:
+    """Drop duplicates; keep the first of each, in order."""
+    unique: dict[Hashable, T] = {}
+    for item in items:
+        unique.setdefault(key(item), item)
+    return tuple(unique.values())
+
+
+def _chunks(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+    return tuple(sorted(_union(chunks, key=lambda chunk: chunk.id), key=lambda chunk: (chunk.name, chunk.index)))
+
+
+def _records(old: Iterable[Record], update: ContextUpdate) -> tuple[Record, ...]:
+    """Replace the records of passages that were read again, even if they now have none, and drop duplicates."""
+    again = {record.chunk_id for record in update.records} | {mark.partition("/")[0] for mark in update.read}
+    return _union((*(record for record in old if record.chunk_id not in again), *update.records))
+
+
+def _computations(computations: Iterable[Computation]) -> tuple[Computation, ...]:
+    unique = _union(computations, key=lambda item: (item.purpose, item.sql, item.rows))
+    return tuple(item.model_copy(update={"number": number}) for number, item in enumerate(unique, start=1))
+
+
+_UNIONS: dict[str, Callable[[Iterable[Any]], tuple[Any, ...]]] = {
+    "chunks": _chunks,
+    "evidence": number_evidence,
+    "computations": _computations,
+}

@@ -1,0 +1,140 @@
+"""The attempts of a run: run a plan, judge the answer, revise the plan, until no revision promises more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from multi_agent.answer import Answer, Status, status_of
+from multi_agent.bus import MessageBus
+from multi_agent.context import Claim, ResearchContext, Synthesis
+from multi_agent.errors import NothingFound, PlanError, ReferenceFailed
+from multi_agent.events import AttemptEnded, PlanRevised, RevisionDeclined
+from multi_agent.orchestrator.answer_builder import AnswerBuilder
+from multi_agent.orchestrator.dependencies import RunDependencies
+from multi_agent.orchestrator.executor import Executor
+from multi_agent.orchestrator.explainer import explain_failure
+from multi_agent.orchestrator.planner import Planner
+from multi_agent.orchestrator.run_models import RunModels
+from multi_agent.orchestrator.working_context import missing_parts, working_context
+from multi_agent.plan import Attempt, FailedStep, Plan
+from multi_agent.request import Request
+
+
+class Attempts:
+    """All attempts of one run. ``best`` is the best answer so far."""
+
+    def __init__(
+        self,
+        dependencies: RunDependencies,
+        request: Request,
+        models: RunModels,
+        executor: Executor,
+        planner: Planner,
+        bus: MessageBus,
+        builder: AnswerBuilder,
+    ) -> None:
+        self._dependencies, self._request, self._models = dependencies, request, models
+        self._executor, self._planner, self._bus, self._builder = executor, planner, bus, builder
+        self._samples = request.samples or dependencies.settings.samples
+        self._attempts: list[Attempt] = []
+        self.best: Synthesis | None = None
+
+    @property
+    def context(self) -> ResearchContext:
+        """What the attempts have found."""
+        return self._executor.context
+
+    async def run(self, plan: Plan) -> Answer:
+        """Run the plan and its revisions until the question is answered."""
+        current: Plan | None = plan
+        failed: Sequence[FailedStep] = ()
+        while current is not None:
+            failed = await self._attempt(current)
+            if self._is_answered():
+                await self._remember(current)
+                break
+            current = await self._revise()
+        if self.best is None and self._request.mode == "direct" and not failed:
+            self.best = _from_notes(self.context)
+        if self.best:
+            return self._builder.from_synthesis(self.best, self.context)
+        return await self._explain(failed)
+
+    async def _attempt(self, plan: Plan) -> Sequence[FailedStep]:
+        self._builder.mode = plan.mode
+        failed = await self._executor.run(plan, self._samples)
+        answer = self._executor.answer
+        self.best = answer or self.best
+        attempt = Attempt(
+            number=len(self._attempts) + 1,
+            plan=plan,
+            failed=failed,
+            missing=missing_parts(answer),
+            verdict=answer.reasoning if answer and not answer.sufficient else "",
+        )
+        self._attempts.append(attempt)
+        findings = working_context(self.context, self._attempts).key_findings
+        await self._bus.publish(AttemptEnded(attempt=attempt, key_findings=findings))
+        return failed
+
+    def _is_answered(self) -> bool:
+        answer = self._executor.answer
+        return answer is not None and status_of(answer) is Status.ANSWERED
+
+    async def _remember(self, plan: Plan) -> None:
+        """Keep a plan that led to an answer as an example for later questions."""
+        dependencies = self._dependencies
+        if plan.mode != "direct" and dependencies.settings.remember_plans:
+            collection = dependencies.library.collection
+            await asyncio.to_thread(dependencies.plans.remember, self._request.question, plan, collection)
+
+    async def _revise(self) -> Plan | None:
+        """Return another plan; None if no revision is allowed, worth trying or different from earlier plans."""
+        settings = self._dependencies.settings
+        if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
+            return None
+        try:
+            diagnosis, plan = await self._planner.revise(self.context, working_context(self.context, self._attempts))
+        except PlanError as error:
+            diagnosis, plan = str(error), None
+        if plan and any(plan.fingerprint == attempt.plan.fingerprint for attempt in self._attempts):
+            diagnosis, plan = "The revised plan tries nothing that was not tried before.", None
+        if plan is None:
+            await self._bus.publish(RevisionDeclined(reason=diagnosis))
+            return None
+        await self._bus.publish(PlanRevised(attempt=len(self._attempts) + 1, diagnosis=diagnosis, plan=plan))
+        return plan
+
+    async def _explain(self, failed: Sequence[FailedStep]) -> Answer:
+        """End a run without an answer with the model's explanation and the errors.
+
+        The run is insufficient, not failed, if its steps failed only because earlier ones found nothing.
+        """
+        if not failed:
+            reason = "The plan ended without an answer: the agent that was to write it had nothing to do."
+            return self._builder.without_synthesis(Status.FAILED, reason, self.context)
+        causes = [each for each in failed if each.error_type != ReferenceFailed.__name__] or failed
+        errors = " ".join(dict.fromkeys(each.error for each in causes))
+        working = working_context(self.context, self._attempts)
+        llm = self._models.observed("Explainer", self._bus.publish)
+        reason = await explain_failure(llm, self._request.question, working, errors)
+        if {each.error_type for each in causes} == {NothingFound.__name__}:
+            return self._builder.partial(reason, self.context)
+        return self._builder.without_synthesis(Status.FAILED, reason, self.context)
+
+
+def _from_notes(context: ResearchContext) -> Synthesis:
+    """Return what an agent that writes no answer said when asked directly, as unsupported claims."""
+    texts = [note.text for note in context.notes] or [message.content for message in context.messages]
+    return Synthesis(
+        claims=tuple(Claim(text=text, supported=False) for text in texts),
+        evidence=context.evidence,
+        layout="list",
+        sufficient=False,
+        confidence=0.0,
+        reasoning="The agent was asked directly, and it does not answer with evidence.",
+        looked_for=context.looked_for,
+        found="",
+        missing=(),
+    )

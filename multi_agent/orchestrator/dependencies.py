@@ -1,0 +1,50 @@
+"""What a run works with. Built once and shared by many runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.library import Library
+from multi_agent.llm.llm import LLM
+from multi_agent.llm.models import Models
+from multi_agent.memory.memory import NO_MEMORY, Memory
+from multi_agent.memory.plans import PlanMemory
+from multi_agent.request import Request
+from multi_agent.settings import SUPERVISORS, ResearchSettings
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.toolbox import Toolbox
+
+
+@dataclass(frozen=True)
+class RunDependencies:
+    """Models, documents, agents, tools and storage of a run."""
+
+    models: Models
+    library: Library
+    registry: AgentRegistry
+    trace: Trace
+    plans: PlanMemory
+    settings: ResearchSettings
+    tools: Toolbox
+    memory: Memory = NO_MEMORY
+
+    def model_of(self, caller: str, request: Request) -> LLM:
+        """Return the model of an agent or a part of the supervisor: its own, the request's, or the default.
+
+        Raises UnknownModel.
+        """
+        return self.models.get(self._endpoint_of(caller) or request.model)
+
+    def require_models(self, request: Request) -> None:
+        """Raise UnknownModel or UnknownAgent if the request or the settings name one that does not exist."""
+        self.models.require(request.model)
+        for caller in self.settings.agent_models:
+            if caller not in SUPERVISORS and caller not in self.registry.disabled:
+                self.registry.get(caller)
+        for caller in (*SUPERVISORS, *self.registry.names):
+            self.models.require(self._endpoint_of(caller), caller)
+
+    def _endpoint_of(self, caller: str) -> str:
+        own = self.registry.get(caller).card.model if caller in self.registry else ""
+        return own or self.settings.agent_models.get(caller, "")

@@ -1,0 +1,25 @@
+"""The current shared context of a run. Executor, worker and step kits use the same one."""
+
+from __future__ import annotations
+
+from multi_agent.agent import AgentCard
+from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext
+from multi_agent.context_merge import merge
+
+
+class SharedContext:
+    """Holds the latest ResearchContext and replaces it with every update."""
+
+    def __init__(self, context: ResearchContext) -> None:
+        self.current = context
+
+    def merge(self, update: ContextUpdate, card: AgentCard) -> None:
+        """Apply an agent's update. Raises ContextViolation for a field that its card does not declare."""
+        self.current = merge(self.current, update, agent=card.name, writes=card.writes)
+
+    def add_message(self, message: AgentMessage) -> None:
+        self.current = self.current.model_copy(update={"messages": (*self.current.messages, message)})
+
+    def clear_answer(self) -> None:
+        """Drop the answer of an earlier attempt."""
+        self.current = self.current.model_copy(update={"synthesis": None})

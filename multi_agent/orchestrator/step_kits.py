@@ -1,0 +1,80 @@
+"""What every try of a step works with: its task, its agent's kit and its time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from multi_agent.agent import AgentKit
+from multi_agent.bus import MessageBus
+from multi_agent.catalog.registry import RegisteredAgent
+from multi_agent.context import ContextUpdate
+from multi_agent.llm.llm import LLM
+from multi_agent.llm.observed import ObservedLLM
+from multi_agent.llm.sampled import SampledLLM
+from multi_agent.orchestrator.dependencies import RunDependencies
+from multi_agent.orchestrator.run_models import RunModels
+from multi_agent.orchestrator.shared_context import SharedContext
+from multi_agent.orchestrator.step_timeout import StepTimeout
+from multi_agent.tasks import SubTask, TaskData, TaskStorage
+from multi_agent.toolbox.toolbox import RunTools
+
+
+@dataclass(frozen=True)
+class StepKit:
+    """What one try of a step works with."""
+
+    registered: RegisteredAgent
+    task: TaskData
+    agent_kit: AgentKit
+    timeout: StepTimeout
+    _releases: tuple[Callable[[], None], ...]
+
+    def release(self) -> None:
+        """Let the next try of this step get the recorded answers of this one."""
+        for release in self._releases:
+            release()
+
+
+class StepKits:
+    """Makes the kits of all steps of one run."""
+
+    def __init__(
+        self,
+        dependencies: RunDependencies,
+        models: RunModels,
+        tools: RunTools,
+        bus: MessageBus,
+        tasks: TaskStorage,
+        shared: SharedContext,
+    ) -> None:
+        self._dependencies, self._models, self._tools = dependencies, models, tools
+        self._bus, self._tasks, self._shared = bus, tasks, shared
+
+    def kit_for(self, message: SubTask) -> StepKit:
+        """Make a fresh kit for a task. Raises TaskAccessDenied if its data is deleted."""
+        registered = self._dependencies.registry.get(message.assigned_agent_role)
+        card = registered.card
+        get_task_data = self._tasks.reader_for(card.name)
+        task = get_task_data(message.sub_task_id)
+        publish = partial(self._bus.publish, step=task.step)
+        timeout = StepTimeout(self._dependencies.settings.step_timeout_s)
+        tools = self._tools.turn(card.name, message.tools, task.step, publish, timeout.paused)
+        journaling = self._models.journaling(card.name)
+        llm: LLM = ObservedLLM(journaling, card.name, publish)
+
+        async def keep(update: ContextUpdate) -> None:
+            self._shared.merge(update, card)
+
+        kit = AgentKit(
+            llm=SampledLLM(llm) if task.sample is not None else llm,
+            library=self._dependencies.library,
+            prompt=registered.prompt,
+            settings=self._dependencies.settings,
+            publish=publish,
+            keep=keep,
+            get_task_data=get_task_data,
+            tools=tools.offered,
+        )
+        return StepKit(registered, task, kit, timeout, (journaling.release, tools.release))

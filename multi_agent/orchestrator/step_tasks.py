@@ -1,0 +1,103 @@
+"""Makes the tasks of steps: resolves references, checks inputs, stores the task data and writes the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
+from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.errors import ReferenceFailed
+from multi_agent.orchestrator.references import resolve
+from multi_agent.orchestrator.shared_context import SharedContext
+from multi_agent.orchestrator.validation import input_faults
+from multi_agent.plan import Step
+from multi_agent.tasks import SubTask, TaskStorage, task_data_type
+
+
+class StepTasks:
+    """Makes the tasks of one run, numbered in order."""
+
+    def __init__(
+        self,
+        run_id: str,
+        registry: AgentRegistry,
+        storage: TaskStorage,
+        shared: SharedContext,
+        documents: Sequence[str],
+    ) -> None:
+        self._run_id, self._registry, self._storage = run_id, registry, storage
+        self._shared, self._documents = shared, documents
+        self._numbers = count(1)
+
+    def for_step(
+        self,
+        step: Step,
+        outputs: Mapping[str, StepOutput],
+        failed: Collection[str],
+        *,
+        samples: int,
+        streams_claims: bool,
+    ) -> list[SubTask]:
+        """Make a task for each agent of the step and each sample.
+
+        Raises ReferenceFailed or NothingFound if the step cannot be started.
+        """
+        if broken := sorted({*step.after} & {*failed}):
+            raise ReferenceFailed(f"It needs {', '.join(broken)}, which failed.")
+        instruction, inputs = resolve(step.task, outputs)
+        cards = [self._registry.get(agent).card for agent in step.agents]
+        for card in cards:
+            if faults := list(input_faults(card, inputs, {DOCUMENTS: self._documents})):
+                raise ReferenceFailed(f"Its inputs do not fit {card.name}: {' '.join(faults)}")
+        return [
+            self._task(
+                step.id, card, instruction, inputs,
+                sample=sample if samples > 1 else None, streams_claims=streams_claims,
+            )
+            for sample in range(samples)
+            for card in cards
+        ]  # fmt: skip
+
+    def for_reaction(self, step: str, agent: str, event_type: str) -> SubTask:
+        """Make the task of an agent that reacts to an event."""
+        return self._task(step, self._registry.get(agent).card, f"React to {event_type}.", {})
+
+    def delete_all(self) -> None:
+        """Delete the task data of the run."""
+        self._storage.delete_run(self._run_id)
+
+    def _task(
+        self,
+        step: str,
+        card: AgentCard,
+        instruction: str,
+        inputs: dict[str, Any],
+        *,
+        sample: int | None = None,
+        streams_claims: bool = False,
+    ) -> SubTask:
+        """Store the task data and return the message that names it."""
+        task = task_data_type(card.name, card.inputs)(
+            task_id=f"{self._run_id}_{step}_{next(self._numbers)}",
+            run_id=self._run_id,
+            step=step,
+            agent=card.name,
+            instruction=instruction,
+            sample=sample,
+            streams_claims=streams_claims,
+            inputs=card.inputs.model_validate(inputs),
+        )
+        self._storage.store(task)
+        known = self._shared.current
+        return SubTask(
+            sub_task_id=task.task_id,
+            parent_task_id=self._run_id,
+            assigned_agent_role=card.name,
+            tools=card.tools,
+            sub_task_input=inputs,
+            context_summary=(
+                f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings"
+            ),
+        )
