@@ -1,4 +1,4 @@
-"""Lets ``python -m api.cli`` run the command line."""
+"""Runs the command line for ``python -m api.cli``."""
 
 from api.cli.main import main
 

@@ -1,4 +1,4 @@
-"""What the commands share: their common options, and how results and messages are printed."""
+"""What the commands share: common options, command groups, and printing of results and messages."""
 
 from __future__ import annotations
 
@@ -20,29 +20,40 @@ if TYPE_CHECKING:
     from multi_agent.catalog.store import EntryT
 
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output.")]
-Home = Annotated[Path | None, typer.Option("--home", help="Folder of all data (CANDOR_HOME).", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")]
+Home = Annotated[Path | None, typer.Option("--home", help="Data folder (CANDOR_HOME).", show_default=False)]
 CollectionOption = Annotated[
-    str | None, typer.Option("--collection", "-c", help="Which collection; not needed if there is just one.")
+    str | None, typer.Option("--collection", "-c", help="Collection. Required if there are several.")
 ]
+RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.")]
 
 
-class _ListsUnlessTold(TyperGroup):
-    """`candor keys` is `candor keys list`, and takes its options."""
+class _ListByDefault(TyperGroup):
+    """Group that runs its ``list`` command, with its options, when no command is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # the type of its context is private to Typer
         bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
         return super().parse_args(ctx, ["list", *args] if bare else args)
 
 
-def listing(about: str) -> typer.Typer:
-    """A group of commands of which `list` is meant where none is named."""
-    told = f"{about} Without a command, this is `list`."
-    return typer.Typer(cls=_ListsUnlessTold, subcommand_metavar="[COMMAND] [ARGS]...", rich_markup_mode=None, help=told)
+def command() -> typer.Typer:
+    """Return the app of a module with a top-level command."""
+    return typer.Typer(rich_markup_mode=None)
+
+
+def command_group(name: str, summary: str) -> typer.Typer:
+    """Return the app of a group of commands; ``candor NAME`` alone runs its ``list``."""
+    return typer.Typer(
+        name=name,
+        cls=_ListByDefault,
+        subcommand_metavar="[COMMAND] [ARGS]...",
+        rich_markup_mode=None,
+        help=f"{summary} Runs `list` by default.",
+    )
 
 
 def make_candor(home: Path | None, **overrides: Any) -> Candor:
-    """Candor with its settings. Raises SettingsError."""
+    """Return Candor with the settings in force. Raises SettingsError."""
     from api.bootstrap import Candor
     from api.settings import load_settings
 
@@ -50,21 +61,21 @@ def make_candor(home: Path | None, **overrides: Any) -> Candor:
 
 
 def make_console() -> Console:
-    """Where tables and answers are shown: standard output."""
+    """Return the console for tables and answers, on standard output."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
-def not_empty(text: str, what: str) -> str:
-    """The text itself. Raises UsageError if there is nothing in it."""
+def require_text(text: str, name: str) -> str:
+    """Return the text. Raises UsageError if it is blank."""
     if not text.strip():
-        raise UsageError(f"The {what} is empty; write one, in quotation marks.")
+        raise UsageError(f"The {name} is empty. Write it in quotation marks.")
     return text
 
 
-def edited(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
-    """What a file makes of an entry, or the person in their editor. Raises AgentError, UsageError."""
+def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
+    """Return the entry as changed by a file or, without one, in the person's editor. Raises AgentError, UsageError."""
     import click
 
     from multi_agent.catalog.store import as_toml, read_file, read_toml
@@ -72,43 +83,43 @@ def edited(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
     if file:
         changed = read_file(file, kind)
     else:
-        written = click.edit(as_toml(entry), extension=".toml")
-        if written is None:
-            raise UsageError("Nothing was saved in the editor; nothing is changed.")
-        changed = read_toml(written, kind, "What was written")
+        text = click.edit(as_toml(entry), extension=".toml")
+        if text is None:
+            raise UsageError("The editor was closed without saving. Nothing was changed.")
+        changed = read_toml(text, kind, "The edited text")
     if changed.name != entry.name:
-        raise UsageError(f"That describes {changed.name!r}, not {entry.name!r}: an entry keeps its name.")
+        raise UsageError(f"The file describes {changed.name!r}, not {entry.name!r}. An entry cannot be renamed.")
     return changed
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON takes it."""
+def to_json(value: Any) -> Any:
+    """Return a pydantic model as a JSON value."""
     return value.model_dump(mode="json")
 
 
-def show_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
-    """What there is: in a table with these columns, or as JSON with all that is known of each."""
+def print_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
+    """Print ``found`` as JSON with all fields, or ``rows`` as a table."""
     if as_json:
-        print_json([plain(each) for each in found])
+        print_json([to_json(each) for each in found])
         return
-    from api.cli.render.terminal import show_table
+    from api.cli.render.text import show_table
 
     show_table(make_console(), columns, rows)
 
 
 def print_json(value: Any) -> None:
-    """One JSON value, to standard output."""
+    """Print one JSON value to standard output."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def tell_written(path: Path, told: str, as_json: bool) -> None:
-    """That a file was written: as JSON with its path, or in the words of the command."""
+def print_written(path: Path, message: str, as_json: bool) -> None:
+    """Report a written file: its path as JSON, or the message."""
     if as_json:
         print_json({"written": str(path)})
     else:
-        say(told)
+        print_message(message)
 
 
-def say(text: str) -> None:
-    """A message for a person, to standard error."""
+def print_message(text: str) -> None:
+    """Print a message for a person to standard error."""
     print(text, file=sys.stderr)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from api.bootstrap import Candor
-from api.cli.ask import run_question
+from api.cli.ask.run import run_question
 from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
@@ -99,7 +99,7 @@ def _answer(candor: Candor, question: str, recording: RecordedJournal | None, *,
     if progress:
         from rich.console import Console
 
-        from api.cli.render.terminal import show_answer
+        from api.cli.render.answers import show_answer
 
         show_answer(Console(highlight=False), answer, candor.settings.home)
     return answer

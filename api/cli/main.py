@@ -1,62 +1,67 @@
-"""The command line. Each command says what it does with an example; results go to standard output, all else to
-standard error. Heavy modules are imported where they are used: ``candor --help`` has to be quick.
+"""The ``candor`` command: finds the commands, runs one, and turns errors into messages and exit codes.
+
+Every module of ``api/cli/commands`` is found by being there: it offers ``app``, made by ``command()`` or
+``command_group()`` of ``api/cli/common.py``. A folder there is a group: its docstring is the group's help. Results go
+to standard output, everything else to standard error. Commands import heavy modules inside their functions, so that
+``candor --help`` stays quick.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sys
+from collections.abc import Iterator
+from types import ModuleType
 
 import typer
 
-from api.cli.commands import (
-    agents,
-    approvals,
-    audit,
-    documents,
-    evaluation,
-    export,
-    keys,
-    mcp,
-    memories,
-    plans,
-    research,
-    service,
-    skills,
-    tools,
-)
-from api.cli.common import print_json, say
+from api.cli import commands
+from api.cli.common import command_group, print_json, print_message
 from api.errors import HomeError, KeyNotFound, UsageError, in_words
 
-app = typer.Typer(
-    name="candor",
-    help="Cited, checked and explained answers from your own documents.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for commands in (documents, research, export, service, mcp):
-    app.add_typer(commands.app)
-app.add_typer(agents.app, name="agents")
-app.add_typer(skills.app, name="skills")
-app.add_typer(memories.app, name="memories")
-app.add_typer(tools.app, name="tools")
-app.add_typer(plans.app, name="plans")
-app.add_typer(approvals.app, name="approvals")
-app.add_typer(evaluation.app, name="eval")
-app.add_typer(keys.app, name="keys")
-app.add_typer(audit.app, name="audit")
+
+def make_app() -> typer.Typer:
+    """Return the command line: single commands first, then groups, each in alphabetical order."""
+    app = typer.Typer(
+        name="candor",
+        help="Cited, checked and explained answers from your own documents.\n\n"
+        'Start with `candor demo`, or with `candor ingest FOLDER` and `candor ask "QUESTION"`.',
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for found in sorted(_find_apps(commands), key=lambda each: bool(each.info.name)):
+        app.add_typer(found)
+    return app
+
+
+def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
+    """Yield the app of every module and folder of a package, in alphabetical order."""
+    for found in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{found.name}")
+        if not found.ispkg:
+            yield module.app
+            continue
+        group = command_group(found.name, str(module.__doc__))
+        for app in _find_apps(module):
+            group.add_typer(app)
+        yield group
+
+
+app = make_app()
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 could not, 2 wrong use; an error is one paragraph, not a traceback."""
+    """Run the command line. Exit code 0: done; 1: failed; 2: wrong use. Known errors print one paragraph."""
     as_json = "--json" in sys.argv
     try:
         app()
     except UsageError as error:
         _fail(str(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has seen enough, as in `candor runs | head`
+        sys.stderr.close()  # the reader has stopped, as in `candor runs | head`
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
@@ -64,7 +69,7 @@ def main() -> None:
 
 
 def _expected() -> tuple[type[Exception], ...]:
-    """Errors that have a message for the user; anything else is a defect and keeps its traceback."""
+    """Return the errors that carry a message for the user. All others are defects and keep their traceback."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from ingest.errors import IngestError
@@ -77,7 +82,7 @@ def _expected() -> tuple[type[Exception], ...]:
 def _fail(message: str, kind: str, as_json: bool, code: int) -> None:
     if as_json:
         print_json({"error": {"type": kind, "message": message}})
-    say(f"candor: {message}")
+    print_message(f"candor: {message}")
     sys.exit(code)
 
 

@@ -1,1 +1,1 @@
-"""The commands of the command line, a file for each of their subjects; ``api/cli/main.py`` puts them together."""
+"""The commands, one file each; a folder is a group of commands. ``api/cli/main.py`` finds them."""

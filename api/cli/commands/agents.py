@@ -1,4 +1,4 @@
-"""Commands about agents: those there are, and those that people describe."""
+"""``candor agents``: built-in and custom agents."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.common import Home, Json, edited, listing, make_candor, plain, print_json, say, show_list
+from api.cli.common import (
+    Home,
+    Json,
+    command_group,
+    edit_entry,
+    make_candor,
+    print_json,
+    print_list,
+    print_message,
+    to_json,
+)
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
 
-app = listing("List, describe, enable and disable agents.")
+app = command_group("agents", "List, add, change, enable and disable agents.")
 
-Name = Annotated[str, typer.Argument(help="The agent's name.")]
+Name = Annotated[str, typer.Argument(help="Name of the agent.")]
 
 
 @app.command("list")
-def list_them(as_json: Json = False, home: Home = None) -> None:
-    """List all agents, disabled ones too.
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List all agents, including disabled ones.
 
     Example: candor agents
     """
@@ -30,12 +40,12 @@ def list_them(as_json: Json = False, home: Home = None) -> None:
         (each.name, "yes" if each.enabled else "no", each.origin, each.model or "default", each.description)
         for each in found
     ]
-    show_list(found, ("agent", "enabled", "kept as", "model", "what it does"), rows, as_json)
+    print_list(found, ("agent", "enabled", "origin", "model", "description"), rows, as_json)
 
 
 @app.command()
 def show(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Show an agent; a custom one as a file that `candor agents add` takes.
+    """Show an agent. A custom agent is printed as a file for `candor agents add`.
 
     Example: candor agents show Lawyer > lawyer.toml
     """
@@ -44,21 +54,22 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     found = describe_agent(make_candor(home), name)
     if as_json:
-        print_json(plain(found))
+        print_json(to_json(found))
     elif found.custom:
         print(as_toml(found.custom), end="")
     else:
-        print(f"{found.name} ({found.origin}): {found.description}\nReads {', '.join(found.reads) or 'nothing more'}; "
-              f"needs {', '.join(found.requires) or 'nothing'}; writes {', '.join(found.writes)}.")  # fmt: skip
+        print(f"{found.name} ({found.origin}): {found.description}\n"
+              f"Reads: {', '.join(found.reads) or 'only the question'}. "
+              f"Requires: {', '.join(found.requires) or 'nothing'}. Writes: {', '.join(found.writes)}.")  # fmt: skip
 
 
 @app.command()
 def add(
-    file: Annotated[Path, typer.Argument(help="A TOML file with name, description, prompt, …; see docs/agents.md.")],
+    file: Annotated[Path, typer.Argument(help="TOML file with name, description, prompt, …; see docs/agents.md.")],
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add the agent that a file describes; the next question may be given to it.
+    """Add a custom agent from a file. Later plans can use it.
 
     Example: candor agents add lawyer.toml
     """
@@ -68,30 +79,30 @@ def add(
     agent = read_file(file, CustomAgent)
     candor = make_candor(home)
     candor.cast.add(agent)
-    _tell(candor, agent.name, f"Added {agent.name}.", as_json)
+    _print_result(candor, agent.name, f"Added {agent.name}.", as_json)
 
 
 @app.command()
 def edit(
     name: Name,
-    file: Annotated[Path | None, typer.Argument(help="What it is to be; without, your editor opens.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="File with the new content. Default: open your editor.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Change a custom agent, in your editor or by a file.
+    """Change a custom agent in your editor or from a file.
 
     Example: candor agents edit Lawyer
     """
     from multi_agent.catalog.entries import CustomAgent
 
     candor = make_candor(home)
-    candor.cast.edit(edited(candor.cast.custom(name), file, CustomAgent))
-    _tell(candor, name, f"Changed {name}.", as_json)
+    candor.cast.edit(edit_entry(candor.cast.custom(name), file, CustomAgent))
+    _print_result(candor, name, f"Changed {name}.", as_json)
 
 
 @app.command()
 def enable(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Let plans use an agent again.
+    """Allow plans to use an agent again.
 
     Example: candor agents enable Analyst
     """
@@ -100,7 +111,7 @@ def enable(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 @app.command()
 def disable(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Let no plan use an agent, be it a built-in one.
+    """Keep plans from using an agent. Works for built-in agents, too.
 
     Example: candor agents disable Analyst
     """
@@ -110,13 +121,15 @@ def disable(name: Name, as_json: Json = False, home: Home = None) -> None:
 @app.command()
 def give(
     name: Name,
-    model: Annotated[str | None, typer.Option("--model", help="Named endpoint; '' for the default one.")] = None,
-    skill: Annotated[list[str] | None, typer.Option("--skill", help="All that it is to have; repeat it.")] = None,
-    no_skills: Annotated[bool, typer.Option("--no-skills", help="Take all its skills from it.")] = False,
+    model: Annotated[str | None, typer.Option("--model", help="Named model endpoint; '' for the default.")] = None,
+    skill: Annotated[
+        list[str] | None, typer.Option("--skill", help="Skill to give. Repeatable; replaces the current skills.")
+    ] = None,
+    no_skills: Annotated[bool, typer.Option("--no-skills", help="Remove all skills of the agent.")] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Give an agent a model or skills, be it a built-in one.
+    """Set the model or the skills of an agent. Works for built-in agents, too.
 
     Example: candor agents give Synthesizer --model large --skill plain-words
     """
@@ -134,21 +147,21 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
     if as_json:
         print_json({"removed": name})
     else:
-        say(f"Removed {name}.")
+        print_message(f"Removed {name}.")
 
 
-def _change(home: Path | None, name: str, changes: dict[str, Any], told: str, as_json: bool) -> None:
+def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:
     from api.services.agents import AgentChanges, change_agent
 
     candor = make_candor(home)
     change_agent(candor, name, AgentChanges(**changes))
-    _tell(candor, name, told, as_json)
+    _print_result(candor, name, message, as_json)
 
 
-def _tell(candor: Candor, name: str, told: str, as_json: bool) -> None:
+def _print_result(candor: Candor, name: str, message: str, as_json: bool) -> None:
     from api.services.agents import describe_agent
 
     if as_json:
-        print_json(plain(describe_agent(candor, name)))
+        print_json(to_json(describe_agent(candor, name)))
     else:
-        say(told)
+        print_message(message)

@@ -1,4 +1,4 @@
-"""Commands about approvals: dangerous calls of tools that wait for a person."""
+"""``candor approvals``: tool calls that wait for a person's approval."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, to_json
 from api.errors import UsageError
 
-app = listing("List the calls of tools that wait for a person, and decide about them.")
+app = command_group("approvals", "List, approve and refuse tool calls that wait for approval.")
 
-ApprovalId = Annotated[str, typer.Argument(help="The approval, as `candor approvals` lists it.")]
+ApprovalId = Annotated[str, typer.Argument(help="Approval id, as listed by `candor approvals`.")]
 
 
 @app.command("list")
-def list_approvals(as_json: Json = False, home: Home = None) -> None:
-    """List the calls of tools that wait for a decision.
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the tool calls that wait for approval.
 
     Example: candor approvals
     """
@@ -30,31 +30,31 @@ def list_approvals(as_json: Json = False, home: Home = None) -> None:
         (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
         for each in found
     ]
-    show_list(found, ("approval", "agent", "tool", "arguments", "why"), rows, as_json)
+    print_list(found, ("approval", "agent", "tool", "arguments", "reason"), rows, as_json)
 
 
 @app.command()
 def approve(
     approval_id: ApprovalId,
     arguments: Annotated[
-        str | None, typer.Option("--arguments", help="Other arguments for the call, as a JSON object.")
+        str | None, typer.Option("--arguments", help="Changed arguments for the call, as a JSON object.")
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Let the call be made, as the agent wants it or with other arguments.
+    """Approve a tool call, unchanged or with other arguments.
 
     Example: candor approvals approve run_3f2a91c0d4e7-5be1c2f0a9d3-0 --arguments '{"name": "data.csv"}'
     """
     if arguments is None:
         _decide(approval_id, {"decision": "approved"}, as_json, home)
     else:
-        _decide(approval_id, {"decision": "edited", "arguments": _object(arguments)}, as_json, home)
+        _decide(approval_id, {"decision": "edited", "arguments": _parse_object(arguments)}, as_json, home)
 
 
 @app.command()
 def refuse(approval_id: ApprovalId, as_json: Json = False, home: Home = None) -> None:
-    """Do not let the call be made; the agent is told so.
+    """Refuse a tool call. The agent is notified.
 
     Example: candor approvals refuse run_3f2a91c0d4e7-5be1c2f0a9d3-0
     """
@@ -67,16 +67,16 @@ def _decide(approval_id: str, decision: dict[str, Any], as_json: bool, home: Pat
 
     decided = decide(make_candor(home), approval_id, Decision.model_validate(decision), LOCAL_CALLER)
     if as_json:
-        print_json(plain(decided))
+        print_json(to_json(decided))
     else:
-        say(f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.")
+        print_message(f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.")
 
 
-def _object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--arguments is no JSON ({error}).") from error
+        raise UsageError(f"--arguments is not valid JSON ({error}).") from error
     if not isinstance(value, dict):
-        raise UsageError('--arguments is a JSON object, such as \'{"name": "data.csv"}\'.')
+        raise UsageError('--arguments must be a JSON object, e.g. \'{"name": "data.csv"}\'.')
     return value

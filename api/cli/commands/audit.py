@@ -1,4 +1,4 @@
-"""The command about who did what."""
+"""``candor audit``: the audit log of the service."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, listing, make_candor, print_json, say, show_list
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message
 
-app = listing("Who read or changed what over the service.")
+app = command_group("audit", "List or prune the audit log of the service.")
 
 
 @app.command("list")
-def list_entries(
-    key: Annotated[str | None, typer.Option("--key", help="Only what was done with the key with this id.")] = None,
-    collection: Annotated[str | None, typer.Option("--collection", "-c", help="Only what was about it.")] = None,
-    text: Annotated[str | None, typer.Option("--text", help="Only what has this in its route or its target.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="The latest so many.")] = 50,
+def list_all(
+    key: Annotated[str | None, typer.Option("--key", help="Only entries of the key with this id.")] = None,
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Only entries about this collection.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Only entries with this text in route or target.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Number of entries.")] = 50,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List who read or changed what over the service, when and from where, the newest first.
+    """List who read or changed what, when and from where, newest first.
 
     Example: candor audit --collection papers --limit 20
     """
@@ -31,18 +33,18 @@ def list_entries(
         (f"{each.at:%Y-%m-%d %H:%M:%S}", each.name, each.address, each.action, each.target, str(each.status))
         for each in found
     ]
-    show_list(found, ("at (UTC)", "who", "from", "what", "of", "status"), rows, as_json)
+    print_list(found, ("time (UTC)", "who", "address", "action", "target", "status"), rows, as_json)
 
 
 @app.command()
 def prune(
-    older_than: Annotated[int, typer.Option("--older-than", min=1, help="Days that an entry is kept.")],
+    older_than: Annotated[int, typer.Option("--older-than", min=1, help="Delete entries older than N days.")],
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Take out what is older than so many days; that this was done stands in the audit.
+    """Delete old entries. The audit log records the deletion.
 
-    `candor serve` does so every day, by the setting service.audit_days.
+    `candor serve` prunes daily, by the setting service.audit_days.
 
     Example: candor audit prune --older-than 90
     """
@@ -52,4 +54,4 @@ def prune(
     if as_json:
         print_json({"pruned": pruned})
     else:
-        say(f"Took out {pruned} entries.")
+        print_message(f"Deleted {pruned} entries.")

@@ -1,4 +1,4 @@
-"""The command that writes an answer to a file: export."""
+"""``candor export``: the answer of a run as a file."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, make_candor, tell_written
+from api.cli.common import Home, Json, RunId, command, make_candor, print_written
 from api.errors import UsageError
 
-app = typer.Typer(rich_markup_mode=None)
+app = command()
 
 
 @app.command()
 def export(
-    run_id: Annotated[str, typer.Argument(help="The run, or the beginning of its id.")],
+    run_id: RunId,
     format_name: Annotated[str, typer.Option("--format", "-f", help="md, html, json or docx.")] = "md",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file to write; else to standard output.")
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.")
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Write the answer of a run with its citations, to keep it, to send it on or to print it.
+    """Export the answer of a run with its citations.
 
     Example: candor export run_3f2a --format docx --output answer.docx
     """
@@ -32,18 +32,18 @@ def export(
     from api.services.exports.export import export as make_export
 
     if format_name not in list(Format):
-        raise UsageError(f"There is no format {format_name!r}; there are {', '.join(Format)}.")
+        raise UsageError(f"Unknown format {format_name!r}. Choose from {', '.join(Format)}.")
     if as_json and output is None:
-        raise UsageError("--json tells of the file that is written: name it with --output. For the answer itself as "
-                         "JSON, use --format json.")  # fmt: skip
+        raise UsageError("--json reports the written file, so it needs --output. For the answer as JSON, use "
+                         "--format json.")  # fmt: skip
     trace = make_candor(home).trace
     run = trace.run(run_id)
-    made = make_export(run, trace.answer(run.run_id), Format(format_name))
+    exported = make_export(run, trace.answer(run.run_id), Format(format_name))
     if output is None:
-        sys.stdout.buffer.write(made.content)
+        sys.stdout.buffer.write(exported.content)
         return
     try:
-        output.write_bytes(made.content)
+        output.write_bytes(exported.content)
     except OSError as error:
-        raise UsageError(f"{str(output)!r} cannot be written: {error.strerror}. Name another file.") from error
-    tell_written(output, f"Written to {output}.", as_json)
+        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}. Name another file.") from error
+    print_written(output, f"Wrote {output}.", as_json)

@@ -1,4 +1,4 @@
-"""Commands about API keys."""
+"""``candor keys``: API keys of the service."""
 
 from __future__ import annotations
 
@@ -8,48 +8,54 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, to_json
 from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.auth.keys import Key, KeyRequest
 
-app = listing("Make, list and revoke API keys.")
+app = command_group("keys", "Create, list and revoke API keys.")
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @app.command("add")
-def add_key(
-    name: Annotated[str, typer.Argument(help="Whose it is, or what for.")],
+def add(
+    name: Annotated[str, typer.Argument(help="Name: who or what uses the key.")],
     right: Annotated[
-        list[str], typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' stands for all.")
+        list[str],
+        typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' for all collections. Repeatable."),
     ],
-    expires: Annotated[str, typer.Option("--expires", help="After this time: 30d, 12h, 90m, 2w; never.")] = "",
-    requests_per_day: Annotated[int | None, typer.Option("--requests-per-day", min=1)] = None,
+    expires: Annotated[str, typer.Option("--expires", help="Lifetime: 90m, 12h, 30d or 2w. Default: none.")] = "",
+    requests_per_day: Annotated[
+        int | None, typer.Option("--requests-per-day", min=1, help="Daily limit of requests.")
+    ] = None,
     tokens_per_day: Annotated[
-        int | None, typer.Option("--tokens-per-day", min=1, help="Of the prompts and responses of its runs.")
+        int | None,
+        typer.Option("--tokens-per-day", min=1, help="Daily limit of tokens in the prompts and responses of its runs."),
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Make a key. It is shown this once; only its hash is kept.
+    """Create a key. It is shown only once; Candor stores only its hash.
 
     Example: candor keys add "Reading room" --right papers=read --expires 30d
     """
     limits = {"requests_per_day": requests_per_day, "tokens_per_day": tokens_per_day}
-    order = _order({"name": name, "rights": _rights(right), "expires_at": _until(expires), "limits": limits})
-    made = make_candor(home).keys.add(order)
+    request = _make_request(
+        {"name": name, "rights": _parse_rights(right), "expires_at": _parse_lifetime(expires), "limits": limits}
+    )
+    created = make_candor(home).keys.add(request)
     if as_json:
-        print_json(plain(made))
+        print_json(to_json(created))
     else:
-        say(f"Made key {made.key.id} for {made.key.name}. Copy it now; it cannot be shown again:")
-        print(made.secret)
+        print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now; it is not shown again:")
+        print(created.secret)
 
 
 @app.command("list")
-def list_keys(as_json: Json = False, home: Home = None) -> None:
-    """List the keys, the newest first, without their secrets.
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the keys without their secrets, newest first.
 
     Example: candor keys
     """
@@ -64,48 +70,50 @@ def list_keys(as_json: Json = False, home: Home = None) -> None:
         )
         for key in found
     ]
-    show_list(found, ("key", "name", "rights", "state", "last used (UTC)"), rows, as_json)
+    print_list(found, ("key", "name", "rights", "state", "last used (UTC)"), rows, as_json)
 
 
 @app.command("revoke")
-def revoke_key(key: Annotated[str, typer.Argument(help="Its id.")], as_json: Json = False, home: Home = None) -> None:
-    """Make a key useless from now on.
+def revoke(
+    key: Annotated[str, typer.Argument(help="Id of the key.")], as_json: Json = False, home: Home = None
+) -> None:
+    """Revoke a key. Takes effect at once.
 
     Example: candor keys revoke 3f2a9c41d0b7
     """
     revoked = make_candor(home).keys.revoke(key)
     if as_json:
-        print_json(plain(revoked))
+        print_json(to_json(revoked))
     else:
-        say(f"Revoked {revoked.id} ({revoked.name}).")
+        print_message(f"Revoked {revoked.id} ({revoked.name}).")
 
 
-def _order(wanted: dict[str, object]) -> KeyRequest:
+def _make_request(values: dict[str, object]) -> KeyRequest:
     from pydantic import ValidationError
 
     from api.auth.keys import KeyRequest
 
     try:
-        return KeyRequest.model_validate(wanted)
+        return KeyRequest.model_validate(values)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise UsageError(f"There can be no such key: {faults}.") from error
+        raise UsageError(f"Invalid key: {faults}.") from error
 
 
-def _rights(given: list[str]) -> dict[str, str]:
+def _parse_rights(given: list[str]) -> dict[str, str]:
     pairs = [each.partition("=") for each in given]
     if wrong := [each for each, pair in zip(given, pairs, strict=True) if not pair[2]]:
-        raise UsageError(f"{wrong[0]!r} is no right; write COLLECTION=read, COLLECTION=write or COLLECTION=admin.")
+        raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=read, COLLECTION=write or COLLECTION=admin.")
     return {collection: right for collection, _, right in pairs}
 
 
-def _until(expires: str) -> datetime | None:
+def _parse_lifetime(expires: str) -> datetime | None:
     if not expires:
         return None
-    shape = re.fullmatch(r"(\d{1,5})([mhdw])", expires)
-    if not shape:
-        raise UsageError(f"{expires!r} is no time; write a number and its unit: 90m, 12h, 30d or 2w.")
-    return datetime.now(UTC) + timedelta(**{_UNITS[shape[2]]: int(shape[1])})
+    match = re.fullmatch(r"(\d{1,5})([mhdw])", expires)
+    if not match:
+        raise UsageError(f"Invalid lifetime {expires!r}. Write a number and its unit: 90m, 12h, 30d or 2w.")
+    return datetime.now(UTC) + timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def _state(key: Key) -> str:

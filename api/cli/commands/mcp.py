@@ -1,21 +1,19 @@
-"""The command that serves tools to another program: mcp."""
+"""``candor mcp``: an MCP server over stdio."""
 
 from __future__ import annotations
 
-import typer
+from api.cli.common import Home, command, make_candor
 
-from api.cli.common import Home, make_candor
-
-app = typer.Typer(rich_markup_mode=None)
+app = command()
 
 
 @app.command()
 def mcp(home: Home = None) -> None:
-    """Serve search, research and reading to a program that starts this, by the Model Context Protocol over stdio.
+    """Serve MCP over stdio: search, research and reading.
 
-    While `candor serve` runs on the same data, let the program connect to it instead, at /mcp.
+    If `candor serve` is running on the same data folder, connect the client to its /mcp endpoint instead.
 
-    Example, in the settings of such a program: {"command": "candor", "args": ["mcp"]}
+    Example, in the client's settings: {"command": "candor", "args": ["mcp"]}
     """
     import asyncio
 

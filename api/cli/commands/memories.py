@@ -1,4 +1,4 @@
-"""Commands about what is remembered: preferences, conversations, how-to notes."""
+"""``candor memories``: preferences, how-to notes and conversations."""
 
 from __future__ import annotations
 
@@ -6,69 +6,71 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, to_json
 
-app = listing("List and change what the planner is told beside the question.")
+app = command_group("memories", "List and change what the planner remembers between questions.")
 
-MemoryId = Annotated[str, typer.Argument(help="The memory's id.")]
-_NOBODY = ""  # the person at this machine has no key
+MemoryId = Annotated[str, typer.Argument(help="Id of the memory.")]
+_LOCAL_KEY = ""  # memories belong to API keys; the person at this machine has none
 
 
 @app.command("list")
-def list_them(as_json: Json = False, home: Home = None) -> None:
+def list_all(as_json: Json = False, home: Home = None) -> None:
     """List your preferences, how-to notes and conversations.
 
     Example: candor memories
     """
-    found = make_candor(home).memories.entries(_NOBODY)
+    found = make_candor(home).memories.entries(_LOCAL_KEY)
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
-    show_list(found, ("memory", "kind", "session", "text", "answer"), rows, as_json)
+    print_list(found, ("memory", "kind", "session", "text", "answer"), rows, as_json)
 
 
 @app.command()
 def add(
-    text: Annotated[str, typer.Argument(help="What you want of every answer, in short.")],
-    how_to: Annotated[bool, typer.Option("--how-to", help="A note on how such questions are worked on.")] = False,
+    text: Annotated[str, typer.Argument(help="The preference, in one short sentence.")],
+    how_to: Annotated[
+        bool, typer.Option("--how-to", help="Add a note on how to research such questions instead.")
+    ] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Remember a preference, or a how-to note, for the planner.
+    """Add a preference or a how-to note for the planner.
 
     Example: candor memories add "Answer in German."
     """
-    added = make_candor(home).memories.add("how_to" if how_to else "preference", text, _NOBODY)
+    added = make_candor(home).memories.add("how_to" if how_to else "preference", text, _LOCAL_KEY)
     if as_json:
-        print_json(plain(added))
+        print_json(to_json(added))
     else:
-        say(f"Remembered as {added.id}.")
+        print_message(f"Added {added.id}.")
 
 
 @app.command()
 def edit(
     memory_id: MemoryId,
-    text: Annotated[str, typer.Argument(help="What is to stand in its place.")],
+    text: Annotated[str, typer.Argument(help="The new text.")],
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Put other words in the place of a memory.
+    """Replace the text of a memory.
 
     Example: candor memories edit mem_0f3a5c7e9b1d "Answer in German, in short sentences."
     """
-    changed = make_candor(home).memories.edit(memory_id, text, _NOBODY)
+    changed = make_candor(home).memories.edit(memory_id, text, _LOCAL_KEY)
     if as_json:
-        print_json(plain(changed))
+        print_json(to_json(changed))
     else:
-        say(f"Changed {memory_id}.")
+        print_message(f"Changed {memory_id}.")
 
 
 @app.command("rm")
 def remove(memory_id: MemoryId, as_json: Json = False, home: Home = None) -> None:
-    """Forget a memory.
+    """Delete a memory.
 
     Example: candor memories rm mem_0f3a5c7e9b1d
     """
-    make_candor(home).memories.delete(memory_id, _NOBODY)
+    make_candor(home).memories.delete(memory_id, _LOCAL_KEY)
     if as_json:
         print_json({"removed": memory_id})
     else:
-        say(f"Forgot {memory_id}.")
+        print_message(f"Deleted {memory_id}.")

@@ -1,4 +1,4 @@
-"""Commands about saved plans."""
+"""``candor plans``: saved plans."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, listing, make_candor, plain, print_json, say, show_list
+from api.cli.common import Home, Json, RunId, command_group, make_candor, print_json, print_list, print_message, to_json
 
-app = listing("List, save and forget plans.")
+app = command_group("plans", "List, save and delete plans.")
 
 
 @app.command("list")
-def list_plans(as_json: Json = False, home: Home = None) -> None:
-    """List the plans that were saved under a name.
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the saved plans.
 
-    The planner is shown them as examples; `candor ask --plan NAME` follows one.
+    The planner sees them as examples. Run one with `candor ask --plan NAME`.
 
     Example: candor plans
     """
@@ -23,17 +23,17 @@ def list_plans(as_json: Json = False, home: Home = None) -> None:
     rows = [
         (each.name, " → ".join(", ".join(step.agents) for step in each.plan.steps), each.question) for each in found
     ]
-    show_list(found, ("plan", "steps", "made for the question"), rows, as_json)
+    print_list(found, ("plan", "steps", "original question"), rows, as_json)
 
 
 @app.command("save")
-def save_plan(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
-    run_id: Annotated[str, typer.Argument(help="The run whose last plan it is, or the beginning of its id.")],
+def save(
+    name: Annotated[str, typer.Argument(help="Name for the plan.")],
+    run_id: RunId,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Save the plan of a run under a name.
+    """Save the last plan of a run under a name.
 
     Example: candor plans save weekly run_3f2a
     """
@@ -43,16 +43,16 @@ def save_plan(
     question, plan = plan_of(candor, run_id)
     candor.plans.save(name, plan, question)
     if as_json:
-        print_json({"saved": name, "plan": plain(plan)})
+        print_json({"saved": name, "plan": to_json(plan)})
     else:
-        say(f"Saved {name}: {len(plan.steps)} steps.")
+        print_message(f"Saved {name}: {len(plan.steps)} steps.")
 
 
 @app.command("rm")
-def remove_plan(
-    name: Annotated[str, typer.Argument(help="The plan to forget.")], as_json: Json = False, home: Home = None
+def remove(
+    name: Annotated[str, typer.Argument(help="Plan to delete.")], as_json: Json = False, home: Home = None
 ) -> None:
-    """Forget a saved plan.
+    """Delete a saved plan.
 
     Example: candor plans rm weekly
     """
@@ -60,4 +60,4 @@ def remove_plan(
     if as_json:
         print_json({"removed": name})
     else:
-        say(f"Forgot {name}.")
+        print_message(f"Deleted {name}.")

@@ -1,4 +1,4 @@
-"""Commands about skills: instructions that agents can be given."""
+"""``candor skills``: instructions that agents can be given."""
 
 from __future__ import annotations
 
@@ -7,16 +7,26 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, edited, listing, make_candor, plain, print_json, say, show_list
+from api.cli.common import (
+    Home,
+    Json,
+    command_group,
+    edit_entry,
+    make_candor,
+    print_json,
+    print_list,
+    print_message,
+    to_json,
+)
 
-app = listing("List and change skills, which agents are given.")
+app = command_group("skills", "List, add and change skills (instructions for agents).")
 
-Name = Annotated[str, typer.Argument(help="The skill's name.")]
+Name = Annotated[str, typer.Argument(help="Name of the skill.")]
 
 
 @app.command("list")
-def list_them(as_json: Json = False, home: Home = None) -> None:
-    """List the skills, and who has them.
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the skills and the agents that have them.
 
     Example: candor skills
     """
@@ -24,12 +34,12 @@ def list_them(as_json: Json = False, home: Home = None) -> None:
 
     found = list_skills(make_candor(home))
     rows = [(each.name, ", ".join(each.given_to), each.description) for each in found]
-    show_list(found, ("skill", "given to", "what it is for"), rows, as_json)
+    print_list(found, ("skill", "agents", "description"), rows, as_json)
 
 
 @app.command()
 def show(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Show a skill as a file that `candor skills add` takes.
+    """Show a skill as a file for `candor skills add`.
 
     Example: candor skills show plain-words
     """
@@ -38,18 +48,18 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     candor = make_candor(home)
     if as_json:
-        print_json(plain(describe_skill(candor, name)))
+        print_json(to_json(describe_skill(candor, name)))
     else:
         print(as_toml(candor.cast.skill(name).value), end="")
 
 
 @app.command()
 def add(
-    file: Annotated[Path, typer.Argument(help="A TOML file with name and instructions.")],
+    file: Annotated[Path, typer.Argument(help="TOML file with name and instructions.")],
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add the skill that a file describes; `candor agents give` gives it to agents.
+    """Add a skill from a file. Give it to agents with `candor agents give`.
 
     Example: candor skills add plain-words.toml
     """
@@ -58,39 +68,39 @@ def add(
 
     skill = read_file(file, Skill)
     make_candor(home).cast.add_skill(skill)
-    _tell(skill.name, "added", as_json)
+    _print_result("added", skill.name, as_json)
 
 
 @app.command()
 def edit(
     name: Name,
-    file: Annotated[Path | None, typer.Argument(help="What it is to be; without, your editor opens.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="File with the new content. Default: open your editor.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Change a skill, in your editor or by a file; the agents that have it have it so from then on.
+    """Change a skill in your editor or from a file. Applies to all agents that have it.
 
     Example: candor skills edit plain-words
     """
     from multi_agent.catalog.entries import Skill
 
     cast = make_candor(home).cast
-    cast.edit_skill(edited(cast.skill(name).value, file, Skill))
-    _tell(name, "changed", as_json)
+    cast.edit_skill(edit_entry(cast.skill(name).value, file, Skill))
+    _print_result("changed", name, as_json)
 
 
 @app.command("rm")
 def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Remove a skill that no agent has.
+    """Remove a skill. It must not be given to any agent.
 
     Example: candor skills rm plain-words
     """
     make_candor(home).cast.remove_skill(name)
-    _tell(name, "removed", as_json)
+    _print_result("removed", name, as_json)
 
 
-def _tell(name: str, done: str, as_json: bool) -> None:
+def _print_result(done: str, name: str, as_json: bool) -> None:
     if as_json:
         print_json({done: name})
     else:
-        say(f"The skill {name} is {done}.")
+        print_message(f"{done.capitalize()} {name}.")

@@ -1,4 +1,4 @@
-"""The command that lists the tools agents can be granted."""
+"""``candor tools``: the tools that agents can be granted."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, listing, make_candor, show_list
+from api.cli.common import Home, Json, command_group, make_candor, print_list
 
-app = listing("The tools that agents can be granted.")
+app = command_group("tools", "List the tools that agents can be granted.")
 
 
 @app.command("list")
-def list_tools(
-    servers: Annotated[bool, typer.Option("--servers", help="Ask each MCP server for its tools, too.")] = False,
+def list_all(
+    servers: Annotated[bool, typer.Option("--servers", help="Also list the tools of each MCP server.")] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -26,7 +26,5 @@ def list_tools(
     from api.services.tools import describe_tools
 
     found = asyncio.run(describe_tools(make_candor(home), ask_servers=servers))
-    rows = [
-        (each.name, "with approval" if each.dangerous else "", each.unavailable or each.description) for each in found
-    ]
-    show_list(found, ("tool", "", "what it does"), rows, as_json)
+    rows = [(each.name, "yes" if each.dangerous else "", each.unavailable or each.description) for each in found]
+    print_list(found, ("tool", "approval", "description"), rows, as_json)

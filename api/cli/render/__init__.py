@@ -1,1 +1,1 @@
-"""What the command line prints."""
+"""Rendering in the terminal, one file per subject. Text of documents and models is printed as is, never as markup."""

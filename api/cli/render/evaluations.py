@@ -1,4 +1,4 @@
-"""Evaluations in the terminal: sums, comparisons, and how one goes on."""
+"""Evaluations: figures, comparisons, and live progress."""
 
 from __future__ import annotations
 
@@ -10,37 +10,38 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.cli.render.terminal import show_table
+from api.cli.render.text import show_table
 from api.services.reports.report import bounds, changed, in_order, shown, spending
+from multi_agent.evaluation.calibration import Calibration
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import rightness
 from multi_agent.evaluation.summary import Comparison, Summary
 
-_ASTRAY_SHOWN = 10
+_MAX_GOLD_LINES = 10
 
 
 def show_summary(console: Console, result: EvaluationResult, summary: Summary) -> None:
-    """Figures with their intervals, then where answers went wrong, then what failed."""
+    """Print figures with intervals, outcomes, then errors."""
     evaluation = result.evaluation
     asked = f"{summary.asked} of {summary.questions} questions ({evaluation.state.value})"
     what = f"{evaluation.set_name} over {evaluation.collection}"
-    made = (evaluation.id, evaluation.configuration.label, what, evaluation.configuration.model, asked)
-    _say(console, " · ".join(made))
+    heading = (evaluation.id, evaluation.configuration.label, what, evaluation.configuration.model, asked)
+    _print(console, " · ".join(heading))
     figures = [(name, summary.figures[name]) for name in in_order(summary.figures)]
     rows = [(name, shown(name, each.mean), bounds(name, each), each.n) for name, each in figures]
     show_table(console, ("figure", "mean", "95 % interval", "questions"), rows)
-    _say(console, f"Spent: {spending(summary)}")
-    for heading, counts in (("Right, or where it went wrong", summary.places), ("Without a figure", summary.errors)):
+    _print(console, f"Spent: {spending(summary)}")
+    for title, counts in (("Outcomes", summary.places), ("Metric errors", summary.errors)):
         if counts:
-            _say(console, f"{heading}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+            _print(console, f"{title}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
     for row in result.rows:
         if row.error:
-            _say(console, f"{row.question_id}: {row.status}: {row.error}")
+            _print(console, f"{row.question_id}: {row.status}: {row.error}")
 
 
 def show_comparison(console: Console, first: Evaluation, second: Evaluation, comparison: Comparison) -> None:
-    """Second minus first, figure by figure, and the questions that changed."""
-    _say(console, f"{second.configuration.label} ({second.id}) minus {first.configuration.label} ({first.id})")
+    """Print the difference of each figure, second minus first, and the questions that changed."""
+    _print(console, f"{second.configuration.label} ({second.id}) minus {first.configuration.label} ({first.id})")
     figures = [(name, comparison.figures[name]) for name in in_order(comparison.figures)]
     rows = [
         (
@@ -53,76 +54,89 @@ def show_comparison(console: Console, first: Evaluation, second: Evaluation, com
     show_table(console, ("figure", "difference", "95 % interval", "p", "up/down/same", "needed"), rows)
     if change := changed(comparison):
         name, paired = change
-        for way, ids in (("up", paired.better), ("down", paired.worse)):
+        for direction, ids in (("up", paired.better), ("down", paired.worse)):
             if ids:
-                _say(console, f"{name} went {way}: {', '.join(ids)}")
+                _print(console, f"{name} went {direction}: {', '.join(ids)}")
     if comparison.needed:
-        _say(console, "needed: so many questions would show a difference as large as this one, four times in five.")
+        _print(console, "needed: number of questions to detect a difference of this size with a power of 80 %.")
     if comparison.left_out:
-        _say(console, f"{comparison.left_out} questions that only one of both has finished are left out.")
+        _print(console, f"{comparison.left_out} questions are left out: only one evaluation has finished them.")
+
+
+def calibration_line(calibration: Calibration) -> str:
+    """Return the agreement of judge and person as one paragraph."""
+    agreement = calibration.agreement
+    kappa = "undefined (all grades of one side are equal)" if calibration.kappa is None else f"{calibration.kappa:.2f}"
+    return (
+        f"{agreement.n} answers graded by both. Agreement: {agreement.mean:.2f} ({agreement.low:.2f} to "
+        f"{agreement.high:.2f}). Cohen's kappa: {kappa}. The judge graded {calibration.too_kind} answers higher and "
+        f"{calibration.too_strict} lower than the person."
+    )
 
 
 def unfinished_lines(results: Sequence[EvaluationResult]) -> list[str]:
-    """Of each evaluation that is not finished, how much is left, and how it is gone on with."""
+    """Return a line for each unfinished evaluation: how much is left, and how to resume it."""
     return [
-        f"{each.evaluation.id} is not finished: {each.left} of {len(each.questions)} questions are left; "
-        f"`candor eval resume {each.evaluation.id}` goes on"
+        f"{each.evaluation.id} is not finished: {each.left} of {len(each.questions)} questions are left. "
+        f"Resume with `candor eval resume {each.evaluation.id}`."
         for each in results
         if each.left
     ]
 
 
-def astray_lines(found: Sequence[str]) -> list[str]:
-    """That some gold cannot be found, with the first ones; nothing if there is none."""
-    if not found:
+def missing_gold_lines(missing: Sequence[str]) -> list[str]:
+    """Return a warning that lists the first gold quotes that the collection does not contain."""
+    if not missing:
         return []
-    more = [f"  and {len(found) - _ASTRAY_SHOWN} more"] if len(found) > _ASTRAY_SHOWN else []
-    heading = f"Gold that the collection does not hold, so that nobody can find it: {len(found)}"
-    return [heading, *(f"  {each}" for each in found[:_ASTRAY_SHOWN]), *more]
+    more = [f"  and {len(missing) - _MAX_GOLD_LINES} more"] if len(missing) > _MAX_GOLD_LINES else []
+    heading = f"Gold quotes missing from the collection, so no search can find them: {len(missing)}"
+    return [heading, *(f"  {each}" for each in missing[:_MAX_GOLD_LINES]), *more]
 
 
 @contextmanager
 def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[Callable[[Evaluation, Row], None]]:
-    """A bar on standard error with running scores; without a terminal a line for each question."""
+    """Show a progress bar with running scores on standard error; without a terminal, a line per question.
+
+    Yields a function that takes each finished row.
+    """
     console = Console(file=sys.stderr, highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     scores = _Scores(results)
     with Progress(*columns, console=console, transient=True, disable=not (visible and console.is_terminal)) as bar:
         task = bar.add_task("", total=sum(result.left for result in results))
 
-        def tell(evaluation: Evaluation, row: Row) -> None:
+        def show_row(evaluation: Evaluation, row: Row) -> None:
             scores.add(evaluation, row)
             bar.update(task, advance=1, description=str(scores))
             if visible and not console.is_terminal:
                 place = f" ({row.place.value})" if row.place else ""
-                label = evaluation.configuration.label
-                said = f"{label}: {row.question_id}: {row.status}{place}"
-                _say(console, " · ".join(filter(None, (said, str(scores)))))
+                line = f"{evaluation.configuration.label}: {row.question_id}: {row.status}{place}"
+                _print(console, " · ".join(filter(None, (line, str(scores)))))
 
-        yield tell
+        yield show_row
 
 
 class _Scores:
-    """How right the answers of each configuration are so far, by the weights of the questions."""
+    """Running mean correctness of each configuration, weighted by question."""
 
     def __init__(self, results: Sequence[EvaluationResult]) -> None:
-        self._weights = {each.id: each.weight for result in results for each in result.questions}
+        self._question_weights = {each.id: each.weight for result in results for each in result.questions}
         self._totals: defaultdict[str, float] = defaultdict(float)
-        self._masses: defaultdict[str, float] = defaultdict(float)
-        for result in results:  # that is resumed
+        self._weights: defaultdict[str, float] = defaultdict(float)
+        for result in results:  # a resumed evaluation has rows already
             for row in result.rows:
                 self.add(result.evaluation, row)
 
     def add(self, evaluation: Evaluation, row: Row) -> None:
-        label, weight = evaluation.configuration.label, self._weights[row.question_id]
-        if (right := rightness(row.figures)) is not None:
-            self._totals[label] += weight * right
-            self._masses[label] += weight
+        label, weight = evaluation.configuration.label, self._question_weights[row.question_id]
+        if (score := rightness(row.figures)) is not None:
+            self._totals[label] += weight * score
+            self._weights[label] += weight
 
     def __str__(self) -> str:
-        return " · ".join(f"{label} {total / self._masses[label]:.3f}" for label, total in self._totals.items())
+        return " · ".join(f"{label} {total / self._weights[label]:.3f}" for label, total in self._totals.items())
 
 
-def _say(console: Console, text: str) -> None:
-    """A line as it stands: what looks like markup in it was said by a model, or is the name of a setting."""
+def _print(console: Console, text: str) -> None:
+    """Print without markup: models and setting names can contain square brackets."""
     console.print(text, markup=False, soft_wrap=True)

@@ -1,69 +1,108 @@
-"""What commands have in common: groups named alone list, and all but the one that serves a protocol take --json."""
+"""What all commands share: discovery, help, --json, and groups that run their ``list`` by default."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from api.bootstrap import Candor
-from api.cli.main import app
+from api.cli import commands
+from api.cli.main import app, make_app
 
-GROUPS = sorted(name for name, each in get_command(app).commands.items() if "list" in getattr(each, "commands", {}))  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+GROUPS = sorted(name for name, each in COMMANDS.items() if "list" in getattr(each, "commands", {}))
+HELLO = '''
+from api.cli.common import command
+
+app = command()
+
+@app.command()
+def hello() -> None:
+    """Greet."""
+    print("Hello.")
+'''
 
 
-def test_these_are_all_the_groups_that_list() -> None:
+def leaves() -> Iterator[tuple[str, Any]]:
+    """Yield every command with its full name, such as ``keys add``."""
+    for name, each in COMMANDS.items():
+        for inner, leaf in getattr(each, "commands", {"": each}).items():
+            yield f"{name} {inner}".strip(), leaf
+
+
+def test_commands_come_first_and_groups_after_them() -> None:
+    assert list(COMMANDS) == [
+        "ask", "demo", "doctor", "drop", "export", "ingest", "mcp", "runs", "search", "serve", "show", "trace",
+        *GROUPS,
+    ]  # fmt: skip
     assert GROUPS == [
         "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "skills", "tools",
     ]  # fmt: skip
+    assert set(COMMANDS["eval"].commands) == {
+        "calibrate", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "call"), [("hello.py", ["hello"]), ("greetings/hello.py", ["greetings", "hello"])])
+def test_a_module_added_to_the_folder_is_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, call: list[str]
+) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(HELLO)
+    if "/" in file:
+        (tmp_path / file).with_name("__init__.py").write_text('"""Greet in many ways."""\n')
+    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+    extended = make_app()
+    assert CliRunner().invoke(extended, call).output == "Hello.\n"
+    assert f"{call[0]} " in CliRunner().invoke(extended, ["--help"]).output
 
 
 @pytest.fixture
 def home(make_candor: Callable[..., Candor]) -> Path:
-    """With an empty collection."""
+    """A data folder with one empty collection."""
     candor = make_candor()
     candor.make_collection("papers")
     return candor.settings.home
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_group_named_alone_lists_with_the_options_of_its_list(run: Callable, group: str, home: Path) -> None:
+def test_a_group_without_a_command_lists(run: Callable, group: str, home: Path) -> None:
     bare, spelled_out = run(group, "--json", "--home", home), run(group, "list", "--json", "--home", home)
     assert bare == spelled_out
     assert (bare.code, type(bare.json)) == (0, list)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_its_help_tells_of_all_its_commands_and_that_of_list_has_an_example(run: Callable, group: str) -> None:
-    about = " ".join(run(group, "--help").out.split())
-    assert "Without a command, this is `list`." in about
+def test_the_help_of_a_group_names_its_default(run: Callable, group: str) -> None:
+    assert "Runs `list` by default." in " ".join(run(group, "--help").out.split())
     listing = " ".join(run(group, "list", "--help").out.split())
     assert f"Example: candor {group}" in listing
     assert "--json" in listing
 
 
-def test_a_command_that_is_not_there_is_no_option_of_list(run: Callable) -> None:
-    refused = run("keys", "lst")
-    assert (refused.code, "No such command 'lst'" in refused.err) == (2, True)
+def test_an_unknown_command_of_a_group_is_rejected(run: Callable) -> None:
+    rejected = run("keys", "lst")
+    assert (rejected.code, "No such command 'lst'" in rejected.err) == (2, True)
 
 
-def test_every_command_but_those_that_serve_takes_json() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
-    spread = {
-        f"{name} {inner}": command
-        for name, each in commands.items()
-        for inner, command in getattr(each, "commands", {"": each}).items()
-    }
-    without = {
-        name.strip() for name, each in spread.items() if not any("--json" in option.opts for option in each.params)
-    }
-    assert without == {"mcp"}, "what it writes to standard output is the protocol's"
+def test_every_command_has_an_example_and_described_options() -> None:
+    for name, leaf in leaves():
+        assert f"candor {name.removesuffix(' list')}" in leaf.help.replace('", "args": ["', " ").replace('"', ""), name
+        assert [each.name for each in leaf.params if not each.help] == [], name
 
 
-def test_a_command_that_writes_a_file_tells_its_path_as_json(run: Callable, tmp_path: Path) -> None:
+def test_every_command_except_mcp_takes_json() -> None:
+    without = [name for name, leaf in leaves() if not any("--json" in option.opts for option in leaf.params)]
+    assert without == ["mcp"], "the protocol owns its standard output"
+
+
+def test_a_command_that_writes_a_file_prints_its_path_as_json(run: Callable, tmp_path: Path) -> None:
     written = tmp_path / "mine.csv"
     assert run("eval", "init", written, "--json").json == {"written": str(written)}
-    refused = run("export", "run_3f2a", "--json")
-    assert (refused.code, refused.json["error"]["type"]) == (2, "UsageError")
+    rejected = run("export", "run_3f2a", "--json")
+    assert (rejected.code, rejected.json["error"]["type"]) == (2, "UsageError")

@@ -158,7 +158,7 @@ def test_a_budget_leaves_questions_over_and_resuming_asks_them(
     use_model(serve(panel))
     first = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--max-calls", "1", "--parallel", "1")
     assert first.code == 1
-    assert "is not finished: 2 of 3 questions are left; `candor eval resume eval_" in first.err
+    assert "is not finished: 2 of 3 questions are left. Resume with `candor eval resume eval_" in first.err
     assert "Gold that" not in first.err
     [known] = run("eval", "list", "--json").json
     assert known["state"] == "budget reached"
@@ -176,7 +176,7 @@ def test_gold_that_nobody_can_find_is_told_before_the_first_question(
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, misspelt)), encoding="utf-8")
     result = run("eval", "run", tmp_path / "mine.jsonl", "-c", "papers", "--mode", "fast", "--max-calls", "1")
     told = result.err[: result.err.index("eval_")]
-    assert "nobody can find it: 12" in told
+    assert "no search can find them: 12" in told
     assert "q0: there is no document 'pump.md'" in told
     assert told.rstrip().endswith("and 2 more")
 
@@ -199,7 +199,7 @@ def test_one_that_is_interrupted_says_how_it_is_gone_on_with(use_model: Any, que
             stopped.send_signal(signal.SIGINT)
             _, said = stopped.communicate(timeout=30)
     assert stopped.returncode == 130
-    assert b"3 of 3 questions are left; `candor eval resume eval_" in said
+    assert b"3 of 3 questions are left. Resume with `candor eval resume eval_" in said
 
 
 def judged(request: Request) -> Reply | str:
@@ -354,7 +354,7 @@ def test_a_model_proposes_questions_whose_quotes_are_checked(
     assert question.gold[0].quote == "works down to -25 °C"
     assert question.tags == ("draft",)
     told = run("eval", "run", drafts, "-c", "papers", "--mode", "fast", "--max-calls", "1")
-    assert "1 of 1 questions are drafts" in told.err
+    assert "1 of 1 questions are unreviewed drafts" in told.err
     assert run("eval", "draft", drafts, "-c", "papers").code == 2
 
 

@@ -47,9 +47,9 @@ def test_a_folder_is_ingested_searched_asked_and_explained(
     assert shown.out[item["start"] : item["end"]] == item["quote"] == "The Borea 12 works down to -25 °C."
 
     traced = run("trace", answer["run_id"])
-    assert "QueryPlanner says" in traced.out
+    assert "QueryPlanner explains" in traced.out
     assert "· It says so: " in traced.out, "the claim, when it was written"
-    assert "run ended: answered" in traced.out
+    assert "run finished: answered" in traced.out
     full = run("trace", answer["run_id"], "--prompts", "--json").json
     assert len(full["calls"]) == answer["usage"]["model_calls"] == 6
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
-from api.cli.ask import run_question
+from api.cli.ask.run import run_question
 from api.cli.ingest import run_ingest
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import ToolSettings
@@ -104,7 +104,7 @@ def test_another_terminal_lists_and_decides(http: httpx.Client, candor: Candor, 
     listed = run("approvals", "--home", home)
     assert waiting["approval_id"] in listed.out
     edited = run("approvals", "approve", waiting["approval_id"], "--arguments", "3", "--home", home)
-    assert (edited.code, "is a JSON object" in edited.err) == (2, True)
+    assert (edited.code, "must be a JSON object" in edited.err) == (2, True)
     refused = run("approvals", "refuse", waiting["approval_id"], "--home", home)
     assert (refused.code, refused.err) == (0, f"Refused: launch of run {run_id}.\n")
     follow(http, run_id)

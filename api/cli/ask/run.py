@@ -1,4 +1,4 @@
-"""Asking one question from the command line: the run, its live progress, and Ctrl-C."""
+"""Research one question in this process, with live progress on standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from api.bootstrap import Candor
-from api.cli.terminal_approvals import TerminalApprovals
+from api.cli.ask.approvals import TerminalApprovals
 from api.errors import UsageError
 from multi_agent.answer import Answer
 from multi_agent.errors import AgentError
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 def run_question(
     candor: Candor, request: Request, collection: str | None, *, progress: bool, models: Models | None = None
 ) -> Answer:
-    """The answer, in whatever terminal state; interrupted, it is the stored one of the cancelled run.
+    """Return the answer; after Ctrl-C, the stored answer of the cancelled run.
 
-    Raises UsageError, StoreError, AgentError: what keeps a run from starting.
+    Raises UsageError, StoreError or AgentError if the run cannot start.
     """
     run_id = new_run_id()
     approve = TerminalApprovals(candor.tools.approvals).listen
-    listeners = (_tell, approve) if progress else (approve,)
+    listeners = (_show_progress, approve) if progress else (approve,)
     with candor.open_library(candor.collection_name(collection)) as library:
         orchestrator = candor.orchestrator(library, models)
         try:
@@ -40,28 +40,27 @@ def run_question(
             return candor.trace.answer(run_id)
 
 
-def make_request(question: str, chosen: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:
-    """The request that was given on the command line; limits that were given take the place of the settings'.
+def make_request(question: str, options: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:
+    """Build the request from command-line options. Limits that are given override those of ``budget``.
 
-    Raises UsageError for what cannot be.
+    Raises UsageError if an option is invalid.
     """
     given = {name: limit for name, limit in limits.items() if limit is not None}
-    if chosen["agent"] and chosen["mode"] == "auto":
-        chosen = {**chosen, "mode": "direct"}
+    if options["agent"] and options["mode"] == "auto":
+        options = {**options, "mode": "direct"}
     try:
-        own = Budget.model_validate({**budget.model_dump(), **given}) if given else None
-        return Request.model_validate({"question": question, "budget": own, **chosen}).validated()
+        own_budget = Budget.model_validate({**budget.model_dump(), **given}) if given else None
+        return Request.model_validate({"question": question, "budget": own_budget, **options}).validated()
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise UsageError(f"That cannot be asked so: {faults}.") from error
+        raise UsageError(f"Invalid request: {faults}.") from error
     except AgentError as error:
         raise UsageError(str(error)) from error
 
 
-async def _tell(event: Event) -> None:
-    """A line of progress for what a person would want to watch."""
+async def _show_progress(event: Event) -> None:
     from rich.console import Console
 
-    from api.cli.render.terminal import show_progress
+    from api.cli.render.events import show_progress
 
     show_progress(Console(file=sys.stderr, highlight=False), event)

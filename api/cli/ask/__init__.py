@@ -1,0 +1,1 @@
+"""What ``candor ask`` does: run one question, and ask the person at the terminal for approvals."""

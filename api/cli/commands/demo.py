@@ -1,0 +1,39 @@
+"""``candor demo``: three questions about the sample documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.common import Home, Json, command, print_json
+from api.errors import UsageError
+
+app = command()
+
+
+@app.command()
+def demo(
+    live: Annotated[bool, typer.Option("--live", help="Use your own model instead of the recording.")] = False,
+    record: Annotated[
+        Path | None, typer.Option("--record", help="With --live: write the model's responses to this file.")
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Answer three questions about the sample documents.
+
+    Ingests them first. The model's responses come from a recording, so no model is needed.
+
+    Example: candor demo
+    """
+    from api.cli.demo import run_demo
+
+    if record and not live:
+        raise UsageError("--record needs --live.")
+    result = run_demo(home, live=live, record=record, progress=not as_json)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+    if any(answer.status.value in ("failed", "cancelled") for answer in result.answers):
+        raise typer.Exit(1)

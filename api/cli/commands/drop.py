@@ -1,0 +1,31 @@
+"""``candor drop``: delete a collection."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+
+app = command()
+
+
+@app.command()
+def drop(
+    collection: Annotated[str, typer.Argument(help="Collection to delete.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Delete a collection and its index. Keeps the original files and past runs.
+
+    Example: candor drop papers
+    """
+    if not yes:
+        typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
+    make_candor(home).drop(collection)
+    if as_json:
+        print_json({"dropped": collection})
+    else:
+        print_message(f"Deleted {collection}.")

@@ -1,0 +1,1 @@
+"""Ask a set of questions and measure the answers."""

@@ -1,0 +1,70 @@
+"""``candor eval init`` and ``draft``: make a question set."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.common import CollectionOption, Home, Json, command, make_candor, print_message, print_written
+from api.errors import UsageError
+
+app = command()
+
+
+@app.command()
+def init(path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .csv.")], as_json: Json = False) -> None:
+    """Write an example question set.
+
+    Example: candor eval init questions.csv
+    """
+    if path.suffix not in (".jsonl", ".csv"):
+        raise UsageError(f"A question set must be a .jsonl or .csv file, not {str(path)!r}.")
+    text = files("sample_docs").joinpath(f"question_set{path.suffix}").read_text(encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+    message = f"Wrote {path}. Replace the questions with your own, then run: candor eval run {path} --collection NAME"
+    print_written(path, message, as_json)
+
+
+@app.command()
+def draft(
+    output: Annotated[Path, typer.Argument(help="File to write: .jsonl.")],
+    collection: CollectionOption = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Number of passages to ask about.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for choosing the passages.")] = 1,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Let the model propose questions about a collection.
+
+    Each has an answer and the quote that supports it. Review and correct each one, and remove its tag 'draft':
+    `candor eval run` warns about remaining drafts.
+
+    Example: candor eval draft questions.jsonl --collection papers --count 30
+    """
+    from api.services.evaluations import draft_questions
+
+    if output.suffix != ".jsonl":
+        raise UsageError(f"Drafts are written to a new .jsonl file, not {str(output)!r}.")
+    candor = make_candor(home)
+    name = candor.collection_name(collection)
+    try:
+        file = output.open("x", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
+    try:
+        with file:
+            written = draft_questions(candor, name, count, seed, keep_in=file, tell=print_message)
+    finally:
+        if not output.stat().st_size:
+            output.unlink()
+    if not written:
+        raise UsageError("The model proposed no question, so no file was written. Try another --seed.")
+    message = f"Wrote {written} drafts to {output}. Check each one: the model wrote both question and answer."
+    print_written(output, message, as_json)

@@ -1,0 +1,170 @@
+"""``candor eval list``, ``show``, ``compare``, ``report``, ``calibrate`` and ``rm``: stored evaluations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.common import (
+    Home,
+    Json,
+    command,
+    make_candor,
+    make_console,
+    print_json,
+    print_list,
+    print_message,
+    print_written,
+    to_json,
+)
+from api.errors import UsageError
+
+app = command()
+
+EvaluationId = Annotated[str, typer.Argument(help="Evaluation id, or a unique prefix of it.")]
+ByTag = Annotated[
+    bool, typer.Option("--by-tag", help="Treat questions with the same tags as one cluster in the intervals.")
+]
+
+
+@app.command("list")
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the evaluations, newest first.
+
+    Example: candor eval
+    """
+    from api.services.evaluations import store_of
+
+    found = store_of(make_candor(home)).list()
+    columns = ("evaluation", "started (UTC)", "state", "set", "collection", "configuration")
+    rows = [
+        (each.id, f"{each.started_at:%Y-%m-%d %H:%M}", each.state, each.set_name, each.collection,
+         each.configuration.label)
+        for each in found
+    ]  # fmt: skip
+    print_list(found, columns, rows, as_json)
+
+
+@app.command()
+def show(evaluation: EvaluationId, by_tag: ByTag = False, as_json: Json = False, home: Home = None) -> None:
+    """Show the figures of an evaluation.
+
+    Example: candor eval show eval_3f2a
+    """
+    from api.services.evaluations import store_of
+    from multi_agent.evaluation.summary import summarise
+
+    result = store_of(make_candor(home)).get(evaluation)
+    summary = summarise(result, by_tag=by_tag)
+    if as_json:
+        print_json({**to_json(result), "summary": to_json(summary)})
+        return
+    from api.cli.render.evaluations import show_summary
+
+    show_summary(make_console(), result, summary)
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(help="Baseline evaluation.")],
+    second: Annotated[str, typer.Argument(help="Evaluation to compare with it.")],
+    by_tag: ByTag = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Compare two evaluations question by question.
+
+    Both must be of the same question set.
+
+    Example: candor eval compare eval_3f2a eval_9c01
+    """
+    from api.services.evaluations import store_of
+    from multi_agent.evaluation.summary import against
+
+    store = store_of(make_candor(home))
+    one, other = store.get(first), store.get(second)
+    comparison = against(one, other, by_tag=by_tag)
+    if as_json:
+        print_json(to_json(comparison))
+        return
+    from api.cli.render.evaluations import show_comparison
+
+    show_comparison(make_console(), one.evaluation, other.evaluation, comparison)
+
+
+@app.command()
+def report(
+    evaluations: Annotated[
+        list[str], typer.Argument(help="Evaluation ids. The others are compared with the first one.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write: .html, .md or .json.")],
+    viewer: Annotated[
+        str, typer.Option("--viewer", help="URL of `candor serve`, to link each question to its run.")
+    ] = "",
+    by_tag: ByTag = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Write a report as HTML, Markdown or JSON.
+
+    It contains figures with intervals, figures by tag, failures by cause, and all questions with their runs.
+
+    Example: candor eval report eval_3f2a eval_9c01 -o report.html
+    """
+    from api.services.evaluations import store_of
+    from api.services.reports.report import Format, Report, write
+
+    form = output.suffix.removeprefix(".")
+    if form not in list(Format):
+        raise UsageError(f"A report must be a .{', .'.join(Format)} file, not {str(output)!r}.")
+    store = store_of(make_candor(home))
+    text = write(Report.of([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), Format(form))
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
+    print_written(output, f"Wrote {output}.", as_json)
+
+
+@app.command()
+def calibrate(
+    evaluation: EvaluationId,
+    labels: Annotated[Path, typer.Argument(help="CSV file with the columns id and grade (1, 0.5 or 0) by a person.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Compare the grades of the judge with a person's.
+
+    Example: candor eval calibrate eval_3f2a labels.csv
+    """
+    from api.services.evaluations import read_labels, store_of
+    from multi_agent.evaluation.calibration import calibrate as compare_grades
+
+    result = store_of(make_candor(home)).get(evaluation)
+    judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}
+    calibration = compare_grades(judged, read_labels(labels))
+    if as_json:
+        print_json(to_json(calibration))
+        return
+    from api.cli.render.evaluations import calibration_line
+
+    print_message(calibration_line(calibration))
+
+
+@app.command("rm")
+def remove(evaluation: EvaluationId, as_json: Json = False, home: Home = None) -> None:
+    """Delete an evaluation. Keeps its runs.
+
+    Example: candor eval rm eval_3f2a
+    """
+    from api.services.evaluations import store_of
+
+    store = store_of(make_candor(home))
+    found = store.get(evaluation).evaluation.id
+    store.delete(found)
+    if as_json:
+        print_json({"removed": found})
+    else:
+        print_message(f"Deleted {found}.")

@@ -1,0 +1,201 @@
+"""``candor eval run`` and ``resume``: ask the questions, then print figures and decide the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.common import (
+    CollectionOption,
+    Home,
+    Json,
+    command,
+    make_candor,
+    make_console,
+    print_json,
+    print_message,
+    to_json,
+)
+from api.errors import UsageError
+
+if TYPE_CHECKING:
+    from api.bootstrap import Candor
+    from api.services.evaluation_demands import Demands
+    from multi_agent.evaluation.records import EvaluationResult
+
+app = command()
+
+Parallel = Annotated[int, typer.Option("--parallel", min=1, max=256, help="Number of questions asked in parallel.")]
+MaxCalls = Annotated[
+    int | None, typer.Option("--max-calls", min=1, help="Limit of model calls, for each configuration.")
+]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens, for each configuration.")]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", min=0.1, help="Start no more questions after this time.")
+]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0.0001, help="Cost limit, for each configuration.")]
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option("--fail-if", help="Exit with code 1 if this condition holds, e.g. 'f1 < 0.7'. Repeatable."),
+]
+WorseThan = Annotated[
+    str | None,
+    typer.Option("--fail-if-worse-than", help="Exit with code 1 if the result is worse than this evaluation."),
+]
+FigureName = Annotated[str, typer.Option("--figure", help="The figure that --fail-if-worse-than compares.")]
+
+
+@app.command()
+def run(
+    questions: Annotated[Path, typer.Argument(help="Question set: .jsonl or .csv.")],
+    collection: CollectionOption = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option("--config", help="TOML file of a configuration. Repeat it to compare several."),
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="auto, fast or high. Not with --config.")] = "auto",
+    samples: Annotated[
+        int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote. Not with --config.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask only the first N questions.")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", help="Also let a model judge: the name of its endpoint, or 'default'.", show_default=False
+        ),
+    ] = None,
+    metric: Annotated[list[str] | None, typer.Option("--metric", help="Only this metric. Repeatable.")] = None,
+    parallel: Parallel = 4,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_seconds: MaxSeconds = None,
+    max_cost: MaxCost = None,
+    fail_if: FailIf = None,
+    fail_if_worse_than: WorseThan = None,
+    figure: FigureName = "correct",
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Ask every question of a set and measure the answers. If interrupted, use `candor eval resume`.
+
+    Exit code 1 if a --fail-if condition holds, or if a limit leaves questions unanswered.
+
+    Example: candor eval run questions.jsonl --collection papers --fail-if 'f1 < 0.7'
+    """
+    from api.cli.render.evaluations import missing_gold_lines
+    from api.services.evaluation_demands import demands_on
+    from api.services.evaluations import begin, chosen_metrics, gold_astray, make_configuration, read_configuration
+    from multi_agent.evaluation.draft_questions import DRAFT
+    from multi_agent.evaluation.question_set import load_questions
+
+    candor = make_candor(home)
+    question_set = load_questions(questions).limited(limit)
+    metrics = chosen_metrics(metric or (), judged=judge is not None)
+    demands = demands_on(
+        candor, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=question_set.fingerprint
+    )
+    if drafts := sum(DRAFT in each.tags for each in question_set.questions):
+        print_message(f"{drafts} of {len(question_set.questions)} questions are unreviewed drafts (tag 'draft').")
+    if config and (mode != "auto" or samples):
+        raise UsageError("--mode and --samples cannot be combined with --config. Set them in the configuration.")
+    options = {"label": mode if samples is None else f"{mode}, {samples} samples", "mode": mode, "samples": samples}
+    configurations = [read_configuration(candor, path) for path in config or ()] or [
+        make_configuration(candor, options, "command line")
+    ]
+    name = candor.collection_name(collection)
+    with candor.open_library(name):  # raises if the collection does not exist
+        for line in missing_gold_lines(gold_astray(candor, name, question_set.questions)):
+            print_message(line)
+        endpoint = "" if judge == "default" else judge
+        results = [
+            begin(candor, question_set, name, each, metrics=tuple(metrics), judge=endpoint) for each in configurations
+        ]
+    budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
+    _ask_questions(candor, results, parallel, budget, as_json)
+    _conclude(candor, [each.evaluation.id for each in results], demands, as_json)
+
+
+@app.command()
+def resume(
+    evaluation: Annotated[str, typer.Argument(help="Evaluation id, or a unique prefix of it.")],
+    parallel: Parallel = 4,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_seconds: MaxSeconds = None,
+    max_cost: MaxCost = None,
+    fail_if: FailIf = None,
+    fail_if_worse_than: WorseThan = None,
+    figure: FigureName = "correct",
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Resume an evaluation that was interrupted or reached a limit. Finished questions are not asked again.
+
+    Example: candor eval resume eval_3f2a
+    """
+    from api.services.evaluation_demands import demands_on
+    from api.services.evaluations import chosen_metrics, store_of
+
+    candor = make_candor(home)
+    result = store_of(candor).get(evaluation)
+    stored = result.evaluation
+    metrics = chosen_metrics(stored.metrics, judged=stored.judge_endpoint is not None)
+    demands = demands_on(candor, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=stored.fingerprint)
+    budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
+    _ask_questions(candor, [result], parallel, budget, as_json)
+    _conclude(candor, [stored.id], demands, as_json)
+
+
+def _ask_questions(
+    candor: Candor, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], as_json: bool
+) -> None:
+    """Ask what is left of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
+    from api.cli.render.evaluations import progress, unfinished_lines
+    from api.services.evaluations import evaluate, store_of
+    from multi_agent.settings import Budget
+
+    for result in results:
+        label = result.evaluation.configuration.label
+        print_message(f"{result.evaluation.id}: {label}, {len(result.questions)} questions")
+    with progress(results, visible=not as_json) as show_row:
+        try:
+            evaluate(candor, results, parallel=parallel, budget=Budget.model_validate(budget), tell=show_row)
+        except KeyboardInterrupt:
+            for line in unfinished_lines([store_of(candor).get(result.evaluation.id) for result in results]):
+                print_message(f"candor: {line}")
+            raise
+
+
+def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -> None:
+    """Print the results, and exit with code 1 if a demand is broken or questions are left."""
+    from api.cli.render.evaluations import show_comparison, show_summary, unfinished_lines
+    from api.services.evaluations import store_of
+    from multi_agent.evaluation.summary import against, summarise
+
+    store = store_of(candor)
+    results = [store.get(each) for each in ids]
+    summaries = [summarise(result) for result in results]
+    comparisons = [against(results[0], other) for other in results[1:]]
+    verdicts = [demands.held_against(result) for result in results]
+    failures = [failure for summary in summaries for failure in demands.broken(summary)]
+    failures += [each.said for each in verdicts if each.worse]
+    failures += unfinished_lines(results)
+    if as_json:
+        evaluations = [
+            {**to_json(result), "summary": to_json(summary)} for result, summary in zip(results, summaries, strict=True)
+        ]
+        print_json(
+            {"evaluations": evaluations, "comparisons": [to_json(each) for each in comparisons], "failures": failures}
+        )
+    else:
+        console = make_console()
+        for result, summary in zip(results, summaries, strict=True):
+            show_summary(console, result, summary)
+        for other, comparison in zip(results[1:], comparisons, strict=True):
+            show_comparison(console, results[0].evaluation, other.evaluation, comparison)
+    for message in [*failures, *(each.said for each in verdicts if each.said and not each.worse)]:
+        print_message(f"candor: {message}")
+    if failures:
+        raise typer.Exit(1)

@@ -1,0 +1,51 @@
+"""``candor search``: find passages without a language model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.common import (
+    CollectionOption,
+    Home,
+    Json,
+    command,
+    make_candor,
+    make_console,
+    print_json,
+    print_message,
+    require_text,
+)
+
+app = command()
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="Search words, or a question.")],
+    collection: CollectionOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Number of passages.")] = 10,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
+    ] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Find passages without a language model.
+
+    Searches by keywords and by meaning.
+
+    Example: candor search "heat pump efficiency" --collection papers
+    """
+    from api.services.search import run_search
+
+    hits, durations = run_search(make_candor(home), require_text(query, "query"), collection, limit)
+    if as_json:
+        print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])
+    else:
+        from api.cli.render.documents import show_hits
+
+        show_hits(make_console(), hits)
+    if timings:
+        print_message(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in durations.items()))

@@ -1,0 +1,46 @@
+"""``candor trace``: the events of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json, to_json
+
+app = command()
+
+
+@app.command()
+def trace(
+    run_id: RunId,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Also show every prompt, model response and tool result in full.")
+    ] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show every step and decision of a run.
+
+    Example: candor trace run_3f2a --prompts
+    """
+    candor = make_candor(home)
+    run = candor.trace.run(run_id)
+    events = candor.trace.events(run.run_id)
+    calls = candor.trace.journal_entries(run.run_id) if prompts else []
+    tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
+    if as_json:
+        value: dict[str, Any] = {"run": run.model_dump(mode="json"), "events": [to_json(event) for event in events]}
+        full = {"calls": [to_json(call) for call in calls], "tool_calls": [to_json(call) for call in tool_calls]}
+        print_json({**value, **full} if prompts else value)
+        return
+    from api.cli.render.calls import show_call, show_tool_call
+    from api.cli.render.events import show_event
+
+    console = make_console()
+    for event in events:
+        show_event(console, event)
+    for call in calls:
+        show_call(console, call)
+    for tool_call in tool_calls:
+        show_tool_call(console, tool_call)

@@ -1,0 +1,76 @@
+"""Answers with their evidence."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
+from api.services.exports.export import gaps_heading
+from multi_agent.answer import Answer, Computed, Quote
+from multi_agent.prompts.show_passages import show_pages
+
+MAX_ROWS = 20
+_STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
+
+
+def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
+    """Print the answer, its evidence and coverage. ``home`` is the value of ``--home``, for the trace command."""
+    console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
+    console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
+    show_paragraph(console, answer.answer or answer.reasoning)
+    for quote in answer.cited:
+        console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)
+        show_paragraph(console, f"“{' '.join(quote.quote.split())}”")
+    for computed in answer.computations:
+        _show_computed(console, computed)
+    if answer.on_the_way:
+        lines = [
+            f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
+        ]
+        show_list(console, "Intermediate questions", lines)
+    if answer.status.value == "insufficient":
+        show_list(console, "Looked for", answer.looked_for)
+        show_list(console, "Found", [answer.found])
+    show_list(console, gaps_heading(answer), answer.missing)
+    if answer.answer:
+        show_list(console, "Reasoning", [answer.reasoning])
+    option = f" --home {shlex.quote(str(home))}" if home else ""
+    footer = f"\n{_coverage(answer)}\nAll steps: candor trace {answer.run_id}{option}"
+    console.print(Text(footer, style="dim"), soft_wrap=True)
+
+
+def _show_computed(console: Console, computed: Computed) -> None:
+    """Print the query, its result as a table, and its sources."""
+    console.print(Text(f"\n[C{computed.number}] {computed.purpose}", style="bold"), soft_wrap=True)
+    show_paragraph(console, computed.sql)
+    show_table(console, [f"{INDENT}{computed.columns[0]}", *computed.columns[1:]], [
+        (f"{INDENT}{_cell(row[0])}", *map(_cell, row[1:])) for row in computed.rows[:MAX_ROWS]
+    ])  # fmt: skip
+    if (rest := len(computed.rows) - MAX_ROWS) > 0 or computed.truncated:
+        show_paragraph(console, f"… and {max(rest, 0)} more rows" + (" (truncated)" if computed.truncated else ""))
+    sources = ", ".join(sorted({Path(quote.document).name for quote in computed.evidence}))
+    show_paragraph(console, f"from {len(computed.evidence)} quotes in {sources}")
+    for flaw in computed.flaws:
+        show_paragraph(console, f"! {flaw}")
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _source(quote: Quote) -> str:
+    return ", ".join(part for part in (quote.document, show_pages(quote.pages)) if part)
+
+
+def _coverage(answer: Answer) -> str:
+    read, usage = answer.coverage, answer.usage
+    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
+    return (
+        f"Read {read.chunks_considered} of {read.chunks_total} passages in {read.documents_considered} of "
+        f"{read.documents_total} documents · {usage.model_calls} model calls · "
+        f"{usage.prompt_tokens + usage.completion_tokens:,} tokens · {usage.seconds:.1f} s{cost}"
+    )

@@ -1,0 +1,39 @@
+"""Documents and search results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.render.text import excerpt, show_paragraph, show_table
+from ingest.ledger.records import DocumentRecord
+from multi_agent.prompts.show_passages import whereabouts
+from vectorstore.models import Hit
+
+
+def show_hits(console: Console, hits: Sequence[Hit]) -> None:
+    """Print the passages that a search found, best first."""
+    for rank, hit in enumerate(hits, start=1):
+        console.print(Text(f"{rank}. {whereabouts(hit.chunk)}", style="bold"), soft_wrap=True)
+        show_paragraph(console, excerpt(hit.chunk.reading_text))
+    if not hits:
+        console.print("No results.")
+
+
+def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> None:
+    """Print a table of documents, then the reasons for failures."""
+    rows = [(each.id[:8], each.state.value, each.pages or "", each.chunks, each.name) for each in documents]
+    show_table(console, ("id", "state", "pages", "chunks", "document"), rows)
+    for each in documents:
+        if each.reason:
+            console.print(Text(f"\n{each.name}: {each.state.value} while {each.stage.value}", style="bold"))
+            show_paragraph(console, each.reason)
+
+
+def show_document(console: Console, document: DocumentRecord) -> None:
+    """Print the fields of a document that are not empty."""
+    for name, value in document.model_dump(mode="json").items():
+        if value not in ("", {}, [], None):
+            console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)

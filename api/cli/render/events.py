@@ -1,0 +1,165 @@
+"""Events of a run: all of them for ``candor trace``, the main ones as live progress for ``candor ask``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.render.text import excerpt, format_arguments, show_paragraph
+from multi_agent import events
+from multi_agent.events import Event
+from multi_agent.library import within
+from multi_agent.plan import Plan
+
+
+def show_event(console: Console, event: Event) -> None:
+    """Print one event: a title with time and step, then its details."""
+    title, *details = _EVENT_LINES[type(event.body)](event.body)
+    step = f"{event.step}: " if event.step else ""
+    console.print(
+        Text(f"{event.number:>4} {event.at:%H:%M:%S} ", style="dim") + Text(f"{step}{title}", style="bold"),
+        soft_wrap=True,
+    )
+    for detail in details:
+        show_paragraph(console, detail)
+
+
+def show_progress(console: Console, event: Event) -> None:
+    """Print a line for the events that a person wants to watch; nothing for the others."""
+    body = event.body
+    if isinstance(body, events.StepStarted):
+        console.print(Text(f"  {body.agent} …", style="dim"))
+    elif isinstance(body, events.ReasoningShared):
+        console.print(Text(f"  {body.agent}: {excerpt(body.reasoning)}", style="dim"))
+    elif isinstance(body, events.PlanMade):
+        console.print(Text(f"  Plan ({body.plan.mode}): {_agents(body.plan)}", style="dim"))
+    elif isinstance(body, events.PlanRevised):
+        console.print(Text(f"  Revised plan: {_agents(body.plan)}. {body.diagnosis}", style="dim"))
+    elif isinstance(body, events.ClaimDrafted):
+        console.print(Text(f"  {' '.join(_claim_drafted(body))}", style="" if body.claim.supported else "yellow"))
+    elif isinstance(body, events.PlanRejected | events.DraftWithdrawn | events.StepFailed | events.ModelFailed):
+        console.print(Text("  " + " ".join(_EVENT_LINES[type(body)](body)), style="yellow"))
+
+
+def _agents(plan: Plan) -> str:
+    return " → ".join(", ".join(step.agents) for step in plan.steps)
+
+
+def _plan_made(body: events.PlanMade) -> list[str]:
+    return [
+        f"plan ({body.plan.mode}): {body.plan.goal}",
+        f"intent: {body.understanding.intent}",
+        f"mode: {body.mode_reason}",
+        *_steps(body.plan),
+    ]
+
+
+def _steps(plan: Plan) -> list[str]:
+    return [
+        f"{step.id} → {', '.join(step.agents)}"
+        + (f" after {', '.join(step.after)}" if step.after else "")
+        + f": {step.instruction}"
+        + (f" {json.dumps(step.inputs, ensure_ascii=False)}" if step.inputs else "")
+        for step in plan.steps
+    ]
+
+
+def _attempt_ended(body: events.AttemptEnded) -> list[str]:
+    attempt = body.attempt
+    failed = [f"failed: {each.step}: {each.error}" for each in attempt.failed]
+    missing = [f"missing: {item}" for item in attempt.missing]
+    outcome = "incomplete" if failed or missing else "complete"
+    return [f"attempt {attempt.number} finished: {outcome}", *failed, *missing]
+
+
+def _model_called(body: events.ModelCalled) -> list[str]:
+    tokens = f"{body.usage.prompt_tokens} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
+    origin = " (from the journal)" if body.replayed else ""
+    return [f"{body.caller} called {body.model}{origin}: {tokens}", *(f"rejected: {fault}" for fault in body.faults)]
+
+
+def _claim_drafted(body: events.ClaimDrafted) -> list[str]:
+    marks = [f"[{number}]" for number in body.claim.evidence] + [f"[C{number}]" for number in body.claim.computations]
+    unsupported = [] if body.claim.supported else ["(unsupported)"]
+    dropped = [f"quote dropped, not found in its passage: {quote}" for quote in body.dropped]
+    return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
+
+
+def _voted(body: events.Voted) -> list[str]:
+    groups = [f"{group.weight:g}: {group.answer} ({', '.join(group.voters)})" for group in body.groups]
+    tie = [f"tie broken by {body.tie}"] if body.tie else []
+    return [f"{body.method} vote: {body.share:.0%} for {body.groups[0].answer}", *groups, *tie]
+
+
+def _step_finished(body: events.StepFinished) -> list[str]:
+    wrote = ", ".join(
+        f"{name} ({len(value)})" if isinstance(value, list) else name for name, value in sorted(body.wrote.items())
+    )
+    return [f"{body.agent} wrote {wrote or 'nothing'} in {body.seconds:.1f} s"]
+
+
+def _tool_returned(body: events.ToolReturned) -> list[str]:
+    origin = " (from the journal)" if body.replayed else ""
+    outcome = "returned"
+    if body.error:
+        outcome = f"failed: {body.error}"
+    elif body.passages:
+        outcome = f"returned {body.passages} passages"
+    return [f"{body.tool} {outcome} in {body.seconds:.1f} s{origin}", *filter(None, (body.result,))]
+
+
+def _approval_decided(body: events.ApprovalDecided) -> list[str]:
+    by = f" by {body.by}" if body.by else ""
+    return [
+        f"{body.decision.replace('_', ' ')}{by}",
+        *([format_arguments(body.arguments)] if body.decision == "edited" else []),
+    ]
+
+
+_EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
+    events.RunStarted: lambda body: [
+        f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question
+    ],
+    events.RunResumed: lambda body: [
+        f"run resumed in another process (resume {body.times}); {body.answered} model calls are in the journal"
+    ],
+    events.AttemptEnded: _attempt_ended,
+    events.PlanRevised: lambda body: [f"revised plan: {body.plan.goal}", body.diagnosis, *_steps(body.plan)],
+    events.RevisionDeclined: lambda body: ["no further plan", body.reason],
+    events.StepRetried: lambda body: [f"{body.agent} retries", body.error],
+    events.PlanMade: _plan_made,
+    events.PlanRejected: lambda body: ["plan rejected", *body.faults],
+    events.StepStarted: lambda body: [f"{body.agent} started", body.instruction],
+    events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
+    events.StepFinished: _step_finished,
+    events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],
+    events.ReasoningShared: lambda body: [f"{body.agent} explains", body.reasoning],
+    events.ModelCalled: _model_called,
+    events.ModelFailed: lambda body: [f"model call of {body.caller} failed: {body.error_type}", body.error],
+    events.Searched: lambda body: [
+        within(f"{body.method}: {body.chunks_found} passages in {body.documents_found} documents", body.documents),
+        "; ".join(body.queries),
+    ],
+    events.EvidenceRejected: lambda body: [
+        f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
+    ],
+    events.ClaimDrafted: _claim_drafted,
+    events.DraftWithdrawn: lambda body: [f"{body.agent} restarts its answer; {body.claims} claims withdrawn"],
+    events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {format_arguments(body.arguments)}", body.why],
+    events.ToolReturned: _tool_returned,
+    events.ApprovalRequested: lambda body: [
+        f"{body.agent} waits for approval to call {body.tool} {format_arguments(body.arguments)}",
+        f"{body.reason} (candor approvals approve {body.approval_id})",
+    ],
+    events.ApprovalDecided: _approval_decided,
+    events.Voted: _voted,
+    events.Computed: lambda body: [
+        f"computed {body.purpose}: {'refused' if body.error else f'{body.rows} rows'} in {body.seconds:.2f} s",
+        *filter(None, (body.sql, body.error)),
+    ],
+    events.RunFinished: lambda body: [f"run finished: {body.status}", body.reason],
+}  # fmt: skip

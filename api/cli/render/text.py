@@ -1,0 +1,50 @@
+"""Paragraphs, lists and tables, for all renderers."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+INDENT = "    "
+EXCERPT_LENGTH = 300  # characters
+
+
+def show_paragraph(console: Console, text: str) -> None:
+    """Print indented text, wrapped to the width of the console."""
+    width = max(20, console.width - 2 * len(INDENT))
+    for line in text.splitlines():
+        console.print(Text(textwrap.fill(line, width, initial_indent=INDENT, subsequent_indent=INDENT)), soft_wrap=True)
+
+
+def show_list(console: Console, heading: str, items: Sequence[str]) -> None:
+    """Print a heading and its items; nothing if there are no items."""
+    if items:
+        console.print(Text(f"\n{heading}", style="bold"))
+        for item in items:
+            show_paragraph(console, item)
+
+
+def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows under column headings."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console.print(table)
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text, cut at a word."""
+    return textwrap.shorten(text, EXCERPT_LENGTH, placeholder=" …")
+
+
+def format_arguments(arguments: dict[str, Any]) -> str:
+    """Return the arguments of a tool call as JSON."""
+    return json.dumps(arguments, ensure_ascii=False)
