@@ -1,1 +1,1 @@
-"""Parses files in worker processes with limits on time and memory."""
+"""Parsers in worker processes with limits on time and memory."""

@@ -1,1 +1,1 @@
-"""Draws pages of documents as pictures, with a quote marked."""
+"""Page images of documents, with a quote highlighted."""

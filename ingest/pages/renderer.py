@@ -1,75 +1,74 @@
-"""Pages of documents as pictures, with the words of a quote marked: each drawn in a process of its own.
+"""Page images of documents, each rendered in its own child process.
 
-Owns the limits on these processes: time, memory, and how many there are at once.
+Owns the limits of these processes: time, memory, and how many run at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ingest.errors import PageNotShown
-from ingest.pages.request import Drawn, PageRequest
+from ingest.pages.request import PageRequest, RenderedPage
+from vectorstore.child_process import ChildProcess
 from vectorstore.models import PageSpan
 
-_AT_ONCE = 2
-_TIME_S = 20.0
+_MAX_PROCESSES = 2
+_TIMEOUT_S = 20.0
+_EXIT_TIMEOUT_S = 2.0  # after the connection has closed
 _MEMORY_MB = 2048
-_WORKER = """
-import sys
-sys.path[:] = sys.argv[3:]
-from ingest.pages.draw import main
-main(memory_mb=int(sys.argv[1]), cpu_s=int(sys.argv[2]))
-"""
 
 
 class PageRenderer:
-    """Draws pages. Belongs to one event loop."""
+    """Renders pages. Belongs to one event loop."""
 
-    def __init__(self, *, time_s: float = _TIME_S, memory_mb: int = _MEMORY_MB) -> None:
-        self._time_s, self._memory_mb = time_s, memory_mb
-        self._places = asyncio.Semaphore(_AT_ONCE)
+    def __init__(self, *, timeout_s: float = _TIMEOUT_S, memory_mb: int = _MEMORY_MB) -> None:
+        self._timeout_s, self._memory_mb = timeout_s, memory_mb
+        self._slots = asyncio.Semaphore(_MAX_PROCESSES)
 
-    async def draw(self, wish: PageRequest) -> tuple[Drawn, bytes]:
-        """The page, and its picture as PNG if one is wished for. Raises PageNotShown."""
-        async with self._places:
-            out = await self._ask(wish)
-        told, _, picture = out.partition(b"\n")
-        drawn = Drawn.model_validate_json(told)
-        if drawn.fault:
-            raise PageNotShown(f"The page cannot be shown: {drawn.fault}.")
-        return drawn, picture
+    async def render(self, request: PageRequest) -> tuple[RenderedPage, bytes]:
+        """Return the page and its PNG image; the image is empty for scale 0. Raises PageNotShown."""
+        async with self._slots:
+            page, image = await self._run(request)
+        if page.error:
+            raise PageNotShown(f"The page cannot be shown: {page.error}.")
+        return page, image
 
-    async def _ask(self, wish: PageRequest) -> bytes:
-        limits = [str(self._memory_mb), str(round(self._time_s) + 1)]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _WORKER, *limits, *sys.path,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+    async def _run(self, request: PageRequest) -> tuple[RenderedPage, bytes]:
+        limits = [self._memory_mb, round(self._timeout_s) + 1]
+        process = ChildProcess("ingest.pages.draw:main", arguments=limits, capture_output=True)
+        name = Path(request.path).name
         try:
-            out, _ = await asyncio.wait_for(process.communicate(wish.model_dump_json().encode()), self._time_s)
+            return await asyncio.wait_for(asyncio.to_thread(_exchange, process, request), self._timeout_s)
         except TimeoutError as error:
             raise PageNotShown(
-                f"Page {wish.page} of {Path(wish.path).name!r} takes more than {self._time_s:g} s to draw."
+                f"Page {request.page} of {name!r} takes more than {self._timeout_s:g} s to render."
+            ) from error
+        except (EOFError, OSError) as error:
+            raise PageNotShown(
+                f"Page {request.page} of {name!r} ended the process that rendered it ({error}): the file is damaged, "
+                "or takes too much memory."
             ) from error
         finally:
-            if process.returncode is None:  # also when whoever asked has gone away
-                process.kill()
-                await process.wait()
-        if process.returncode != 0:
-            raise PageNotShown(
-                f"Page {wish.page} of {Path(wish.path).name!r} ended the process that was to draw it "
-                f"(status {process.returncode}): it is damaged, or takes too much memory."
-            )
-        return out
+            process.kill()  # also after a timeout or a cancelled request; the thread closes the process
 
 
-def wish_for(
+def _exchange(process: ChildProcess, request: PageRequest) -> tuple[RenderedPage, bytes]:
+    """Send the request and wait for the response. Raises EOFError with the exit description."""
+    with process:
+        [connection] = process.connections
+        try:
+            connection.send_bytes(request.model_dump_json().encode())
+            return RenderedPage.model_validate_json(connection.recv_bytes()), connection.recv_bytes()
+        except (EOFError, OSError) as error:
+            raise EOFError(process.wait(_EXIT_TIMEOUT_S)) from error
+
+
+def make_page_request(
     path: Path, page: int, text: str, spans: Sequence[PageSpan], start: int, end: int, scale: float
 ) -> PageRequest:
-    """The wish for a page, and for that part of text[start:end] that stands on it."""
+    """Return the request for a page that highlights the part of ``text[start:end]`` on it."""
     parts = [span for span in spans if span.number == page]
     if not parts:
         return PageRequest(path=str(path), page=page, scale=scale)

@@ -1,4 +1,4 @@
-"""What may be wished of a page, and what comes of it: between the process that draws pages and the one that asks."""
+"""The request for a page image and its result: exchanged by the renderer and its child process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PageBox = tuple[float, float, float, float]
 
 
 class PageRequest(FrozenModel):
-    """A page to be shown, and the part text[start:end] of its parsed text to be marked; none if they are equal."""
+    """A page to render. ``text[start:end]`` of its parsed text is highlighted unless it is empty."""
 
     path: str
     page: int
@@ -21,12 +21,12 @@ class PageRequest(FrozenModel):
     scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no picture")
 
 
-class Drawn(FrozenModel):
-    """The page as it was drawn, or the fault that kept it from being drawn."""
+class RenderedPage(FrozenModel):
+    """The size of a rendered page and its highlighted boxes, or the error."""
 
     width: float = Field(default=0.0, description="in points, or in pixels of an image")
     height: float = 0.0
-    located: bool = Field(default=False, description="whether it is sure where the part stands on the page")
-    boxes: tuple[PageBox, ...] = Field(default=(), description="left, top, right and bottom of what is marked, in "
+    located: bool = Field(default=False, description="whether the text was located with certainty")
+    boxes: tuple[PageBox, ...] = Field(default=(), description="highlighted boxes: left, top, right and bottom, in "
                                        "fractions of the page")  # fmt: skip
-    fault: str = ""
+    error: str = ""

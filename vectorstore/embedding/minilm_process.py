@@ -1,107 +1,85 @@
-"""The bundled model's queries, embedded in a process of their own.
+"""Query embedding with the bundled model in its own process.
 
-NumPy lets go of Python's lock and takes it again some two hundred times a query. In a program whose threads want that
-lock all the time, a query waits for it each time; in a process of its own it is computed while they go on.
+A server uses this to keep queries fast while its other threads are busy; docs/concurrency.md explains why.
 """
 
 from __future__ import annotations
 
 import logging
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import suppress
-from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from vectorstore.child_process import ChildProcess
 from vectorstore.embedding.minilm_numpy import MiniLM
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.store import Vectors
 
 log = logging.getLogger(__name__)
 
-_TRIES = 2
-_END_S = 5.0
-_COMMAND = """
-import sys
-sys.path[:] = sys.argv[3:]
-from vectorstore.embedding.minilm_process import main
-main(int(sys.argv[1]), sys.argv[2])
-"""
+_ATTEMPTS = 2
+_EXIT_TIMEOUT_S = 5.0
 
 
 class MiniLMProcess:
-    """Embeds queries as ``MiniLM`` does. Safe to use from several threads, which take turns.
+    """Embeds queries like ``MiniLM``. Threads may share it; it embeds one query at a time.
 
-    The process is started at once, loads the model meanwhile, and ends with this one, however that ends. When it ends
-    by itself, another one takes its place.
+    The process starts at once and loads the model in the background. It is replaced when it ends unexpectedly, and
+    ends with this process.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._turn = threading.Lock()
-        self._process, self._connection = self._started()
+        self._lock = threading.Lock()
+        self._process = self._start()
 
     def embed(self, text: str) -> Vectors:
-        """The vector of one text, of length 1. Raises EmbeddingModelError if the process ends, twice."""
-        with self._turn:
-            for _ in range(_TRIES):
+        """Return the vector of one text, of length 1. Raises EmbeddingModelError when the process ends twice."""
+        with self._lock:
+            for _ in range(_ATTEMPTS):
+                [connection] = self._process.connections
                 try:
-                    self._connection.send(text)
-                    answer: Vectors | TypeError = self._connection.recv()
+                    connection.send(text)
+                    response: Vectors | TypeError = connection.recv()
                 except (EOFError, OSError):
-                    ended = self._see_off()
-                    log.error("%s Another one is started.", ended)
-                    self._process, self._connection = self._started()
+                    ended = self._close_ended()
+                    log.error("%s Starting another one.", ended)
+                    self._process = self._start()
                     continue
-                if isinstance(answer, TypeError):
-                    raise answer
-                return answer
+                if isinstance(response, TypeError):
+                    raise response
+                return response
         raise EmbeddingModelError(
-            f"{ended} It was the second one to end over the same query. It may be that memory ran out: the program's "
-            "output may tell more."
+            f"{ended} It was the second process to end over the same query. The machine may be out of memory; see the "
+            "program's output."
         )
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], Connection]:
-        ours, theirs = Pipe()
-        # A fresh interpreter: a copy of this one would keep all that it has loaded.
-        process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND, str(theirs.fileno()), str(self._folder), *sys.path],
-            stdin=subprocess.DEVNULL,
-            stdout=2,  # standard output is for what the program itself has to say
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # an interrupt from the keyboard is for the program to handle
-        )
-        theirs.close()
-        return process, ours
+    def _start(self) -> ChildProcess:
+        return ChildProcess("vectorstore.embedding.minilm_process:main", arguments=[str(self._folder)])
 
-    def _see_off(self) -> str:
-        """How the process ended, in words."""
-        self._connection.close()
-        try:
-            status = self._process.wait(_END_S)
-        except subprocess.TimeoutExpired:  # it only closed the connection, and is of no use any more
-            self._process.kill()
-            status = self._process.wait()
-        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return f"The process {self._process.pid}, which embeds queries, ended ({how})."
+    def _close_ended(self) -> str:
+        """Close the process, after its connection broke, and describe how it ended."""
+        self._process.connections[0].close()
+        description = self._process.wait(_EXIT_TIMEOUT_S)
+        self._process.close()
+        return f"The process {self._process.pid}, which embeds queries, ended ({description})."
 
 
-def main(connection: int, folder: str) -> None:
-    """Embed what comes over the connection, until the process at its other end is gone."""
-    for each in (signal.SIGINT, signal.SIGTERM):  # may be sent to all of a program: this ends when that has ended
-        signal.signal(each, signal.SIG_IGN)
-    asked, model = Connection(connection), MiniLM(Path(folder))
-    model.embed("")  # reads the weights now, and not when somebody waits
+def main(connection: Connection, folder: str) -> None:
+    """Embed each text received over the connection, until its other end closes."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole program; this process ends with it
+        signal.signal(number, signal.SIG_IGN)
+    model = MiniLM(Path(folder))
+    model.embed("")  # load the weights before the first query
     with suppress(EOFError, OSError):
         while True:
-            asked.send(_embedded(model, asked.recv()))
+            connection.send(_embed(model, connection.recv()))
 
 
-def _embedded(model: MiniLM, text: str) -> Vectors | TypeError:
+def _embed(model: MiniLM, text: str) -> Vectors | TypeError:
     try:
         return model.embed(text)
-    except TypeError as error:  # no text that the tokenizer can take; for whoever asked, who raises it
+    except TypeError as error:  # the tokenizer rejects the text; the caller raises the error
         return error

@@ -24,8 +24,8 @@ from api.services.documents import find_document
 from api.services.originals import original
 from ingest.errors import PageNotShown
 from ingest.ledger.records import DocumentRecord
-from ingest.pages.renderer import wish_for
-from ingest.pages.request import Drawn, PageBox
+from ingest.pages.renderer import make_page_request
+from ingest.pages.request import PageBox, RenderedPage
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
@@ -124,7 +124,7 @@ async def page(
 async def _drawn(
     service: Service, caller: Caller, document: str, collection: str | None, page: int, start: int, end: int,
     scale: float,
-) -> tuple[Drawn, bytes]:  # fmt: skip
+) -> tuple[RenderedPage, bytes]:  # fmt: skip
     found = await asyncio.to_thread(_found, service, caller, document, collection)
     if not found.mime_type.startswith(_SHOWN_TYPES):
         raise PageNotShown(f"{found.name!r} is no PDF and no image: it has no pages that could be shown.")
@@ -133,7 +133,8 @@ async def _drawn(
         lent = original(service.candor, found)
         path = await asyncio.to_thread(lent.__enter__)
         stack.push(lent)
-        return await service.candor.pages.draw(wish_for(path, page, kept.text, kept.pages, start, end, scale))
+        request = make_page_request(path, page, kept.text, kept.pages, start, end, scale)
+        return await service.candor.pages.render(request)
 
 
 def _found(service: Service, caller: Caller, document: str, collection: str | None) -> DocumentRecord:

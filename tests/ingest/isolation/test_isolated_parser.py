@@ -195,8 +195,8 @@ def test_workers_reach_no_network() -> None:
     script = f"""
 import sys; sys.path[:] = {sys.path!r}
 import socket
-from ingest.isolation.worker import confine
-confine()
+from ingest.isolation.confinement import confine_process
+confine_process()
 for reach in (lambda: socket.create_connection(("127.0.0.1", 9)), lambda: socket.getaddrinfo("example.org", 80)):
     try:
         reach()

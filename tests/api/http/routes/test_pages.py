@@ -18,7 +18,7 @@ from api.cli.ingest import run_ingest
 from api.settings import Settings
 from ingest.errors import PageNotShown
 from ingest.pages.renderer import PageRenderer
-from ingest.pages.request import Drawn, PageRequest
+from ingest.pages.request import PageRequest, RenderedPage
 from support.files import write_pdf
 from support.service import SCRIPT, RunningService
 from vectorstore.embedding.embedder import Embedder
@@ -124,8 +124,8 @@ def test_a_row_of_a_table_is_found(http_manual: tuple[httpx.Client, str]) -> Non
 
 def test_white_space_and_hyphens_do_not_matter_but_what_may_stand_in_two_places_is_not_marked(files: Path) -> None:
     async def located(text: str) -> bool:
-        wish = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, end=len(text))
-        drawn, _ = await PageRenderer().draw(wish)
+        request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, end=len(text))
+        drawn, _ = await PageRenderer().render(request)
         return drawn.located
 
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
@@ -137,8 +137,8 @@ def test_an_image_is_its_own_page(tmp_path: Path) -> None:
     path = tmp_path / "photo.png"
     Image.new("RGB", (400, 200), "red").save(path)
 
-    async def draw(page: int) -> tuple[Drawn, bytes]:
-        return await PageRenderer().draw(PageRequest(path=str(path), page=page, text="Red", end=3, scale=0.5))
+    async def draw(page: int) -> tuple[RenderedPage, bytes]:
+        return await PageRenderer().render(PageRequest(path=str(path), page=page, text="Red", end=3, scale=0.5))
 
     drawn, picture = asyncio.run(draw(1))
     assert (drawn.width, drawn.height, drawn.located) == (400, 200, False)
@@ -204,12 +204,12 @@ def test_a_file_that_harms_the_process_that_draws_it_costs_only_its_picture(tmp_
 
     async def draw() -> None:
         with pytest.raises(PageNotShown, match="takes more than"):
-            await PageRenderer(time_s=0.01).draw(PageRequest(path=str(path), page=1, scale=1))
+            await PageRenderer(timeout_s=0.01).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="too much memory"):
-            await PageRenderer(memory_mb=1).draw(PageRequest(path=str(path), page=1, scale=1))
+            await PageRenderer(memory_mb=1).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="cannot be shown"):
-            await PageRenderer().draw(PageRequest(path=str(broken), page=1, scale=1))
-        drawn, picture = await PageRenderer().draw(PageRequest(path=str(path), page=1, scale=4))
+            await PageRenderer().render(PageRequest(path=str(broken), page=1, scale=1))
+        drawn, picture = await PageRenderer().render(PageRequest(path=str(path), page=1, scale=4))
         assert drawn.width
         assert picture.startswith(b"\x89PNG")
 

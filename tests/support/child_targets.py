@@ -1,0 +1,34 @@
+"""Functions that tests run in child processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from multiprocessing.connection import Connection
+
+
+def echo(connection: Connection, prefix: str) -> None:
+    """Send each received text back with a prefix; the text "exit" ends the process."""
+    while (text := connection.recv()) != "exit":
+        connection.send(f"{prefix}{text}")
+
+
+def niceness(connection: Connection) -> None:
+    """Send the niceness of the process."""
+    connection.send(os.nice(0))
+
+
+def fail(connection: Connection) -> None:
+    """Write two lines to stderr at once, a third when asked, and exit with status 3."""
+    print("first", file=sys.stderr)
+    print("second", file=sys.stderr, flush=True)
+    connection.send("written")
+    if connection.recv() == "more":
+        print("third", file=sys.stderr, flush=True)
+    sys.exit(3)
+
+
+def hang() -> None:
+    """Never return."""
+    threading.Event().wait()

@@ -1,0 +1,182 @@
+"""Child processes: a fresh interpreter that runs one function and is connected to this process by pipes.
+
+Owns how child processes start, how they end, and how their exit is described. What a child may use (memory, network,
+time) is set by the module that starts it. POSIX only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pkgutil
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import IO, Self
+
+_START = """
+import json, sys
+start = json.loads(sys.argv[1])
+sys.path[:] = start.pop("path")
+from vectorstore.child_process import run
+run(**start)
+"""
+_LINE_LENGTH = 300
+_MB = 1 << 20
+
+
+class ChildProcess:
+    """A fresh interpreter that runs ``target`` ("package.module:function").
+
+    The function is called with its ends of the connections, then with ``arguments`` (JSON values). The child has this
+    process's ``sys.path`` but none of its threads or loaded modules. It starts its own session, so Ctrl-C in the
+    terminal reaches only this process. The kernel kills the child when this process ends, even by SIGKILL.
+
+    With ``capture_output``, stdout and stderr of the child go to a temporary file. Otherwise both go to the stderr of
+    this process.
+
+    >>> with ChildProcess("package.module:main", connections=1) as child:
+    ...     child.connections[0].send("request")
+    ...     response = child.connections[0].recv()
+
+    Raises OSError if the process cannot be started. Only ``kill`` may be called from several threads at once.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        arguments: Sequence[str | int | float] = (),
+        connections: int = 1,
+        nice: int = 0,
+        capture_output: bool = False,
+    ) -> None:
+        pipes = [Pipe() for _ in range(connections)]
+        self.connections: tuple[Connection, ...] = tuple(ours for ours, _ in pipes)
+        lifeline, self._lifeline = Pipe(duplex=False)  # Connection objects also close when they are garbage collected
+        inherited = [*(theirs for _, theirs in pipes), lifeline]
+        self._output: IO[bytes] | None = None
+        if capture_output:
+            self._output = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  # closed by close()
+        start = {
+            "target": target,
+            "arguments": list(arguments),
+            "connections": [theirs.fileno() for _, theirs in pipes],
+            "lifeline": lifeline.fileno(),
+            "nice": nice,
+            "path": sys.path,
+        }
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START, json.dumps(start)],
+                stdin=subprocess.DEVNULL,
+                stdout=2 if self._output is None else self._output,
+                stderr=self._output,
+                pass_fds=[connection.fileno() for connection in inherited],
+                start_new_session=True,
+            )
+        except OSError:
+            self._close_files()
+            raise
+        finally:
+            for connection in inherited:
+                connection.close()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def rss_mb(self) -> float:
+        """Return the resident memory in MB; 0 after the process has ended."""
+        import psutil
+
+        try:
+            return float(psutil.Process(self.pid).memory_info().rss / _MB)
+        except psutil.NoSuchProcess:
+            return 0.0
+
+    def clear_output(self) -> None:
+        """Discard the output captured so far."""
+        if self._output is not None:
+            self._output.seek(0)  # also moves the child's position: both processes share the open file
+            self._output.truncate()
+
+    def kill(self) -> None:
+        """Send SIGKILL to the process and to the processes it started. Do nothing if it has ended."""
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def wait(self, timeout_s: float) -> str:
+        """Wait for the process to end, kill it after ``timeout_s``, and return the exit description."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        return self.exit_description
+
+    @property
+    def exit_description(self) -> str:
+        """The signal or status that the process ended with: "SIGSEGV", "exit status 3". Empty while it runs."""
+        status = self._process.poll()
+        if status is None:
+            return ""
+        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+
+    def last_output_line(self) -> str:
+        """Return the last line of captured output that is not blank, at most its last 300 characters."""
+        if self._output is None:
+            return ""
+        self._output.seek(0)
+        lines = self._output.read().decode("utf-8", "replace").split("\n")
+        return next((line.strip()[-_LINE_LENGTH:] for line in reversed(lines) if line.strip()), "")
+
+    def close(self) -> None:
+        """Kill the process if it runs, wait for its end and close all files. May be called again."""
+        self.kill()
+        self._process.wait()
+        self._close_files()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _close_files(self) -> None:
+        for connection in (*self.connections, self._lifeline):
+            connection.close()
+        if self._output is not None:
+            self._output.close()
+
+
+def run(
+    target: str, arguments: Sequence[str | int | float], connections: Sequence[int], lifeline: int, nice: int
+) -> None:
+    """Run ``target`` in the child process."""
+    _end_with_parent(lifeline)
+    os.nice(nice)
+    main = pkgutil.resolve_name(target)
+    main(*map(Connection, connections), *arguments)
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Ask the kernel to end this process when the parent's end of the pipe closes.
+
+    A closing pipe raises SIGIO, which ends the process by default, even while native code runs or holds the
+    interpreter's lock.
+    """
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    if select.select([lifeline], [], [], 0)[0]:
+        sys.exit("The parent process ended before its child process had started.")
