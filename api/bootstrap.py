@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 class Candor(PanelParts):
     """Candor, put together from its settings; what only its panel is made of stands in ``panel_parts.py``."""
 
-    def __init__(self, settings: Settings, *, queries_apart: bool = False) -> None:
+    def __init__(self, settings: Settings, *, separate_query_process: bool = False) -> None:
         self.settings = settings
-        self._queries_apart = queries_apart  # as ``make_embedder`` says
+        self._separate_query_process = separate_query_process
 
     @cached_property
     def engine(self) -> Engine:
@@ -141,7 +141,8 @@ class Candor(PanelParts):
         from vectorstore.embedding.cached import CachedEmbedder
         from vectorstore.embedding.embedder import make_embedder
 
-        return CachedEmbedder(make_embedder(self.settings.store.embedding, queries_apart=self._queries_apart))
+        settings = self.settings.store.embedding
+        return CachedEmbedder(make_embedder(settings, separate_query_process=self._separate_query_process))
 
     def collections(self) -> list[CollectionSpec]:
         """The collections there are, each as searches see it."""

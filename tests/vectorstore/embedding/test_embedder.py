@@ -1,4 +1,4 @@
-"""The bundled model, any other by its folder, and what is refused."""
+"""The bundled model, models from folders, and models that cannot be loaded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,9 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from vectorstore.embedding.embedder import (
-    BUNDLE_SHA256,
-    BundledEmbedder,
-    SentenceTransformerEmbedder,
-    bundled_model,
-    check_weights,
-    make_embedder,
-)
+from vectorstore.embedding.bundled import BUNDLE_SHA256, BundledEmbedder, bundled_model, verify_weights
+from vectorstore.embedding.embedder import make_embedder
+from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import EmbeddingSettings
 
@@ -38,17 +33,17 @@ def bundled() -> BundledEmbedder:
     return BundledEmbedder(EmbeddingSettings(precision="float32"))
 
 
-def copy_of_bundled_model(folder: Path) -> Path:
-    """The bundled model as a folder of the user's, with links to its large files."""
+def copy_bundled_model(folder: Path) -> Path:
+    """Copy the bundled model's folder, with links instead of its files."""
     shutil.copytree(bundled_model(), folder, copy_function=lambda source, target: Path(target).symlink_to(source))
     return folder
 
 
-def test_the_bundled_model_says_what_it_is(exact: SentenceTransformerEmbedder) -> None:
+def test_properties_of_the_bundled_model(exact: SentenceTransformerEmbedder) -> None:
     assert (exact.model, exact.dimension, exact.max_tokens) == ("all-MiniLM-L6-v2", 384, 254)
 
 
-def test_vectors_have_length_one_and_the_order_of_their_texts(exact: SentenceTransformerEmbedder) -> None:
+def test_vectors_are_normalized_and_keep_the_order_of_texts(exact: SentenceTransformerEmbedder) -> None:
     together = exact.embed_passages(TEXTS)
     assert together.dtype == np.float32
     assert np.linalg.norm(together, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
@@ -61,31 +56,31 @@ def test_the_same_texts_give_the_same_vectors(exact: SentenceTransformerEmbedder
     np.testing.assert_array_equal(exact.embed_query(TEXTS[0]), exact.embed_query(TEXTS[0]))
 
 
-def test_a_query_lies_near_the_passage_that_answers_it(exact: SentenceTransformerEmbedder) -> None:
+def test_a_query_is_closest_to_its_answer(exact: SentenceTransformerEmbedder) -> None:
     query = exact.embed_query("What do pets like to drink?")
     assert query.shape == (384,)
     assert int(np.argmax(exact.embed_passages(TEXTS) @ query)) == 1
 
 
-def test_queries_are_embedded_in_one_thread_each_and_pytorch_keeps_its_own(bundled: BundledEmbedder) -> None:
+def test_numpy_uses_one_thread_and_pytorch_is_unchanged(bundled: BundledEmbedder) -> None:
     before = torch.get_num_threads()
     bundled.embed_query("What do pets like to drink?")
-    numpys = [each["num_threads"] for each in threadpool_info() if each["prefix"] == "libscipy_openblas"]
-    assert numpys == [1] * len(numpys)
-    assert numpys
+    numpy_threads = [each["num_threads"] for each in threadpool_info() if each["prefix"] == "libscipy_openblas"]
+    assert numpy_threads == [1] * len(numpy_threads)
+    assert numpy_threads
     assert torch.get_num_threads() == before
 
 
-def test_no_texts_give_no_rows(exact: SentenceTransformerEmbedder) -> None:
+def test_no_texts_return_no_rows(exact: SentenceTransformerEmbedder) -> None:
     assert exact.embed_passages([]).shape == (0, 384)
     assert exact.count_tokens([]) == []
 
 
-def test_tokens_are_counted_as_the_model_reads_them(exact: SentenceTransformerEmbedder) -> None:
+def test_count_tokens(exact: SentenceTransformerEmbedder) -> None:
     assert exact.count_tokens(["", "heat pump", "xylophonist", "word " * 1000]) == [0, 2, 5, 1000]
 
 
-def test_a_passage_of_max_tokens_is_read_to_its_end(exact: SentenceTransformerEmbedder) -> None:
+def test_passages_are_truncated_after_max_tokens(exact: SentenceTransformerEmbedder) -> None:
     window = exact.max_tokens
     full, beyond = "word " * (window - 1), "word " * window
     assert not np.array_equal(*exact.embed_passages([full + "cat", full + "dog"]))
@@ -100,8 +95,8 @@ def test_bfloat16_is_close_to_float32(exact: SentenceTransformerEmbedder) -> Non
     np.testing.assert_array_equal(fast.embed_query(TEXTS[0]), exact.embed_query(TEXTS[0]))
 
 
-def test_a_folder_is_a_model_and_its_prompts_are_used(exact: SentenceTransformerEmbedder, tmp_path: Path) -> None:
-    folder = copy_of_bundled_model(tmp_path / "model")
+def test_a_model_in_a_folder_uses_its_prompts(exact: SentenceTransformerEmbedder, tmp_path: Path) -> None:
+    folder = copy_bundled_model(tmp_path / "model")
     config = folder / "config_sentence_transformers.json"
     content = json.loads(config.read_text()) | {"prompts": {"query": "query: ", "document": "passage: "}}
     config.unlink()
@@ -114,7 +109,7 @@ def test_a_folder_is_a_model_and_its_prompts_are_used(exact: SentenceTransformer
 
 
 class TestBundledEmbedder:
-    """It computes its vectors by itself, and everything it says agrees with sentence-transformers."""
+    """Its own computation agrees with sentence-transformers."""
 
     @pytest.mark.parametrize("text", [*TEXTS, "Ünïcödé 漢字 ﬁx", "one two three " * 200])
     def test_queries(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder, text: str) -> None:
@@ -122,7 +117,7 @@ class TestBundledEmbedder:
         assert bundled.embed_query(text).dtype == np.float32
 
     def test_passages(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
-        texts = [*TEXTS, *(f"passage {number} " * number for number in range(40))]  # of any length, in several batches
+        texts = [*TEXTS, *(f"passage {number} " * number for number in range(40))]  # many lengths, in several batches
         np.testing.assert_allclose(bundled.embed_passages(texts), exact.embed_passages(texts), atol=2e-6)
         assert bundled.embed_passages(texts).dtype == np.float32
         assert bundled.embed_passages([]).shape == (0, 384)
@@ -132,19 +127,19 @@ class TestBundledEmbedder:
         assert np.sum(fast * exact.embed_passages(TEXTS), axis=1).min() > 0.9999
         assert not np.array_equal(fast, exact.embed_passages(TEXTS))
 
-    def test_a_passage_has_the_same_vector_in_any_company(self, bundled: BundledEmbedder) -> None:
+    def test_a_vector_does_not_depend_on_the_batch(self, bundled: BundledEmbedder) -> None:
         alone = np.vstack([bundled.embed_passages([text]) for text in TEXTS])
         np.testing.assert_allclose(bundled.embed_passages(TEXTS), alone, atol=2e-6)
 
-    def test_a_passage_of_max_tokens_is_read_to_its_end(self, bundled: BundledEmbedder) -> None:
+    def test_passages_are_truncated_after_max_tokens(self, bundled: BundledEmbedder) -> None:
         full, beyond = "word " * (bundled.max_tokens - 1), "word " * bundled.max_tokens
         assert not np.array_equal(*bundled.embed_passages([full + "cat", full + "dog"]))
         np.testing.assert_array_equal(*bundled.embed_passages([beyond + "cat", beyond + "dog"]))
 
     def test_memory_does_not_grow_with_the_lengths_of_passages(self) -> None:
-        """PyTorch keeps something for each size of batch that it has met, and lengths differ without end."""
+        """PyTorch keeps memory for each batch size it has met."""
         embedder = BundledEmbedder(EmbeddingSettings(precision="bfloat16"))
-        for words in (60, 120, 220):  # every size of batch of what follows
+        for words in (60, 120, 220):  # all batch sizes used below
             embedder.embed_passages(["word " * words])
         before = psutil.Process().memory_info().rss
         for words in range(60, 220, 4):
@@ -155,7 +150,7 @@ class TestBundledEmbedder:
         assert bundled.count_tokens(TEXTS) == exact.count_tokens(TEXTS)
         assert bundled.count_tokens([]) == []
 
-    def test_what_it_is(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
+    def test_properties(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
         assert (bundled.model, bundled.dimension, bundled.max_tokens) == (
             exact.model,
             exact.dimension,
@@ -163,7 +158,7 @@ class TestBundledEmbedder:
         )
 
     def test_passages_need_no_sentence_transformers(self) -> None:
-        """Its import takes seconds, and as much memory as the whole computation."""
+        """Importing it takes seconds, and as much memory as the whole computation."""
         program = (
             "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"
             "make_embedder(EmbeddingSettings()).embed_passages(['heat']);"
@@ -172,7 +167,7 @@ class TestBundledEmbedder:
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert ended.stdout == "set()\n"
 
-    def test_a_query_loads_no_pytorch(self) -> None:
+    def test_a_query_does_not_import_pytorch(self) -> None:
         program = (
             "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"
             "make_embedder(EmbeddingSettings()).embed_query('heat'); print('torch' in sys.modules)"
@@ -181,17 +176,17 @@ class TestBundledEmbedder:
         assert ended.stdout == "False\n"
 
 
-def test_the_settings_choose_the_embedder(tmp_path: Path) -> None:
+def test_the_settings_select_the_embedder(tmp_path: Path) -> None:
     assert isinstance(make_embedder(EmbeddingSettings()), BundledEmbedder)
-    folder = copy_of_bundled_model(tmp_path / "model")
+    folder = copy_bundled_model(tmp_path / "model")
     assert isinstance(make_embedder(EmbeddingSettings(model=str(folder))), SentenceTransformerEmbedder)
 
 
-def test_weights_that_were_changed_are_refused(tmp_path: Path) -> None:
+def test_modified_weights_raise(tmp_path: Path) -> None:
     weights = tmp_path / "model.safetensors"
     weights.write_bytes((bundled_model() / "model.safetensors").read_bytes()[:-1] + b"!")
     with pytest.raises(EmbeddingModelError, match=r"damaged or were replaced.*pip install"):
-        check_weights(weights, BUNDLE_SHA256)
+        verify_weights(weights, BUNDLE_SHA256)
 
 
 @pytest.mark.parametrize(
@@ -199,20 +194,20 @@ def test_weights_that_were_changed_are_refused(tmp_path: Path) -> None:
     [
         ("no-such-owner/no-such-model", "no-such-owner/no-such-model"),
         ("no such name", "no such name"),
-        ("../nowhere/at all", "no folder and no hub id"),
+        ("../nowhere/at all", "neither a folder nor a hub id"),
     ],
 )
-def test_a_model_that_cannot_be_had_is_named(model: str, reason: str) -> None:
+def test_an_unavailable_model_is_named_in_the_error(model: str, reason: str) -> None:
     with pytest.raises(EmbeddingModelError, match=reason):
         SentenceTransformerEmbedder(EmbeddingSettings(model=model))
 
 
-def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_raises(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingModelError, match="cannot be loaded"):
         SentenceTransformerEmbedder(EmbeddingSettings(model=str(tmp_path)))
 
 
-def test_a_device_that_is_not_there_is_refused() -> None:
+def test_an_unknown_device_raises() -> None:
     with pytest.raises(EmbeddingModelError, match="device 'nonsense'"):
         SentenceTransformerEmbedder(EmbeddingSettings(device="nonsense"))
     with pytest.raises(EmbeddingModelError, match="device 'nonsense'"):

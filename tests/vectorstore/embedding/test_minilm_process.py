@@ -1,4 +1,4 @@
-"""Queries embedded in a process of their own: the same vectors, and no process is left behind or missed."""
+"""Query embedding in a separate process: same vectors, restarts, and no process left behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 import psutil
 import pytest
 
-from vectorstore.embedding.embedder import bundled_model, make_embedder
+from vectorstore.embedding.bundled import bundled_model
+from vectorstore.embedding.embedder import make_embedder
 from vectorstore.embedding.minilm_numpy import MiniLM
 from vectorstore.embedding.minilm_process import MiniLMProcess
 from vectorstore.errors import EmbeddingModelError
@@ -21,15 +22,15 @@ PROGRAM = """
 import psutil, sys, time
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.settings import EmbeddingSettings
-embedder = make_embedder(EmbeddingSettings(), queries_apart=True)
+embedder = make_embedder(EmbeddingSettings(), separate_query_process=True)
 embedder.embed_query("heat")
 print(psutil.Process().children()[0].pid, "threadpoolctl" in sys.modules, flush=True)
 time.sleep(60)
 """
 
 
-class Apart(MiniLMProcess):
-    """Knows its process."""
+class InspectedProcess(MiniLMProcess):
+    """Gives access to its process."""
 
     @property
     def process(self) -> psutil.Process:
@@ -37,55 +38,53 @@ class Apart(MiniLMProcess):
 
 
 @pytest.fixture
-def apart() -> Apart:
-    """With a process of its own, which ends when nothing holds it any more."""
-    return Apart(bundled_model())
+def remote() -> InspectedProcess:
+    return InspectedProcess(bundled_model())
 
 
-def test_the_vectors_are_those_of_the_model_itself(apart: Apart) -> None:
+def test_vectors_equal_those_computed_in_process(remote: InspectedProcess) -> None:
     model = MiniLM(bundled_model())
     texts = ["", "Ünïcödé 漢字", *(f"case {number} of the pump" for number in range(20))]
     with ThreadPoolExecutor(4) as threads:
-        for text, vector in zip(texts, threads.map(apart.embed, texts), strict=True):
+        for text, vector in zip(texts, threads.map(remote.embed, texts), strict=True):
             np.testing.assert_array_equal(vector, model.embed(text))
 
 
-def test_what_cannot_be_embedded_is_told_and_the_process_goes_on(apart: Apart) -> None:
-    before = apart.process
+def test_invalid_text_raises_and_keeps_the_process(remote: InspectedProcess) -> None:
+    before = remote.process
     with pytest.raises(TypeError, match="TextEncodeInput"):
-        apart.embed("\ud800")
-    assert apart.embed("heat").shape == (384,)
-    assert apart.process == before
+        remote.embed("\ud800")
+    assert remote.embed("heat").shape == (384,)
+    assert remote.process == before
 
 
-def test_when_it_is_killed_another_one_takes_its_place(apart: Apart, caplog: pytest.LogCaptureFixture) -> None:
-    expected = apart.embed("heat")
-    process = apart.process
+def test_a_killed_process_is_replaced(remote: InspectedProcess, caplog: pytest.LogCaptureFixture) -> None:
+    expected = remote.embed("heat")
+    process = remote.process
     process.kill()
-    np.testing.assert_array_equal(apart.embed("heat"), expected)
-    assert f"The process {process.pid}, which embeds queries, ended (SIGKILL). Another one is started." in caplog.text
-    assert process != apart.process
+    np.testing.assert_array_equal(remote.embed("heat"), expected)
+    assert f"The process {process.pid}, which embeds queries, ended (SIGKILL). Starting another one." in caplog.text
+    assert process != remote.process
 
 
-def test_one_that_cannot_begin_is_tried_twice_and_told(tmp_path: Path) -> None:
-    apart = MiniLMProcess(tmp_path)  # where there is no model
-    with pytest.raises(EmbeddingModelError, match=r"ended \(exit status 1\).*second one to end"):
-        apart.embed("heat")
+def test_a_missing_model_fails_after_two_attempts(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingModelError, match=r"ended \(exit status 1\).*second process to end"):
+        MiniLMProcess(tmp_path).embed("heat")
 
 
-def test_it_ends_with_the_program_that_was_killed_and_the_program_has_loaded_no_weights() -> None:
+def test_it_ends_with_a_killed_program() -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
-        pid, loaded = program.stdout.readline().split()
+        pid, loaded_weights = program.stdout.readline().split()
         process = psutil.Process(int(pid))
-        process.terminate()  # as a signal to all of a program does
+        process.terminate()  # as a signal to the whole program does
         assert process.is_running()
         program.kill()
         process.wait(30)
-    assert loaded == "False"
+    assert loaded_weights == "False", "only the child loads the weights"
 
 
-def test_passages_are_embedded_here() -> None:
-    embedder = make_embedder(EmbeddingSettings(precision="float32"), queries_apart=True)
+def test_passages_are_embedded_in_process() -> None:
+    embedder = make_embedder(EmbeddingSettings(precision="float32"), separate_query_process=True)
     passage, query = embedder.embed_passages(["heat"])[0], embedder.embed_query("heat")
     np.testing.assert_allclose(passage, query, atol=2e-6)
