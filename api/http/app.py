@@ -34,8 +34,8 @@ from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.mcp import transports as mcp_serving
 from api.services.collection_pool import CollectionPool
+from api.workers.factory import open_researcher
 from api.workers.panel import Panel
-from api.workers.start import researching
 
 SECURITY = {
     "key": {"type": "http", "scheme": "bearer", "description": "A key of `candor keys add`; not needed on loopback."},
@@ -56,7 +56,7 @@ def make_app(candor: Candor) -> FastAPI:
         panel, jobs_here = Panel(candor), Jobs(JobQueue(candor.settings))
         async with AsyncExitStack() as ends:
             ends.push_async_callback(asyncio.to_thread, pool.close)
-            researcher = await ends.enter_async_context(researching(candor, pool, panel))
+            researcher = await ends.enter_async_context(open_researcher(candor, pool, panel))
             runs_here = Runs(candor, pool, jobs_here, panel, researcher)
             IngestJobs(candor, pool, jobs_here)
             EvaluationJobs(candor, jobs_here, researcher)

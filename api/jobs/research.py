@@ -22,7 +22,7 @@ from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
 from api.services.collection_pool import CollectionPool
-from api.workers.contract import Research, Researcher
+from api.workers.contract import Researcher, ResearchTask
 from api.workers.panel import Panel
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
@@ -95,7 +95,7 @@ class Runs:
             raise ServiceEnding
         await asyncio.to_thread(require_tokens, self._candor.trace, caller)
         library = (await asyncio.to_thread(self._pool.take, collection)).library
-        await self._panel.prepared(request, library, caller.key)
+        await self._panel.prepare(request, library, caller.key)
         spec = JobSpec(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
@@ -192,8 +192,8 @@ class Runs:
                 if (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
                     return  # the process was killed after the run ended and before its job did
                 limited = await asyncio.to_thread(self._limited_request, spec)
-            research = Research(run_id=run_id, request=limited, key=spec.key)
-            await self._researcher.research(research, spec.collection, partial(self._publish, live), job.is_paused)
+            task = ResearchTask(run_id=run_id, request=limited, key=spec.key)
+            await self._researcher.research(task, spec.collection, partial(self._publish, live), job.is_paused)
         except (AgentError, StoreError, ResearchLost) as error:  # for example: its saved plan was deleted meanwhile
             await self.on_abort(spec, JobStatus.FAILED, str(error))
             raise JobFailed(str(error)) from error

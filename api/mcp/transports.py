@@ -87,7 +87,7 @@ class _ServiceDesk:
     async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
         pool = self.service.pool
         opened = await asyncio.to_thread(pool.take, collection)
-        return await pool.precedence.first(opened.library.retriever.search, [query], limit)
+        return await pool.searches.run(opened.library.retriever.search, [query], limit)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.service.runs.start(request, collection, caller)

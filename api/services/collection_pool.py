@@ -30,7 +30,7 @@ class Opened:
 class CollectionPool:
     """Opens a collection when it is first asked for, and all of them stay open until ``close``. Calls block.
 
-    ``precedence`` says who searches in them first.
+    ``searches`` gives searches of users priority over searches of runs.
     """
 
     def __init__(self, candor: Candor) -> None:
@@ -40,7 +40,7 @@ class CollectionPool:
         self._turns: dict[str, threading.Lock] = {}
         self._opened: dict[str, Opened] = {}
         self._closed = False
-        self.precedence = PriorityExecutor()
+        self.searches = PriorityExecutor()
 
     def take(self, name: str) -> Opened:
         """The collection as it is searched now. Raises StoreError, ServiceEnding.
@@ -92,7 +92,7 @@ class CollectionPool:
 
     def close(self) -> None:
         """Release all. Idempotent."""
-        self.precedence.close()
+        self.searches.close()
         with self._lock:
             self._closed = True
             while self._opened:

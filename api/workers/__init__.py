@@ -1,1 +1,1 @@
-"""Who does the research of the service: itself, or a process beside it."""
+"""Research and evaluations for the service: in its own process, or in a child process."""

@@ -1,7 +1,7 @@
-"""A connection between two processes of Candor: values there, values back, and errors as themselves.
+"""Messages between two processes of Candor over one connection.
 
-What is said on it is pickled: both ends are the same Candor, and nobody else can reach the connection. Who says what
-to whom stands in ``messages.py``.
+Messages are pickled: both ends run the same program, and no other process can reach the connection. ``messages.py``
+defines them.
 """
 
 from __future__ import annotations
@@ -17,50 +17,52 @@ from typing import Any
 
 
 class Channel:
-    """One end of a connection: any thread may say something, and what the other end says is heard in one of its own.
+    """One end of a connection. Any thread may send; received messages are handled in a thread of the channel.
 
-    ``hear`` must not wait for anything: the other end would have to. When the other end is gone, ``closed`` is called
-    once, as the last thing.
+    ``on_message`` must not block, because later messages wait for it. ``on_close`` is called once, last, after the
+    other end has closed.
     """
 
-    def __init__(self, connection: Connection, hear: Callable[[Any], object], closed: Callable[[], None]) -> None:
-        self._connection, self._hear, self._closed = connection, hear, closed
-        self._turn = threading.Lock()
-        self._listening = threading.Thread(target=self._listen, name="line", daemon=True)
+    def __init__(
+        self, connection: Connection, on_message: Callable[[Any], object], on_close: Callable[[], None]
+    ) -> None:
+        self._connection, self._on_message, self._on_close = connection, on_message, on_close
+        self._send_lock = threading.Lock()
+        self._receiver = threading.Thread(target=self._receive, name="channel", daemon=True)
 
     def open(self) -> None:
-        """Begin to hear."""
-        self._listening.start()
+        """Start to receive."""
+        self._receiver.start()
 
-    def say(self, message: object) -> None:
-        """Hand it over. What is said to an end that is gone is lost; that it is, ``closed`` tells."""
-        said = pickle.dumps(message)
-        with self._turn, suppress(OSError):
-            self._connection.send_bytes(said)
+    def send(self, message: object) -> None:
+        """Send a message. It is lost if the other end has closed, which ``on_close`` reports."""
+        pickled = pickle.dumps(message)
+        with self._send_lock, suppress(OSError):
+            self._connection.send_bytes(pickled)
 
-    def release(self) -> None:
-        """Close this end, after the other has closed its own."""
-        self._listening.join()
+    def close(self) -> None:
+        """Wait until the other end has closed, then close this end."""
+        self._receiver.join()
         self._connection.close()
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         try:
             while True:
                 try:
-                    heard = self._connection.recv_bytes()
+                    pickled = self._connection.recv_bytes()
                 except (EOFError, OSError):
                     return
-                self._hear(pickle.loads(heard))
-        finally:  # also after a defect of ours: better no connection than one that nobody listens to
-            self._closed()
+                self._on_message(pickle.loads(pickled))
+        finally:  # also when a handler raises: an unattended connection would block the other process
+            self._on_close()
 
 
 @dataclass(frozen=True)
 class RemoteError:
-    """An error on its way to the other process, which raises it as if it had come up there.
+    """An exception in transit to the other process, which raises it again.
 
-    It is put together again without its own ``__init__``, which may want other arguments than the message that it made
-    of them. Where it came up is noted in it.
+    The exception is rebuilt without calling its ``__init__``, which may take other arguments than ``args``. A note on
+    it holds the original traceback.
     """
 
     kind: type[BaseException]
@@ -68,20 +70,20 @@ class RemoteError:
     state: dict[str, Any]
 
     @classmethod
-    def of(cls, error: BaseException) -> RemoteError:
-        """What is to be told of it; of one that cannot travel, its type and its words."""
-        where = "In the other process:\n" + "".join(traceback.format_exception(error)).rstrip()
-        notes = [*getattr(error, "__notes__", ()), where]
-        raised = cls(kind=type(error), arguments=error.args, state={**vars(error), "__notes__": notes})
+    def from_exception(cls, error: BaseException) -> RemoteError:
+        """Pack an exception. One that cannot be pickled becomes a RuntimeError with its type and message."""
+        trace = "In the other process:\n" + "".join(traceback.format_exception(error)).rstrip()
+        notes = [*getattr(error, "__notes__", ()), trace]
+        packed = cls(kind=type(error), arguments=error.args, state={**vars(error), "__notes__": notes})
         try:
-            pickle.loads(pickle.dumps(raised))
+            pickle.loads(pickle.dumps(packed))
         except (pickle.PickleError, TypeError, AttributeError, ImportError, ValueError):
-            words = f"{type(error).__name__}: {error}"
-            return cls(kind=RuntimeError, arguments=(words,), state={"__notes__": notes})
-        return raised
+            message = f"{type(error).__name__}: {error}"
+            return cls(kind=RuntimeError, arguments=(message,), state={"__notes__": notes})
+        return packed
 
-    def error(self) -> BaseException:
-        """The error itself."""
+    def to_exception(self) -> BaseException:
+        """Rebuild the exception."""
         error = self.kind.__new__(self.kind, *self.arguments)
         error.args = self.arguments
         vars(error).update(self.state)

@@ -1,4 +1,7 @@
-"""The contract of who does the research of the service's jobs; ``researchers/`` holds what fulfils it."""
+"""The contract of a researcher: what runs the service's research and evaluation jobs.
+
+Implementations: ``in_process.py`` and ``subprocess.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from multi_agent.settings import Budget
 from vectorstore.models import FrozenModel
 
 
-class Research(FrozenModel):
-    """A run that is to be begun, or to go on."""
+class ResearchTask(FrozenModel):
+    """A run to start or to resume."""
 
     run_id: str
     request: Request
-    key: str = Field(description="id of the key that asked for it: whose preferences and conversations are known")
+    key: str = Field(description="id of the API key that asked; selects preferences and conversations")
 
 
 class EvaluationJobSpec(FrozenModel):
-    """What a job of evaluation is asked with; the evaluation itself is stored."""
+    """The stored specification of an evaluation job; the evaluation itself is stored separately."""
 
     evaluation: str
     parallel: int = Field(default=4, ge=1, le=256)
@@ -31,28 +34,30 @@ class EvaluationJobSpec(FrozenModel):
 
 
 class Researcher(Protocol):
-    """Researches questions, and evaluates, over collections that the service has open.
+    """Runs research and evaluations over collections that the service has open.
 
-    When it is cancelled it ends at once, and has stored that it was; if ``rests`` says so then, everything is left so
-    that it can go on. What is told is told in order, and before the end.
+    Cancelling a call ends the run at once and stores its state. If ``is_pausing`` returns True at that moment, the run
+    can be resumed. Progress is published in order, before the call returns.
     """
 
     @property
     def pid(self) -> int | None:
-        """The process that researches; None if that is this one, or there is none at the moment."""
+        """The id of the separate research process, if one is running."""
         ...
 
     @property
-    def fault(self) -> str:
-        """Why nothing can be researched now, as far as is known; empty if it can."""
+    def unavailable_reason(self) -> str:
+        """Why research is known to be unavailable now; empty if it is available."""
         ...
 
-    async def research(self, research: Research, collection: str, tell: Subscriber, rests: Callable[[], bool]) -> None:
-        """To the end of the run, which is stored. Raises AgentError, StoreError if it cannot begin; ResearchLost."""
+    async def research(
+        self, task: ResearchTask, collection: str, publish: Subscriber, is_pausing: Callable[[], bool]
+    ) -> None:
+        """Run until the end, which is stored. Raises AgentError, StoreError, ResearchLost."""
         ...
 
     async def evaluate(
-        self, order: EvaluationJobSpec, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
+        self, spec: EvaluationJobSpec, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
-        """Ask what is not finished. Raises AgentError, StoreError; ResearchLost."""
+        """Ask the unfinished questions. Raises AgentError, StoreError, ResearchLost."""
         ...

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from api.services.collection_pool import CollectionPool
-from api.workers.contract import EvaluationJobSpec, Research
+from api.workers.contract import EvaluationJobSpec, ResearchTask
 from api.workers.panel import Panel
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
@@ -16,26 +16,21 @@ from multi_agent.library import Library
 class InProcessResearcher:
     """Implements ``Researcher``."""
 
+    pid: None = None
+    unavailable_reason = ""
+
     def __init__(self, panel: Panel, pool: CollectionPool) -> None:
         self._panel, self._pool = panel, pool
 
-    @property
-    def pid(self) -> None:
-        """It is this process."""
-        return None
-
-    @property
-    def fault(self) -> str:
-        """None: as long as anybody can ask, it can research."""
-        return ""
-
-    async def research(self, research: Research, collection: str, tell: Subscriber, rests: Callable[[], bool]) -> None:
-        await self._panel.research(research, await self._library(collection), tell, rests)
+    async def research(
+        self, task: ResearchTask, collection: str, publish: Subscriber, is_pausing: Callable[[], bool]
+    ) -> None:
+        await self._panel.research(task, await self._library(collection), publish, is_pausing)
 
     async def evaluate(
-        self, order: EvaluationJobSpec, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
+        self, spec: EvaluationJobSpec, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
-        return await self._panel.evaluate(order, await self._library(collection), tell, rests)
+        return await self._panel.evaluate(spec, await self._library(collection), publish, is_pausing)
 
     async def _library(self, collection: str) -> Library:
         return (await asyncio.to_thread(self._pool.take, collection)).library

@@ -1,8 +1,8 @@
-"""What the service and its research process say to each other.
+"""The messages between the service and its research process.
 
-There are two connections. On the first, the service hands out tasks and takes them back, and is told what happens in
-them, in order. On the second, the research process asks for what only the service has, its open collections and the
-embedding model, and is answered: an answer of some megabytes keeps no event waiting.
+They use two connections. The first carries tasks to the process and their progress back, in order. On the second the
+process requests what only the service has: open collections and the embedding model. Large responses there do not
+delay events on the first.
 """
 
 from __future__ import annotations
@@ -11,47 +11,49 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from api.workers.channel import RemoteError
-from api.workers.contract import EvaluationJobSpec, Research
+from api.workers.contract import EvaluationJobSpec, ResearchTask
+
+Operation = Literal["search", "scan", "embed"]
 
 
 @dataclass(frozen=True)
-class Begin:
-    """Service: do this, or go on with it."""
+class StartTask:
+    """Service: start or resume a task."""
 
     task: int
-    order: Research | EvaluationJobSpec
+    spec: ResearchTask | EvaluationJobSpec
     collection: str
 
 
 @dataclass(frozen=True)
-class Cancel:
-    """Service: end the task at once; ``rests`` says that it is to go on later."""
+class CancelTask:
+    """Service: end a task at once; with ``pausing``, leave it resumable."""
 
     task: int
-    rests: bool
+    pausing: bool
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Service: nothing is under way, and nothing more will come."""
+    """Service: exit. No task is running and none will follow."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """Research process: it can work. Before, nothing is said to it: nobody would listen."""
+    """Research process: it can receive tasks. The service sends none before."""
 
 
 @dataclass(frozen=True)
-class Told:
+class Progress:
     """Research process: an event of a run, or a row of an evaluation."""
 
     task: int
-    what: Any
+    item: Any
 
 
 @dataclass(frozen=True)
-class Ended:
-    """Research process: the last that is told of a task."""
+class TaskEnded:
+    """Research process: the last message about a task."""
 
     task: int
     result: Any = None
@@ -59,18 +61,18 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """Research process: search or scan the task's collection, or embed a question, with these arguments."""
+class ServiceRequest:
+    """Research process: search or scan the task's collection, or embed a query."""
 
     number: int
     task: int
-    what: Literal["search", "scan", "embed"]
+    operation: Operation
     arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Reply:
-    """Service: what came of it."""
+class ServiceResponse:
+    """Service: the result of a request."""
 
     number: int
     result: Any = None

@@ -1,4 +1,4 @@
-"""What the research process has not got itself, and asks the service for: its collections, and the embedding model."""
+"""The research process's access to what only the service has: open collections and the embedding model."""
 
 from __future__ import annotations
 
@@ -7,57 +7,56 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Literal
+from typing import Any
 
 from api.bootstrap import Candor
 from api.settings import Settings
 from api.workers.channel import Channel
-from api.workers.messages import Ask, Reply
+from api.workers.messages import Operation, ServiceRequest, ServiceResponse
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk
 from vectorstore.store import Vectors
 
 
 class ServiceClient:
-    """Calls of the service, which block; from any number of threads."""
+    """Blocking calls to the service. Any number of threads may use it."""
 
-    def __init__(self, connection: Connection, end: Callable[[], None]) -> None:
+    def __init__(self, connection: Connection, on_close: Callable[[], None]) -> None:
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Future[Any]] = {}
-        self._line = Channel(connection, self._hear, end)
-        self._line.open()
+        self._pending: dict[int, Future[Any]] = {}
+        self._channel = Channel(connection, self._receive, on_close)
+        self._channel.open()
 
-    def ask(self, what: Literal["search", "scan", "embed"], task: int, *arguments: Any) -> Any:
-        """What came of it there. Raises what was raised there."""
-        number, reply = next(self._numbers), Future[Any]()
-        self._waiting[number] = reply
-        self._line.say(Ask(number, task, what, arguments))
-        return reply.result()
+    def call(self, operation: Operation, task: int, *arguments: Any) -> Any:
+        """Return the result from the service. Raises what the service raised."""
+        number, response = next(self._numbers), Future[Any]()
+        self._pending[number] = response
+        self._channel.send(ServiceRequest(number, task, operation, arguments))
+        return response.result()
 
-    def _hear(self, reply: Reply) -> None:
-        waiting = self._waiting.pop(reply.number)
-        if reply.error:
-            waiting.set_exception(reply.error.error())
+    def _receive(self, response: ServiceResponse) -> None:
+        pending = self._pending.pop(response.number)
+        if response.error:
+            pending.set_exception(response.error.to_exception())
         else:
-            waiting.set_result(reply.result)
+            pending.set_result(response.result)
 
 
 class RemoteCandor(Candor):
-    """Candor in the research process."""
+    """The composition root of the research process; the service embeds its queries."""
 
     def __init__(self, settings: Settings, service: ServiceClient) -> None:
         super().__init__(settings)
         self._service = service
 
     def embed_query(self, text: str) -> Vectors:
-        """By the model that the service has loaded."""
-        vector: Vectors = self._service.ask("embed", 0, text)
+        vector: Vectors = self._service.call("embed", 0, text)
         return vector
 
 
 @dataclass(frozen=True)
 class RemoteLibrary:
-    """Implements ``multi_agent.library.Library``: the one that the service has open for a task."""
+    """Implements ``multi_agent.library.Library`` over the collection that the service has open for a task."""
 
     collection: str
     candor: Candor
@@ -65,12 +64,12 @@ class RemoteLibrary:
     task: int
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        return self.candor.catalogue(self.collection)  # from the database, which is this process's, too
+        return self.candor.catalogue(self.collection)  # read from the database, which both processes can open
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        found: list[Chunk] = self.service.ask("search", self.task, queries, limit, documents)
+        found: list[Chunk] = self.service.call("search", self.task, queries, limit, documents)
         return found
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        found: list[Chunk] = self.service.ask("scan", self.task, documents)
+        found: list[Chunk] = self.service.call("scan", self.task, documents)
         return found

@@ -1,7 +1,7 @@
-"""Research in a process of its own: however much there is of it, the service has time for whoever searches and reads.
+"""Research in a child process, which keeps the service responsive for searches and reads.
 
-Runs and evaluations are done by the same process, so that they wait in one line for each model endpoint. It opens no
-collection, which belongs to one process, and loads no embedding model: it asks the service.
+All runs and evaluations share that process, so they share the request limit of each model endpoint. The process opens
+no collection, because only one process may, and loads no embedding model; it requests both from the service.
 """
 
 from __future__ import annotations
@@ -13,88 +13,94 @@ from typing import Any
 from api.bootstrap import Candor
 from api.errors import ResearchLost, ServiceEnding
 from api.services.collection_pool import CollectionPool
-from api.workers.contract import EvaluationJobSpec, Research
-from api.workers.research_process import ResearchProcess, Tell
+from api.workers.contract import EvaluationJobSpec, ResearchTask
+from api.workers.research_process import Publish, ResearchProcess
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 
-_TRIES = 2
+_ATTEMPTS = 2
 
 
 class SubprocessResearcher:
-    """Implements ``Researcher``. When its process ends by itself, another one goes on with what was in it."""
+    """Implements ``Researcher``. When its process ends unexpectedly, a new one resumes the tasks."""
 
     def __init__(self, candor: Candor, pool: CollectionPool) -> None:
         self._candor, self._pool = candor, pool
-        self._starting = asyncio.Lock()
+        self._start_lock = asyncio.Lock()
         self._process: ResearchProcess | None = None
-        self._ending = False
+        self._closing = False
 
-    async def begin(self) -> None:
-        """Start the process, which takes a second or two until it can work; nobody waits for it."""
-        await asyncio.to_thread(self._make_tables)
-        await self._living()
+    async def start(self) -> None:
+        """Start the process. It is ready a second or two later; this call does not wait for that."""
+        await asyncio.to_thread(self._create_tables)
+        await self._running_process()
 
-    async def research(self, research: Research, collection: str, tell: Subscriber, rests: Callable[[], bool]) -> None:
-        await self._done(research, collection, tell, rests)
+    async def research(
+        self, task: ResearchTask, collection: str, publish: Subscriber, is_pausing: Callable[[], bool]
+    ) -> None:
+        await self._run(task, collection, publish, is_pausing)
 
     async def evaluate(
-        self, order: EvaluationJobSpec, collection: str, tell: Callable[[Row], None], rests: Callable[[], bool]
+        self, spec: EvaluationJobSpec, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
-        async def told(row: Row) -> None:
-            tell(row)
+        async def publish_row(row: Row) -> None:
+            publish(row)
 
-        state: State = await self._done(order, collection, told, rests)
+        state: State = await self._run(spec, collection, publish_row, is_pausing)
         return state
 
     @property
     def pid(self) -> int | None:
-        """The id of the process that works now."""
-        return self._process.pid if self._process and not self._process.gone else None
+        """The id of the current process."""
+        return self._process.pid if self._process and not self._process.ended else None
 
     @property
-    def fault(self) -> str:
-        """How the last process ended that had not even begun to work; the next one is started with the next task."""
-        return self._process.stillborn if self._process else ""
+    def unavailable_reason(self) -> str:
+        """How the last process ended, if it was never ready. The next task starts a new process."""
+        return self._process.start_failure if self._process else ""
 
-    async def end(self) -> None:
-        """End the process. Nothing may be under way any more. Idempotent."""
-        self._ending = True
-        async with self._starting:
+    async def close(self) -> None:
+        """End the process. No task may be running. May be called again."""
+        self._closing = True
+        async with self._start_lock:
             process, self._process = self._process, None
             if process:
                 await process.stop()
 
-    async def _done(
-        self, order: Research | EvaluationJobSpec, collection: str, tell: Tell, rests: Callable[[], bool]
+    async def _run(
+        self,
+        spec: ResearchTask | EvaluationJobSpec,
+        collection: str,
+        publish: Publish,
+        is_pausing: Callable[[], bool],
     ) -> Any:
-        """What came of it. What was in the process when that ended goes on in the next one, but in no third one."""
+        """Run a task. If the process ends, resume the task once in a new process."""
         library = (await asyncio.to_thread(self._pool.take, collection)).library
-        for _ in range(_TRIES):
-            process = await self._living()
+        for _ in range(_ATTEMPTS):
+            process = await self._running_process()
             try:
-                return await process.do(order, library, tell, rests)
+                return await process.run(spec, library, publish, is_pausing)
             except ResearchLost as error:
                 lost = error
         raise ResearchLost(
-            f"{lost} It was the second one to end while it did this, which is not tried again: it may be this that "
-            "ends them, as when memory runs out. The service's log may tell more."
+            f"{lost} It was the second process to end during this task, which is not tried again: the task may be the "
+            "cause, for example when it exhausts memory. See the service's log."
         )
 
-    async def _living(self) -> ResearchProcess:
-        async with self._starting:
-            if self._ending:
+    async def _running_process(self) -> ResearchProcess:
+        async with self._start_lock:
+            if self._closing:
                 raise ServiceEnding
-            if self._process is None or self._process.gone:
-                dead, candor = self._process, self._candor
-                if dead:
-                    await dead.stop()
+            if self._process is None or self._process.ended:
+                ended, candor = self._process, self._candor
+                if ended:
+                    await ended.stop()
                 self._process = ResearchProcess(
-                    candor.settings, lambda text: candor.embedder.embed_query(text), self._pool.precedence
+                    candor.settings, lambda text: candor.embedder.embed_query(text), self._pool.searches
                 )
             return self._process
 
-    def _make_tables(self) -> None:
-        """Now, by this process: two that make the same table at once get into each other's way."""
+    def _create_tables(self) -> None:
+        """Create the tables before the process starts: two processes that create a table at once conflict."""
         candor = self._candor
         _ = candor.trace, candor.ledger, candor.plans, candor.memories, candor.tools, candor.registry

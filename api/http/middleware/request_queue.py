@@ -1,8 +1,4 @@
-"""Requests that begin something long begin one after the other.
-
-When a hundred people ask at the same moment, each request takes a few milliseconds of the event loop before its run is
-taken on. Whoever searches at that moment would wait for all of them; those who asked wait seconds anyway.
-"""
+"""Admits requests that start long work one at a time; see docs/concurrency.md."""
 
 from __future__ import annotations
 
@@ -11,39 +7,43 @@ import re
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_LONG = (re.compile(r"/v1/(research|chat/completions)"), re.compile(r"/v1/runs/[^/]+/events"))
-"""Each kind has a line of its own."""
-_MOST_S = 0.05
-"""How long a request that does not answer yet, since it waits for its answer, keeps others from beginning."""
+_QUEUED_PATHS = (re.compile(r"/v1/(research|chat/completions)"), re.compile(r"/v1/runs/[^/]+/events"))
+"""Each pattern has its own queue."""
+_MAX_HOLD_S = 0.05
+"""How long a request that has not begun to respond holds back the next one."""
 
 
 class RequestQueue:
-    """ASGI middleware. A request has its turn until it begins to answer, or for ``_MOST_S``."""
+    """ASGI middleware that queues requests to ``_QUEUED_PATHS``.
+
+    The next request is admitted when the one before begins to respond, ends, or has run for ``_MAX_HOLD_S``.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._turns = [(path, asyncio.Semaphore(1)) for path in _LONG]
+        self._slots = [(path, asyncio.Semaphore(1)) for path in _QUEUED_PATHS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        turn = next((turn for path, turn in self._turns if path.fullmatch(scope.get("path", ""))), None)
-        if turn is None or scope["type"] != "http":
+        slot = next((slot for path, slot in self._slots if path.fullmatch(scope.get("path", ""))), None)
+        if slot is None or scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        await turn.acquire()
-        over = asyncio.Event()
+        await slot.acquire()
+        released = False
 
-        def end() -> None:
-            if not over.is_set():
-                over.set()
-                turn.release()
+        def release() -> None:
+            nonlocal released
+            if not released:
+                released = True
+                slot.release()
 
-        async def answer(message: Message) -> None:
-            end()
+        async def send_and_release(message: Message) -> None:
+            release()
             await send(message)
 
-        latest = asyncio.get_running_loop().call_later(_MOST_S, end)
+        timer = asyncio.get_running_loop().call_later(_MAX_HOLD_S, release)
         try:
-            await self._app(scope, receive, answer)
+            await self._app(scope, receive, send_and_release)
         finally:
-            latest.cancel()
-            end()
+            timer.cancel()
+            release()

@@ -127,7 +127,7 @@ async def search(
     wanted: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
     """Find passages by words and by meaning, best first, without a language model."""
-    return await service.pool.precedence.first(_search, service, caller, wanted)
+    return await service.pool.searches.run(_search, service, caller, wanted)
 
 
 def _search(service: Service, caller: Caller, wanted: SearchRequest) -> list[FoundPassage]:

@@ -45,10 +45,15 @@ def readyz(service: Served, caller: OptionalCaller, response: Response) -> Readi
 
 
 def _research(researcher: Researcher) -> Check:
-    if researcher.fault:
+    if researcher.unavailable_reason:
         remedy = (
             "The service's log may tell why, such as that memory ran out. The next question tries to start another."
         )
-        return Check(name="research", ok=False, detail=f"{researcher.fault} It had not begun to work.", remedy=remedy)
+        return Check(
+            name="research",
+            ok=False,
+            detail=f"{researcher.unavailable_reason} It had not begun to work.",
+            remedy=remedy,
+        )
     where = f"in process {researcher.pid}" if researcher.pid else "in no process of its own now"
     return Check(name="research", ok=True, detail=where)

@@ -1,4 +1,4 @@
-"""Errors travel from one process to another as what they are."""
+"""Exceptions keep their type, message and state on the way to another process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from multi_agent.errors import AgentError, ApprovalNotFound, LLMRateLimited
 from vectorstore.errors import CollectionNotFound
 
 
-def travelled(error: BaseException) -> BaseException:
-    """The error as the other process raises it."""
-    sent: RemoteError = pickle.loads(pickle.dumps(RemoteError.of(error)))
-    return sent.error()
+def transfer(error: BaseException) -> BaseException:
+    """Return the exception as the other process raises it."""
+    received: RemoteError = pickle.loads(pickle.dumps(RemoteError.from_exception(error)))
+    return received.to_exception()
 
 
 @pytest.mark.parametrize(
@@ -32,35 +32,35 @@ def travelled(error: BaseException) -> BaseException:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_is_the_same_there_whatever_it_is_made_of(error: Exception) -> None:
-    there = travelled(error)
-    assert (type(there), str(there)) == (type(error), str(error))
-    assert vars(error).items() <= vars(there).items()
+def test_an_exception_keeps_its_type_message_and_state(error: Exception) -> None:
+    received = transfer(error)
+    assert (type(received), str(received)) == (type(error), str(error))
+    assert vars(error).items() <= vars(received).items()
 
 
-def test_where_it_came_up_is_told_with_it() -> None:
-    def faulty() -> None:
+def test_a_note_holds_the_original_traceback() -> None:
+    def fail() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no") as raised:
-        faulty()
-    [note] = travelled(raised.value).__notes__
-    assert "in faulty" in note
+        fail()
+    [note] = transfer(raised.value).__notes__
+    assert "in fail" in note
 
 
-def test_the_databases_own_words_come_along() -> None:
+def test_the_message_of_a_database_error_is_kept() -> None:
     with pytest.raises(sql.exc.OperationalError) as raised, sql.create_engine("sqlite://").connect() as connection:
         connection.execute(sql.text("SELECT * FROM nothing"))
-    there = travelled(raised.value)
-    assert isinstance(there, sql.exc.OperationalError)
-    assert in_words(there) == in_words(raised.value)
+    received = transfer(raised.value)
+    assert isinstance(received, sql.exc.OperationalError)
+    assert in_words(received) == in_words(raised.value)
 
 
-def test_what_cannot_travel_is_told_in_words() -> None:
-    class Here(Exception):
-        """Which is not to be found anywhere else."""
+def test_an_unpicklable_exception_becomes_a_runtime_error() -> None:
+    class LocalError(Exception):
+        """Cannot be imported by another process."""
 
-    for error in (Here("broken"), RuntimeError("broken", threading.Lock())):
-        there = travelled(error)
-        assert isinstance(there, RuntimeError)
-        assert "broken" in str(there)
+    for error in (LocalError("broken"), RuntimeError("broken", threading.Lock())):
+        received = transfer(error)
+        assert isinstance(received, RuntimeError)
+        assert "broken" in str(received)

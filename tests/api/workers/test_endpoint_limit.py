@@ -1,4 +1,4 @@
-"""A model's endpoint gets no more requests at once than is set, however many runs there are."""
+"""All runs share the limit on concurrent requests to a model endpoint."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def test_all_runs_of_the_service_share_one_limit(make_candor: Callable[..., Cand
         candor = make_candor(llm=endpoint.settings("openai", parallel=PARALLEL), service={"runs": RUNS})
         run_ingest(candor, [folder], "papers", progress=False)
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
-            begun = [
+            run_ids = [
                 http.post("/v1/research", json={"question": f"{SLOWLY} ({number})", "wait": False}).json()["run_id"]
                 for number in range(RUNS)
             ]
-            ends = [follow(http, run_id)[-1]["body"] for run_id in begun]
+            ends = [follow(http, run_id)[-1]["body"] for run_id in run_ids]
     assert [end["status"] for end in ends] == ["answered"] * RUNS
     assert endpoint.peak == PARALLEL
 
 
 class Word(FrozenModel):
-    """What the model answers."""
+    """The response of the model."""
 
     word: str
 
 
-async def test_whoever_works_on_the_same_home_folder_shares_it_too(make_candor: Callable[..., Candor]) -> None:
-    """As evaluations do beside questions, and `candor ask` beside the service."""
+async def test_processes_on_one_home_folder_share_the_limit(make_candor: Callable[..., Candor]) -> None:
+    """For example an evaluation and a question, or `candor ask` and the service."""
     with ScriptedEndpoint(lambda _: delayed('{"word": "yes"}', 0.1)) as endpoint:
         settings = endpoint.settings("openai", parallel=PARALLEL)
         candor = make_candor(llm=settings, llms={"same": settings})

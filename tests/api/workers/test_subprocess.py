@@ -1,4 +1,4 @@
-"""Research goes on in a process beside the service's: nobody notices, whatever becomes of either of the two."""
+"""Research in a child process of the service, and what happens when either of the two ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
-from api.workers.panel import only_researcher
+from api.workers.lock import research_lock
 from multi_agent.events import Event, RevisionDeclined
 from multi_agent.settings import ResearchSettings
 from support.panel import SYNTHESIS, Panel, role_of
@@ -27,16 +27,16 @@ from support.service import QUESTION, RunningService, ServiceProcess, follow, un
 
 
 class Model:
-    """Plays the panel, and does not answer the last request of a run until it is told to."""
+    """Plays the panel. It leaves the last request of each run unanswered until ``answer_last`` is set."""
 
     def __init__(self) -> None:
-        self.last_answered = False
+        self.answer_last = False
         self.hanging = 0
         self.answered: Counter[str] = Counter()
         self._panel = Panel("-25 °C")
 
     def __call__(self, request: Request) -> Reply | str:
-        if role_of(request) == SYNTHESIS and not self.last_answered:
+        if role_of(request) == SYNTHESIS and not self.answer_last:
             self.hanging += 1
             return Reply(hang=True)
         self.answered[request.prompt] += 1
@@ -44,40 +44,36 @@ class Model:
 
 
 @pytest.fixture
-def paused() -> Model:
-    """The model of a test."""
+def model() -> Model:
     return Model()
 
 
 @pytest.fixture
-def endpoint(paused: Model) -> Iterator[ScriptedEndpoint]:
-    """Where it is asked."""
-    with ScriptedEndpoint(paused) as started:
+def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
+    with ScriptedEndpoint(model) as started:
         yield started
 
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path) -> Candor:
-    """What the service is over."""
-    made = make_candor(llm=endpoint.settings("openai"))
-    run_ingest(made, [folder], "papers", progress=False)
-    return made
+    candor = make_candor(llm=endpoint.settings("openai"))
+    run_ingest(candor, [folder], "papers", progress=False)
+    return candor
 
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    """A client of the service."""
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
 
 
 def ask(http: httpx.Client, question: str = QUESTION) -> str:
-    """Begin a run; gives its id."""
+    """Start a run and return its id."""
     return str(http.post("/v1/research", json={"question": question, "wait": False}).json()["run_id"])
 
 
-def researching(service: int | None = None, module: str = "api.workers.child") -> list[psutil.Process]:
-    """The processes that research for a service; for the one in this process, if none is named."""
+def child_processes(service: int | None = None, module: str = "api.workers.research_worker") -> list[psutil.Process]:
+    """Return the live children of a process (default: this one) that run a module."""
     return [
         child for child in psutil.Process(service).children()
         if child.status() != psutil.STATUS_ZOMBIE and module in " ".join(child.cmdline())
@@ -85,108 +81,102 @@ def researching(service: int | None = None, module: str = "api.workers.child") -
 
 
 def count(events: list[Event], kind: str) -> int:
-    """How many events are of the kind."""
     return sum(event.body.type == kind for event in events)
 
 
-def test_another_process_researches_and_is_polite_to_who_searches(
-    http: httpx.Client, candor: Candor, paused: Model
-) -> None:
-    [process] = researching()
+def test_a_child_process_of_lower_priority_researches(http: httpx.Client, candor: Candor, model: Model) -> None:
+    [process] = child_processes()
     until(lambda: process.nice() > psutil.Process().nice())
     run_id = ask(http)
-    until(lambda: paused.hanging == 1)
+    until(lambda: model.hanging == 1)
     asked = [each.raddr.port for each in process.net_connections() if each.raddr and each.status == "ESTABLISHED"]
     assert httpx.URL(candor.settings.llm.base_url or "").port in asked
     assert "candor_research_process_resident_memory_bytes" in http.get("/metrics").text
-    paused.last_answered = True
+    model.answer_last = True
     http.post(f"/v1/runs/{run_id}/cancel")
 
 
-def test_without_it_the_service_researches_itself(
-    make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path, paused: Model
+def test_research_in_process_gives_the_same_run(
+    make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path, model: Model
 ) -> None:
-    """And finds the same, tells the same, and asks the model the same."""
-    paused.last_answered = True
-    asked, told = [], []
-    for apart in (True, False):
+    model.answer_last = True
+    prompts, events = [], []
+    for separate in (True, False):
         candor = make_candor(
-            llm=endpoint.settings("openai"), service=ServiceSettings(research_process=apart),
+            llm=endpoint.settings("openai"), service=ServiceSettings(research_process=separate),
             research=ResearchSettings(remember_plans=False),
         )  # fmt: skip
         run_ingest(candor, [folder], "papers", progress=False)
         before = len(endpoint.requests)
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
-            assert len(researching()) == apart
-            told.append([event["body"]["type"] for event in follow(http, ask(http))])
-        asked.append([request.prompt for request in endpoint.requests[before:]])
-    assert told[0] == told[1]
-    assert sorted(asked[0]) == sorted(asked[1])
+            assert len(child_processes()) == separate
+            events.append([event["body"]["type"] for event in follow(http, ask(http))])
+        prompts.append([request.prompt for request in endpoint.requests[before:]])
+    assert events[0] == events[1]
+    assert sorted(prompts[0]) == sorted(prompts[1])
 
 
-def test_a_run_goes_on_when_the_process_is_killed_and_its_followers_miss_nothing(
-    http: httpx.Client, candor: Candor, paused: Model, caplog: pytest.LogCaptureFixture
+def test_a_run_resumes_after_the_process_is_killed(
+    http: httpx.Client, candor: Candor, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     run_id = ask(http)
     with ThreadPoolExecutor() as threads:
         following = threads.submit(follow, http, run_id)
-        until(lambda: paused.hanging == 1)
+        until(lambda: model.hanging == 1)
         stored = candor.trace.events(run_id)
-        untold = RevisionDeclined(reason="It was stored, and the process killed before it had told of it.")
-        asyncio.run(candor.trace.record(stored[-1].model_copy(update={"number": len(stored) + 1, "body": untold})))
-        paused.last_answered = True
-        [killed] = researching()
+        unpublished = RevisionDeclined(reason="Stored before the process was killed, but not published.")
+        asyncio.run(candor.trace.record(stored[-1].model_copy(update={"number": len(stored) + 1, "body": unpublished})))
+        model.answer_last = True
+        [killed] = child_processes()
         killed.kill()
-        told = following.result()
+        followed = following.result()
 
     events = candor.trace.events(run_id)
-    assert [event["number"] for event in told] == list(range(1, len(events) + 1))
-    assert untold.reason in [event["body"].get("reason") for event in told]
+    assert [event["number"] for event in followed] == list(range(1, len(events) + 1))
+    assert unpublished.reason in [event["body"].get("reason") for event in followed]
     assert (count(events, "run_resumed"), count(events, "run_finished")) == (1, 1)
     assert candor.trace.answer(run_id).status == "answered"
-    assert set(paused.answered.values()) == {1}, "no finished call of the model was made again"
+    assert set(model.answered.values()) == {1}, "no finished model call was repeated"
     assert f"The research process {killed.pid} ended (SIGKILL)" in caplog.text
 
 
-def test_a_run_in_which_the_process_ends_twice_fails_and_others_are_researched(
-    http: httpx.Client, candor: Candor, paused: Model
-) -> None:
+def test_a_run_fails_when_its_process_ends_twice(http: httpx.Client, candor: Candor, model: Model) -> None:
     run_id = ask(http)
     for times in (1, 2):
-        until(lambda times=times: paused.hanging == times)
-        [process] = researching()
+        until(lambda times=times: model.hanging == times)
+        [process] = child_processes()
         process.kill()
     answer = http.get(f"/v1/runs/{run_id}").json()["answer"] if follow(http, run_id) else {}
     assert answer["status"] == "failed"
-    assert "second one to end" in answer["reasoning"]
+    assert "second process to end" in answer["reasoning"]
     until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "failed")  # a moment after its run
     assert http.get(f"/v1/jobs/{run_id}").json()["error"] == answer["reasoning"]
 
-    paused.last_answered = True
+    model.answer_last = True
     assert follow(http, ask(http))[-1]["body"]["status"] == "answered"
 
 
-def test_an_evaluation_goes_on_in_the_next_process(http: httpx.Client, candor: Candor, paused: Model) -> None:
+def test_an_evaluation_resumes_in_the_next_process(http: httpx.Client, candor: Candor, model: Model) -> None:
     question = {"id": "cold", "question": QUESTION, "accepted": ["-25 °C"]}
     asked = {"collection": "papers", "questions": [question], "configuration": {"label": "high", "mode": "high"}}
     job = http.post("/v1/evaluations", json=asked).json()
-    until(lambda: paused.hanging == 1)
-    paused.last_answered = True
-    [process] = researching()
+    until(lambda: model.hanging == 1)
+    model.answer_last = True
+    [process] = child_processes()
     process.kill()
     until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] != "running")
     assert http.get(f"/v1/jobs/{job['id']}").json()["result"]["state"] == "finished"
     [row] = http.get(f"/v1/evaluations/{job['id']}").json()["result"]["rows"]
     assert row["status"] == "answered"
     assert count(candor.trace.events(row["run_id"]), "run_resumed") == 1
-    assert set(paused.answered.values()) == {1}
+    assert set(model.answered.values()) == {1}
 
 
-def test_a_cancelled_run_is_ended_there(
-    http: httpx.Client, candor: Candor, endpoint: ScriptedEndpoint, paused: Model
+def test_a_cancelled_run_ends_in_the_process(
+    http: httpx.Client, candor: Candor, endpoint: ScriptedEndpoint, model: Model
 ) -> None:
     run_id = ask(http)
-    until(lambda: paused.hanging == 1)
+    until(lambda: model.hanging == 1)
     with ThreadPoolExecutor() as threads:  # two people at once
         for cancelled in [threads.submit(http.post, f"/v1/runs/{run_id}/cancel") for _ in range(2)]:
             assert cancelled.result().status_code == 200
@@ -195,16 +185,16 @@ def test_a_cancelled_run_is_ended_there(
     until(lambda: endpoint.requests[-1].abandoned)
 
 
-def test_what_goes_wrong_in_the_store_is_told_as_ever(make_candor: Callable[..., Candor], folder: Path) -> None:
-    """The collection is deleted while the run, in the other process, waits for the model."""
+def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor], folder: Path) -> None:
+    """The collection is deleted while the run waits for the model."""
     panel, asked, deleted = Panel("-25 °C"), threading.Event(), threading.Event()
 
-    def model(request: Request) -> Reply | str:
+    def deleting_model(request: Request) -> Reply | str:
         asked.set()
         deleted.wait(30)
         return panel(request)
 
-    with ScriptedEndpoint(model) as endpoint:
+    with ScriptedEndpoint(deleting_model) as endpoint:
         candor = make_candor(llm=endpoint.settings("openai"))
         run_ingest(candor, [folder], "papers", progress=False)
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
@@ -217,39 +207,39 @@ def test_what_goes_wrong_in_the_store_is_told_as_ever(make_candor: Callable[...,
     assert "closed" in end["reason"]
 
 
-def test_no_process_is_left_when_the_service_was_killed(candor: Candor, paused: Model) -> None:
-    with ServiceProcess(candor.settings.home, **where(candor)) as service:
-        [process] = researching(service.process.pid)
+def test_no_process_outlives_a_killed_service(candor: Candor, model: Model) -> None:
+    with ServiceProcess(candor.settings.home, **endpoint_environment(candor)) as service:
+        [process] = child_processes(service.process.pid)
         ask(service.http)
-        until(lambda: paused.hanging == 1)
-        os.killpg(process.pid, signal.SIGINT)  # which Ctrl-C sends to others than the service alone
+        until(lambda: model.hanging == 1)
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C may do to the whole service
         os.kill(process.pid, signal.SIGTERM)
         assert process.is_running()
-        [embedding] = researching(service.process.pid, "vectorstore.embedding.minilm_process")
+        [embedding] = child_processes(service.process.pid, "vectorstore.embedding.minilm_process")
         service.kill()
         process.wait(timeout=30)
         embedding.wait(timeout=30)
 
 
-def test_the_next_service_waits_for_the_process_of_the_one_before(candor: Candor, paused: Model) -> None:
-    paused.last_answered = True
-    with only_researcher(candor.settings.home):  # as a process does that has not ended yet
+def test_a_service_waits_for_the_previous_research_process(candor: Candor, model: Model) -> None:
+    model.answer_last = True
+    with research_lock(candor.settings.home):  # held by the previous process
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             run_id = ask(http)
             until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "running")
             assert candor.trace.events(run_id) == []
-        assert candor.trace.run(run_id).status == "waiting", "the service was ended, and did not wait for it"
+        assert candor.trace.run(run_id).status == "waiting", "ending the service does not wait for the run"
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
         assert follow(http, run_id)[-1]["body"]["status"] == "answered"
 
 
-def test_a_process_that_ends_before_it_begins_is_told_until_another_one_is_tried(candor: Candor) -> None:
+def test_readiness_reports_a_process_that_failed_to_start(candor: Candor) -> None:
     with (
-        only_researcher(candor.settings.home),  # so that it does not begin before it is killed
+        research_lock(candor.settings.home),  # the process waits for it and is not ready
         RunningService(candor) as service,
         httpx.Client(base_url=service.url, timeout=60) as http,
     ):
-        [process] = researching()
+        [process] = child_processes()
         assert http.get("/readyz").json()["checks"][-1]["detail"] == f"in process {process.pid}"
         process.kill()
         until(lambda: http.get("/readyz").status_code == 503)
@@ -261,8 +251,8 @@ def test_a_process_that_ends_before_it_begins_is_told_until_another_one_is_tried
         until(lambda: http.get("/readyz").status_code == 200)
 
 
-def where(candor: Candor) -> dict[str, str]:
-    """The endpoint, for a service in a process of its own."""
+def endpoint_environment(candor: Candor) -> dict[str, str]:
+    """Return the environment that sets the model endpoint of a service process."""
     llm = candor.settings.llm
     return {
         "CANDOR_LLM__PROVIDER": "openai",

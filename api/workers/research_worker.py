@@ -1,0 +1,109 @@
+"""The research process: runs the tasks that the service sends and reports their progress.
+
+It exits when the service says so, and at once when the service ends: another service may resume its runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from api.settings import Settings
+from api.workers.channel import Channel, RemoteError
+from api.workers.contract import ResearchTask
+from api.workers.lock import research_lock
+from api.workers.messages import CancelTask, Progress, Ready, StartTask, Stop, TaskEnded
+from api.workers.panel import Panel
+from api.workers.service_client import RemoteCandor, RemoteLibrary, ServiceClient
+from multi_agent.evaluation.records import Row
+from multi_agent.events import Event
+
+_THREADS = 64  # most of them wait for the service
+
+
+def main(tasks: Connection, requests: Connection) -> None:
+    """Run tasks for the service at the other end of both connections, until it ends."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole service; this process ends with it
+        signal.signal(number, lambda *_: None)  # SIG_IGN would be inherited by the tool servers started here
+    try:
+        settings: Settings = tasks.recv()
+    except EOFError:  # the service was killed just after its start
+        return
+    with research_lock(settings.home):
+        asyncio.run(_run(settings, tasks, requests))
+
+
+async def _run(settings: Settings, tasks: Connection, requests: Connection) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
+    ResearchWorker(settings, tasks, ServiceClient(requests, _exit)).start()
+    await asyncio.Event().wait()
+
+
+def _exit() -> None:
+    """Exit without cleaning up: all state is in the database, and another process may resume the runs."""
+    os._exit(0)
+
+
+class ResearchWorker:
+    """The running tasks of this process. Belongs to its event loop."""
+
+    def __init__(self, settings: Settings, tasks: Connection, service: ServiceClient) -> None:
+        self._candor, self._service = RemoteCandor(settings, service), service
+        self._panel = Panel(self._candor)
+        self._running: dict[int, asyncio.Task[Any]] = {}
+        self._pausing: set[int] = set()
+        loop = asyncio.get_running_loop()
+        self._channel = Channel(tasks, lambda message: loop.call_soon_threadsafe(self._receive, message), _exit)
+
+    def start(self) -> None:
+        """Start to accept tasks."""
+        self._channel.open()
+        self._channel.send(Ready())
+
+    def _receive(self, message: StartTask | CancelTask | Stop) -> None:
+        match message:
+            case StartTask():
+                running = self._running[message.task] = asyncio.create_task(self._run(message))
+                running.add_done_callback(partial(self._report_end, message.task))
+            case CancelTask():
+                self._cancel(message)
+            case Stop():
+                _exit()
+
+    async def _run(self, start: StartTask) -> Any:
+        task = start.task
+        library = RemoteLibrary(start.collection, self._candor, self._service, task)
+
+        def is_pausing() -> bool:
+            return task in self._pausing
+
+        def publish(item: Event | Row) -> None:
+            self._channel.send(Progress(task, item))
+
+        async def publish_event(event: Event) -> None:
+            publish(event)
+
+        if isinstance(start.spec, ResearchTask):
+            return await self._panel.research(start.spec, library, publish_event, is_pausing)
+        return await self._panel.evaluate(start.spec, library, publish, is_pausing)
+
+    def _cancel(self, message: CancelTask) -> None:
+        if running := self._running.get(message.task):  # else it has just ended
+            if message.pausing:
+                self._pausing.add(message.task)
+            running.cancel()
+
+    def _report_end(self, task: int, done: asyncio.Task[Any]) -> None:
+        del self._running[task]
+        self._pausing.discard(task)
+        if done.cancelled():
+            self._channel.send(TaskEnded(task))
+        elif error := done.exception():
+            self._channel.send(TaskEnded(task, error=RemoteError.from_exception(error)))
+        else:
+            self._channel.send(TaskEnded(task, done.result()))
