@@ -231,8 +231,8 @@ class Candor(PanelParts):
         """
         from ingest.isolation.isolated_parser import IsolatedParser
         from ingest.ledger.lock import holding
-        from ingest.parser import ParserOptions
         from ingest.pipeline.pipeline import IngestPipeline
+        from ingest.reader import ParserOptions
 
         settings, chunker = self.settings.ingest, self._chunker()
         spec = self._spec(name, chunker)

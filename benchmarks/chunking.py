@@ -28,7 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ingest.chunking.chunker import Chunker, Source
-from ingest.parser import ParsedDocument, load_parser
+from ingest.document import ParsedDocument
+from ingest.parser import load_parser
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
@@ -62,7 +63,7 @@ def main() -> None:
     options.add_argument("--corpora", nargs="*", help="their names; default: all")
     chosen = options.parse_args()
     names = chosen.corpora or sorted(path.stem for path in (chosen.data / "corpora").glob("*.md"))
-    parser = load_parser("kreuzberg")
+    parser = load_parser("default")
     documents = {name: parser.parse(chosen.data / "corpora" / f"{name}.md") for name in names}
     questions, lost = _questions(chosen.data / "questions_df.csv", documents)
     print(f"{len(names)} corpora, {len(questions)} questions; {lost} references not found in the parsed text")

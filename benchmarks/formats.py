@@ -33,10 +33,10 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from ingest import spacy_stub as language_model
 from ingest.containers.unpack import ContainerLimits, container_kind, expand
 from ingest.errors import FileError
 from ingest.parser import load_parser
+from ingest.parsers.unstructured import spacy_stub as language_model
 
 WHERE = """The set is a folder with expected.jsonl: lines of "file" with "reference_markdown" (a path) or "must_include"
 and "must_not_include" (strings). The files are those of the test suites of docling-project/docling
@@ -129,7 +129,7 @@ def _expectation(line: dict[str, object], data: Path) -> Expectation:
 
 def _candor(path: Path) -> str:
     """As an ingest reads it: the files in an archive as documents of their own, here one after the other."""
-    parser = load_parser("kreuzberg")
+    parser = load_parser("default")
     kind = container_kind(path)
     if kind is None or kind.is_document:
         return parser.parse(path).text

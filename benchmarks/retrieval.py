@@ -158,7 +158,7 @@ def ingest(
 ) -> IngestReport:
     """Ingest files and folders into the collection. The ledger is in ``home``."""
     pipeline = IngestPipeline(
-        parser=load_parser("kreuzberg"),
+        parser=load_parser("default"),
         chunker=chunker,
         embedder=embedder,
         collection=collection,

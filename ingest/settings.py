@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import warnings
+from typing import Any
 
-from ingest.parser import OcrMode
+from pydantic import Field, field_validator
+
+from ingest.reader import OcrMode
 from vectorstore.settings import SettingsGroup
 
 
 class IngestSettings(SettingsGroup):
     """How files become chunks."""
 
-    parser: str = Field(default="kreuzberg", description="name of a module in ingest/parsers")
+    parser: str = Field(default="default", description="name of a module in ingest/parsers")
+
+    @field_validator("parser", mode="before")
+    @classmethod
+    def _read_renamed_parser(cls, given: Any) -> Any:
+        if given != "kreuzberg":
+            return given
+        warnings.warn("The parser 'kreuzberg' is now called 'default'. Rename it.", FutureWarning, stacklevel=2)
+        return "default"
+
     chunk_tokens: int | None = Field(
         default=None, ge=32, description="tokens of an embedded chunk; default: all that the embedding model reads"
     )

@@ -18,7 +18,7 @@ from uuid import UUID, uuid5
 
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.chunking.segments import Division, Segment, boundary_of, divide
-from ingest.parser import BlockKind, ParsedDocument
+from ingest.document import BlockKind, ParsedDocument
 from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan
 
 ALGORITHM = "sections-v3"

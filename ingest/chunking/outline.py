@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from ingest.parser import Block, BlockKind, ParsedDocument
+from ingest.document import Block, BlockKind, ParsedDocument
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 

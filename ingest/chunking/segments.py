@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.chunking.outline import Outline, TokenCounter
-from ingest.parser import Block, BlockKind, ParsedDocument
+from ingest.document import Block, BlockKind, ParsedDocument
 from vectorstore.models import TableHeader
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Self
 
+from ingest.document import ParsedDocument
 from ingest.errors import (
     FileError,
     ParserCrashed,
@@ -19,7 +20,8 @@ from ingest.errors import (
     ParserTimeout,
     ParserUnavailable,
 )
-from ingest.parser import ParsedDocument, ParserOptions, load_parser
+from ingest.parser import load_parser
+from ingest.reader import ParserOptions
 from vectorstore.child_process import ChildProcess
 
 _START_TIMEOUT_S = 60.0
@@ -30,7 +32,7 @@ _FIRST_CHECK_S, _LONGEST_CHECK_S = 0.005, 0.05  # between two checks of a worker
 class IsolatedParser:
     """A parser that works in up to ``workers`` processes. Any number of threads may call it.
 
-    >>> with IsolatedParser("kreuzberg", workers=2, timeout_s=120, memory_mb=2048) as parser:
+    >>> with IsolatedParser("default", workers=2, timeout_s=120, memory_mb=2048) as parser:
     ...     document = parser.parse(Path("report.pdf"))
     """
 
@@ -45,9 +47,8 @@ class IsolatedParser:
     ) -> None:
         """Raises UnknownParser. Starts no process yet."""
         self._options = options or ParserOptions()
-        parser = load_parser(parser_name, self._options)
-        self.name = parser.name
-        self.version = parser.version
+        self._parser = load_parser(parser_name, self._options)
+        self.name = self._parser.name
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
         self._slots = threading.BoundedSemaphore(workers)
@@ -81,6 +82,14 @@ class IsolatedParser:
         if isinstance(outcome, FileError):
             raise outcome
         return outcome
+
+    def version_of(self, path: PurePath, mime_type: str = "") -> str:
+        """Return what the parser returns."""
+        return self._parser.version_of(path, mime_type)
+
+    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
+        """Return what the parser returns."""
+        return self._parser.is_current(stored, path, mime_type)
 
     def close(self) -> None:
         """Kill all workers; a running ``parse`` raises ParserUnavailable. May be called again."""

@@ -6,10 +6,11 @@ import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from ingest.document import ParsedDocument
 from ingest.errors import FileError, ParserCrashed, ParserOutOfMemory
 from ingest.heartbeat import listener
 from ingest.isolation.confinement import confine_process
-from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.parser import Parser, load_parser
 
 READY, STILL_WORKING = "ready", "still working"
 

@@ -32,10 +32,10 @@ from sqlalchemy import (
     update,
 )
 
+from ingest.document import Block, ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
 from ingest.ledger.records import Count, DocumentRecord, DocumentState, DocumentText, Known, Stage
 from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database, make_tables
-from ingest.parser import Block, ParsedDocument
 from vectorstore.models import PageSpan
 
 _BLOCKS = TypeAdapter(tuple[Block, ...])

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 
 from pydantic import Field
 
-from ingest.parser import Block
+from ingest.document import Block
 from vectorstore.models import FrozenModel, PageSpan, Scalar
 
 _DOCUMENT_IDS = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
@@ -93,6 +93,7 @@ class Known(NamedTuple):
     container: str
     read_at: float
     attempts: int
+    mime_type: str
 
     @property
     def edition(self) -> str:

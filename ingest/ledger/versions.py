@@ -10,9 +10,9 @@ from typing import Self
 from uuid import UUID, uuid5
 
 from ingest.chunking.chunker import Chunker, Source
+from ingest.document import ParsedDocument
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import EDITION, DocumentRecord, Known
-from ingest.parser import ParsedDocument
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 

@@ -1,4 +1,4 @@
-"""One module per parser, found by name: ``parsers/NAME.py`` offers a class ``DocumentParser`` that keeps the contract.
+"""One module or package per parser, found by its name: ``parsers/NAME`` defines a class ``DocumentParser``.
 
-A new parser is a new file here; nothing else changes.
+The contract is ``Parser`` in ``ingest/parser.py``.
 """

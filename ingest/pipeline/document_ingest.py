@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 
 from ingest.chunking.chunker import Chunker, Source
 from ingest.containers.unpack import ContainerLimits
+from ingest.document import ParsedDocument
 from ingest.errors import FileError
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import EDITION, DocumentRecord, DocumentState, Known, Stage, document_id, edition_of
 from ingest.ledger.versions import chunk_id, chunks_of
-from ingest.parser import ParsedDocument, Parser
+from ingest.parser import Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.discovery import FoundFile, printable
 from ingest.pipeline.open_container import OpenContainer
@@ -61,14 +62,15 @@ class DocumentIngest:
         identity = document_id(file.document)
         known = run.known.get(identity)
         tried = known.attempts if known and known.state in {DocumentState.FAILED, *_UNFINISHED} else 0
-        document = Document(file, identity, size, known, attempts=tried + 1, reread=verdict is Verdict.RETRY)
+        reread = verdict in (Verdict.RETRY, Verdict.SETTINGS)
+        document = Document(file, identity, size, known, attempts=tried + 1, reread=reread)
         self._advance(document, DocumentState.PARSING, Stage.READING, run)
         return document
 
     def read(self, document: Document) -> Reading:
         """Read and parse it, unless it holds what is indexed of it."""
         previous = document.previous
-        same = previous and (previous.parser, previous.chunking) == (self._making.parser, self._making.chunking)
+        same = previous and self._making.is_current(previous)
         return read(
             document.found,
             self._parser,
@@ -125,7 +127,10 @@ class DocumentIngest:
             document.chunks = chunks_of(self._chunker, parsed, source, self._edition(document))
 
     def _edition(self, document: Document) -> str:
-        return edition_of(document.id, document.reading.version, self._making.parser, self._making.chunking)
+        return edition_of(document.id, document.reading.version, self._parser_version(document), self._making.chunking)
+
+    def _parser_version(self, document: Document) -> str:
+        return self._making.parser_version(document.found.document, document.reading.parsed)
 
     def _moved_from(self, document: Document, run: Run) -> Known | None:
         """The document of the same content whose file is gone, if there is one: it was moved here, or renamed."""
@@ -253,7 +258,7 @@ class DocumentIngest:
             pages=len(parsed.pages) if parsed else 0,
             chunks=len(document.chunks),
             tokens=document.tokens,
-            parser=self._making.parser,
+            parser=self._parser_version(document),
             chunking=self._making.chunking,
             seconds=reading.seconds,
             warnings=parsed.warnings if parsed else (),

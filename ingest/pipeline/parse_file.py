@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ingest.containers.entries import ContainerKind, container_kind
+from ingest.document import BlockKind, ParsedDocument
 from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
 from ingest.ledger.records import Stage
-from ingest.parser import BlockKind, ParsedDocument, Parser
+from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile
 from vectorstore.errors import StoreError
 from vectorstore.text.languages import LANGUAGE, detect

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pydantic import Field
 
 from ingest.chunking.chunker import Chunker
+from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, Known, Stage, document_id
-from ingest.parser import OcrMode, Parser
+from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile, LeftOut, discover
+from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
 from vectorstore.models import FrozenModel
 
@@ -38,11 +41,32 @@ class Verdict(StrEnum):
     KNOWN_FAILURE = "unchanged since it failed"
 
 
-class Making(FrozenModel):
-    """What chunks are made with, as far as a person can change it without making another collection."""
+@dataclass(frozen=True)
+class Making:
+    """The parser, its options and the chunking in force. Documents indexed with others are read again."""
 
-    parser: str
+    parser: Parser
+    options: str
     chunking: str
+
+    def parser_version(self, path: str, parsed: ParsedDocument | None = None) -> str:
+        """Return what to store with a document about its parser, also for one that was not parsed."""
+        return (parsed.parser if parsed else self.parser.version_of(PurePath(path))) + self.options
+
+    def current_parser(self, known: Known) -> str:
+        """Return what would be stored about the parser if the unchanged file were read again."""
+        return self.parser.version_of(PurePath(known.path), known.mime_type) + self.options
+
+    def has_current_parser(self, known: Known) -> bool:
+        """Return whether parsing an unchanged file again would give the stored text."""
+        if not known.parser.endswith(self.options):
+            return False
+        stored = known.parser.removesuffix(self.options)
+        return self.parser.is_current(stored, PurePath(known.path), known.mime_type)
+
+    def is_current(self, known: Known) -> bool:
+        """Return whether parsing and chunking an unchanged file again would give what is indexed."""
+        return known.chunking == self.chunking and self.has_current_parser(known)
 
 
 class PlannedFile(FrozenModel):
@@ -73,9 +97,9 @@ class Plan(FrozenModel):
 
 
 def making(parser: Parser, chunker: Chunker, settings: IngestSettings) -> Making:
-    """What chunks are made with; files that were indexed with something else are read again."""
+    """Return the parser and the chunking in force."""
     ocr = "" if settings.ocr is OcrMode.AUTO else f", ocr {settings.ocr.value}"
-    return Making(parser=parser.version + ocr, chunking=chunker.fingerprint)
+    return Making(parser=parser, options=ocr, chunking=chunker.fingerprint)
 
 
 def plan_ingest(
@@ -123,6 +147,7 @@ def make_plan(
 ) -> Plan:
     """Judge every file; with ``sync``, find what has gone from below these paths."""
     holders = {entry.container for entry in known.values() if entry.state is DocumentState.FAILED}
+    outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, making)}
     files = tuple(
         _judged(
             file,
@@ -130,6 +155,7 @@ def make_plan(
             making,
             retry_failed=retry_failed,
             holds_failed=file.document in holders,
+            holds_outdated=file.document in outdated,
         )
         for file in found
         if isinstance(file, FoundFile)
@@ -156,8 +182,20 @@ def is_gone(known: Known) -> bool:
     return False
 
 
+def _is_outdated_member(known: Known, making: Making) -> bool:
+    """Return whether a file in a container was read, and has to be read again."""
+    was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
+    return bool(known.container and was_read and not making.is_current(known))
+
+
 def _judged(
-    file: FoundFile, known: Known | None, making: Making, *, retry_failed: bool, holds_failed: bool
+    file: FoundFile,
+    known: Known | None,
+    making: Making,
+    *,
+    retry_failed: bool,
+    holds_failed: bool,
+    holds_outdated: bool,
 ) -> PlannedFile:
     try:
         status = os.stat(file.path)
@@ -166,6 +204,8 @@ def _judged(
     verdict = _judge(known, (status.st_size, status.st_mtime), making, retry_failed=retry_failed)
     if verdict is Verdict.UNCHANGED and retry_failed and holds_failed:
         verdict = Verdict.RETRY
+    if verdict is Verdict.UNCHANGED and holds_outdated:
+        verdict = Verdict.SETTINGS
     return PlannedFile(file=file, verdict=verdict, size=status.st_size)
 
 
@@ -173,7 +213,7 @@ def _judge(known: Known | None, seen: tuple[int, float] | None, making: Making, 
     if known is None or known.state in (DocumentState.REMOVED, DocumentState.SKIPPED):
         return Verdict.NEW
     is_same = seen == (known.size, known.modified) and known.read_at - known.modified > _RACY_SECONDS
-    same_making = (known.parser, known.chunking) == (making.parser, making.chunking)
+    same_making = making.is_current(known)
     if known.state is DocumentState.INDEXED:
         return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_making else Verdict.SETTINGS
     if known.state is DocumentState.FAILED:
@@ -190,21 +230,24 @@ def _is_gone_below(known: Known, roots: Sequence[Path]) -> bool:
     return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_gone(known)
 
 
-def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], making: Making) -> Iterable[str]:
-    touched = {document_id(each.file.document) for each in files if each.verdict is Verdict.SETTINGS}
-    for name, now in making.model_dump().items():
-        before = sorted({getattr(known[identity], name) for identity in touched} - {now})
-        if before:
-            count = sum(getattr(known[identity], name) != now for identity in touched)
-            yield f"The {name} is now {now!r}, not {' or '.join(map(repr, before))}: {count} files are read again."
-    elsewhere = sum(
-        entry.chunks > 0
-        and entry.id not in touched
-        and (entry.parser, entry.chunking) != (making.parser, making.chunking)
-        for entry in known.values()
-    )
+def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], making: Making) -> Iterator[str]:
+    read_again = {document_id(each.file.document) for each in files if each.verdict is Verdict.SETTINGS}
+    outdated = [entry for entry in known.values() if entry.parser and not making.is_current(entry)]
+    here = [entry for entry in outdated if document_id(entry.container or entry.path) in read_again]
+    parsers = {entry: making.current_parser(entry) for entry in here if not making.has_current_parser(entry)}
+    if parsers:
+        yield _change_notice("parser", parsers.values(), [entry.parser for entry in parsers])
+    chunkings = [entry.chunking for entry in here if entry.chunking != making.chunking]
+    if chunkings:
+        yield _change_notice("chunking", [making.chunking], chunkings)
+    elsewhere = sum(entry.chunks > 0 for entry in outdated) - sum(entry.chunks > 0 for entry in here)
     if elsewhere:
         yield (
             f"{elsewhere} documents of the collection that are not among these files stay as they were made, with "
             "other settings; ingest them, too, to make all alike."
         )
+
+
+def _change_notice(what: str, now: Iterable[str], before: Sequence[str]) -> str:
+    new, old = (" or ".join(map(repr, sorted(set(names)))) for names in (now, before))
+    return f"The {what} is now {new}, not {old}: {len(before)} files are read again."

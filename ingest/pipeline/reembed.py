@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import Field
 
 from ingest.chunking.chunker import Chunker, Source
+from ingest.document import ParsedDocument
 from ingest.ledger.aliases import staging
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, Known, Stage, edition_of
 from ingest.ledger.versions import chunks_of, sweep
-from ingest.parser import ParsedDocument
 from ingest.pipeline.chunk_writer import ChunkWriter, Written
 from ingest.pipeline.reports import Progress
 from vectorstore.embedding.embedder import Embedder

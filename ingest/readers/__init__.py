@@ -1,1 +1,1 @@
-"""Format readers: each turns one family of file formats into text and blocks."""
+"""One module per format, found by its attribute ``READER``. The contract is ``Reader`` in ``ingest/reader.py``."""

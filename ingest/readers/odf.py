@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, spread
 from ingest.readers.shared.ooxml import attribute, comment_line, local_name, number
@@ -33,9 +34,10 @@ _PROPERTIES = {
 }
 
 
-def read_opendocument(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks, of a presentation also its pages; return its properties."""
-    archive = _opened(data, path)
+    path = request.path
+    archive = _opened(request.data, path)
     content = _xml(archive, "content.xml", path)
     body = content.find("{*}body")
     if body is not None:
@@ -281,3 +283,8 @@ def _words(element: Element) -> str:
                 parts.append(_words(child))
         parts.append(child.tail or "")
     return "".join(parts)
+
+
+READER = Reader(
+    name="odf", version=1, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.ooxml import Chart, Package, attribute, comment_line, number, texts
 from vectorstore.models import Scalar
@@ -31,8 +32,9 @@ _MOST_COPIES = 256  # of the text of a merged cell; wider ones are decoration
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
 
 
-def read_workbook(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add a heading and a table per sheet to the builder; return the workbook's properties."""
+    data, path = request.data, request.path
     package = Package(data, path) if _has_parts(data) else None
     extras = dict(_extras(package)) if package else {}
     for name, rows in _sheets(_opened(data, path), path):
@@ -176,3 +178,11 @@ def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[
                 place = number(comment.get("authorId"), len(authors))
                 author = authors[place] if place < len(authors) else ""
                 yield f"{comment.get('ref', '')}: {comment_line(author, '', ''.join(texts(comment)))}"
+
+
+READER = Reader(
+    name="sheets",
+    version=1,
+    read=read_workbook,
+    mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
+)

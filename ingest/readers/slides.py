@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, spread
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
@@ -24,9 +24,9 @@ _LISTED = {"body", "obj", ""}
 """Kinds of placeholders whose paragraphs the layout marks as items."""
 
 
-def read_presentation(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+def read_presentation(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the slides' blocks and pages to the builder; return the presentation's properties."""
-    package = Package(data, path)
+    package = Package(request.data, request.path)
     main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
     authors = dict(_comment_authors(package, main))
     relations = package.relations(main)
@@ -185,3 +185,6 @@ def _cells(row: Element) -> list[Cell]:
         text = "\n".join(_text(paragraph) for paragraph in cell.iterfind("./{*}txBody/{*}p"))
         cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
     return cells
+
+
+READER = Reader(name="slides", version=1, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.formulas import latex
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
@@ -22,9 +22,9 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
-def read_word(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
+def read_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return its properties."""
-    package = Package(data, path)
+    package = Package(request.data, request.path)
     main = next(iter(package.related("", "officeDocument")), "word/document.xml")
     body = package.xml(main).find("{*}body")
     if body is not None:
@@ -360,3 +360,6 @@ def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[
             if said and attribute(remark, "type") not in ("separator", "continuationSeparator"):
                 author, when = attribute(remark, "author"), attribute(remark, "date")
                 yield identity, comment_line(author, when, said) if kind == "comment" else f"[{identity}] {said}"
+
+
+READER = Reader(name="word", version=1, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

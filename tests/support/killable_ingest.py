@@ -64,7 +64,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
         name=NAME, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )
     ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
-    parser = IsolatedParser("kreuzberg", workers=WORKERS, timeout_s=60, memory_mb=2048)
+    parser = IsolatedParser("default", workers=WORKERS, timeout_s=60, memory_mb=2048)
     with parser, EdgeStore(home / "store", reserve=0).create(spec) as collection:
         IngestPipeline(
             parser=parser,

@@ -11,10 +11,11 @@ from typing import Any
 from sqlalchemy import create_engine, event
 
 from ingest.chunking.chunker import Chunker
+from ingest.document import ParsedDocument
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import document_id
 from ingest.ledger.versions import LiveCollection
-from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.parser import Parser, load_parser
 from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import Plan
 from ingest.pipeline.reports import IngestReport, Progress
@@ -67,7 +68,7 @@ class Workplace:
         """Ingest the paths, by default the folder of documents."""
         with self.collection() as collection:
             pipeline = IngestPipeline(
-                parser=parser or load_parser("kreuzberg"),
+                parser=parser or load_parser("default"),
                 chunker=self.chunker,
                 embedder=self.embedder,
                 collection=collection,
@@ -126,9 +127,10 @@ class CountingParser:
     """Notes what it parses; ``meddle`` is called in between."""
 
     def __init__(self, meddle: Callable[[Path], None] = lambda _: None) -> None:
-        self._parser = load_parser("kreuzberg")
+        self._parser = load_parser("default")
         self._meddle = meddle
-        self.name, self.version = self._parser.name, self._parser.version
+        self.name = self._parser.name
+        self.version_of, self.is_current = self._parser.version_of, self._parser.is_current
         self.parsed: list[Path] = []
 
     def parse(self, path: Path) -> ParsedDocument:

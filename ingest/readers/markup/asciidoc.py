@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, spread
 from vectorstore.models import Scalar
@@ -26,15 +28,16 @@ _LINK = re.compile(r"(?:link:|xref:|image:|(?=https?://))[^\s\[]+\[([^\],]*)[^\]
 _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language", "description": "subject"}
 
 
-def read_asciidoc(text: str, into: DocumentBuilder) -> dict[str, Scalar]:
+def read_asciidoc(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return its title and what its header says of it."""
-    reader = _Reader(text.replace("\r\n", "\n").split("\n"), into)
-    reader.read()
-    return reader.properties
+    text = decode(request.data, request.path).replace("\r\n", "\n")
+    writer = _Writer(text.split("\n"), into)
+    writer.write()
+    return writer.properties
 
 
 @dataclass
-class _Reader:
+class _Writer:
     """Goes through the lines once."""
 
     lines: Sequence[str]
@@ -46,7 +49,7 @@ class _Reader:
         self._paragraph: list[str] = []
         self._items: list[str] = []
 
-    def read(self) -> None:
+    def write(self) -> None:
         """All blocks."""
         while self._position < len(self.lines):
             line = self.lines[self._position]
@@ -155,3 +158,12 @@ def _plain(text: str) -> str:
     """Inline text without the marks of its emphasis and the targets of its links."""
     text = _LINK.sub(lambda link: link[1] or link[2] or link[0], text)
     return _EMPHASIS.sub(r"\2", text)
+
+
+READER = Reader(
+    name="asciidoc",
+    version=1,
+    read=read_asciidoc,
+    mime_types=("text/x-source-code",),
+    suffixes=(".adoc", ".asciidoc"),
+)

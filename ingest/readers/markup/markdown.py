@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ingest.readers.markup.html_xml import read_html_fragment
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.element_writer import write_html_fragment
+from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -21,8 +24,13 @@ _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _TAG = re.compile(r"<[^>]*>")
 
 
-def read_markdown(source: str, into: DocumentBuilder) -> str:
-    """Add the Markdown's blocks to the builder; return the title of its front matter, if it has one."""
+def read_markdown(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the document's blocks to the builder; return the title of its front matter."""
+    return {"title": write_markdown(decode(request.data, request.path), into)}
+
+
+def write_markdown(source: str, into: DocumentBuilder) -> str:
+    """Add the blocks of Markdown source to the builder; return the title of its front matter, or ``""``."""
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
@@ -54,7 +62,7 @@ def _add(node: SyntaxTreeNode, into: DocumentBuilder) -> None:
         case "fence" | "code_block":
             into.code(node.content)
         case "html_block":
-            read_html_fragment(node.content, into)
+            write_html_fragment(node.content, into)
         case _:
             _add_children(node.children, into)
 
@@ -103,3 +111,6 @@ def _break_or_tag(node: SyntaxTreeNode) -> str:
 
 def _without_tags(source: str) -> str:
     return html.unescape(_TAG.sub("", source))
+
+
+READER = Reader(name="markdown", version=1, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

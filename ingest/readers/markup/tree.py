@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from ingest.readers.text import decode
+from ingest.readers.shared.decoding import decode
 
 _DEEPEST = 200  # elements in elements; deeper ones are no document
 _FURNITURE = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}

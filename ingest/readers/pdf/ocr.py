@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from ingest.errors import CorruptDocument
+from ingest.errors import CorruptDocument, EmptyDocument
 from ingest.heartbeat import still_working
-from ingest.parser import OcrMode, ParserOptions
+from ingest.reader import OcrMode, ParserOptions
 from ingest.readers.pdf.lines import Line, Word, cells_of
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -66,23 +68,20 @@ class ScanReader:
         self._recognised += [number for number, lines in enumerate(pages, start=1) if lines]
         return pages
 
-    @property
-    def how(self) -> str:
-        """Which pages were recognised and by what; empty if none was: for the document's metadata."""
+    def report(self, into: DocumentBuilder) -> dict[str, Scalar]:
+        """Return metadata that names the recognised pages; add a warning about unread pages to the builder.
+
+        Raises EmptyDocument if the builder is empty, with the reason.
+        """
+        if into.is_empty:
+            raise EmptyDocument(f"{self._path} holds no text. {self._why_empty()}")
+        if self._unread:
+            into.warn(f"{_spans(self._unread)} without text not read: {self._reason()}.")
         if not self._recognised:
-            return ""
-        return f"{_spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"
+            return {}
+        return {"recognised": f"{_spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"}
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What was left unread, and what to do."""
-        if not self._unread:
-            return ()
-        return (f"{_spans(self._unread)} without text not read: {self._reason()}.",)
-
-    @property
-    def nothing_read(self) -> str:
-        """Why no text came of the document, and what to do."""
+    def _why_empty(self) -> str:
         if self._unread:
             return f"Its pages are images, and {self._reason()}. Then ingest it again."
         return "Tesseract recognises none on its images." if self._images else "Its pages are blank."

@@ -41,7 +41,7 @@ class _Key:
     text: tuple[str, ...]
 
 
-def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[Line]:
+def without_page_headers(pages: Sequence[Sequence[Line]]) -> list[Line]:
     """All lines but the running ones: page numbers go; of words the first at the top and the last at the bottom stay.
 
     There they stand before and after what they belong to, and not in a table or a sentence over a page break.

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
+from ingest.reader import Reader, ReadRequest
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader
-from ingest.readers.pdf.page_headers import without_running_lines
+from ingest.readers.pdf.page_headers import without_page_headers
 from ingest.readers.pdf.tables import find_tables
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from vectorstore.models import Scalar
@@ -66,16 +66,17 @@ class _Table:
 _Element = _Heading | _Paragraph | _Table
 
 
-def read_pdf(data: bytes, path: Path, into: DocumentBuilder, scans: ScanReader) -> dict[str, Scalar]:
-    """Add the PDF's blocks and pages to the builder; return its title, authors and the like. ``path`` is for errors."""
-    pages, metadata = read_lines(data, path, scans.page)
-    _write(_joined_tables(_elements(without_running_lines(pages))), into)
-    return metadata
+def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the PDF's blocks and pages to the builder; return its title, authors and other properties."""
+    scans = ScanReader(request.options, request.path)
+    pages, metadata = read_lines(request.data, request.path, scans.page)
+    write_pages(pages, into)
+    return metadata | scans.report(into)
 
 
-def read_image(data: bytes, into: DocumentBuilder, scans: ScanReader) -> None:
-    """Add what is recognised on an image, or on the pages of one, in the same way."""
-    _write(_joined_tables(_elements(without_running_lines(scans.image(data)))), into)
+def write_pages(pages: Sequence[Sequence[Line]], into: DocumentBuilder) -> None:
+    """Add the blocks that the lines of pages form to the builder."""
+    _write(_joined_tables(_elements(without_page_headers(pages))), into)
 
 
 def _elements(lines: Sequence[Line]) -> Iterator[_Element]:
@@ -234,3 +235,6 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
             case _Table():
                 into.table(element.rows, has_header=element.has_header, pages=element.pages)
                 page = element.last_page
+
+
+READER = Reader(name="pdf", version=1, read=read_pdf, mime_types=("application/pdf",))

@@ -13,7 +13,7 @@ from itertools import pairwise
 from ingest.readers.pdf.grids import Grid, grid_at
 from ingest.readers.pdf.lines import Line, Word, cells_of, joined
 from ingest.readers.pdf.rows import gap, whole_rows
-from ingest.readers.pdf.table_heads import Cells, Columns, header_height, is_header, merged, spread
+from ingest.readers.pdf.table_headers import Cells, Columns, header_height, is_header, merged, spread
 
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2

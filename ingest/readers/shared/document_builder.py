@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ingest.parser import Block, BlockKind, ParsedDocument
+from ingest.document import Block, BlockKind, ParsedDocument
 from vectorstore.models import PageSpan, Scalar
 
 PageBreaks = Sequence[tuple[int, int]]
@@ -35,6 +35,11 @@ class DocumentBuilder:
         self._blocks: list[Block] = []
         self._page_starts: list[tuple[int, int]] = []
         self._warnings: list[str] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no block was added yet."""
+        return not self._blocks
 
     def warn(self, warning: str) -> None:
         """Note what a person should know about how the document was read."""

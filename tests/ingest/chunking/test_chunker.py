@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.chunking.chunker import Chunker, Source
-from ingest.parser import ParsedDocument
-from ingest.readers.markup.markdown import read_markdown
+from ingest.document import ParsedDocument
+from ingest.readers.markup.markdown import write_markdown
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkKind
@@ -31,7 +31,7 @@ def chunk(embedder: Embedder) -> Callable[..., list[Chunk]]:
 
 def parse(markdown: str) -> ParsedDocument:
     builder = DocumentBuilder()
-    read_markdown(markdown, builder)
+    write_markdown(markdown, builder)
     return builder.build(parser="test", mime_type="text/markdown")
 
 

@@ -47,7 +47,7 @@ def make_parser() -> Iterator[Callable[..., IsolatedParser]]:
     made: list[IsolatedParser] = []
 
     def make(*, workers: int = 1, timeout_s: float = 30, memory_mb: int = 2048) -> IsolatedParser:
-        made.append(IsolatedParser("kreuzberg", workers=workers, timeout_s=timeout_s, memory_mb=memory_mb))
+        made.append(IsolatedParser("default", workers=workers, timeout_s=timeout_s, memory_mb=memory_mb))
         return made[-1]
 
     yield make
@@ -71,8 +71,9 @@ def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
 
 
 def test_reads_what_the_parser_reads(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
-    plain, isolated = load_parser("kreuzberg"), make_parser()
-    assert (isolated.name, isolated.version) == (plain.name, plain.version)
+    plain, isolated = load_parser("default"), make_parser()
+    assert (isolated.name, isolated.version_of(text)) == (plain.name, plain.version_of(text))
+    assert isolated.is_current(plain.version_of(text), text)
     assert isolated.parse(text) == plain.parse(text)
 
 
@@ -83,7 +84,7 @@ def test_says_what_the_parser_says_against_a_file(make_parser: Callable[..., Iso
 
 
 def test_unknown_parsers_are_refused_at_once() -> None:
-    with pytest.raises(UnknownParser, match="kreuzberg"):
+    with pytest.raises(UnknownParser, match="default"):
         IsolatedParser("none", workers=1, timeout_s=1, memory_mb=1)
 
 
@@ -132,7 +133,7 @@ def test_a_native_crash_costs_one_file(make_parser: Callable[..., IsolatedParser
         parsing = pool.submit(parser.parse, endless)
         with endless.open("wb"):  # opens once the worker reads
             os.kill(worker, signal.SIGSEGV)
-        with pytest.raises(ParserCrashed, match=r"endless\.txt crashed the parser kreuzberg \(SIGSEGV\)"):
+        with pytest.raises(ParserCrashed, match=r"endless\.txt crashed the parser default \(SIGSEGV\)"):
             parsing.result()
     assert parser.parse(text).text == "The pump stands in the cellar."
 
@@ -176,7 +177,7 @@ def test_no_worker_outlives_a_killed_ingest(endless: Path, text: Path) -> None:
 import sys, threading; sys.path[:] = {sys.path!r}
 from pathlib import Path
 from ingest.isolation.isolated_parser import IsolatedParser
-parser = IsolatedParser("kreuzberg", workers=2, timeout_s=60, memory_mb=2048)
+parser = IsolatedParser("default", workers=2, timeout_s=60, memory_mb=2048)
 threading.Thread(target=parser.parse, args=[Path({str(endless)!r})], daemon=True).start()
 parser.parse(Path({str(text)!r}))
 print("parsed", flush=True)

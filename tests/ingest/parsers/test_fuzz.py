@@ -48,7 +48,7 @@ def test_every_mutant_ends_indexed_or_with_a_reason(
 def test_the_parser_foresees_damage(tmp_path: Path) -> None:
     """Each of these, the same every time, is read or refused as what it is: none is a defect or kills a worker."""
     refused: list[FileError] = []
-    with IsolatedParser("kreuzberg", workers=2, timeout_s=30, memory_mb=2048) as parser:
+    with IsolatedParser("default", workers=2, timeout_s=30, memory_mb=2048) as parser:
         for name, content in mutants(seed_files(SAMPLES, largest_kb=100), count=160, seed=4):
             (tmp_path / name).write_bytes(content)
             try:

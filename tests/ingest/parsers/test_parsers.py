@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.document import BlockKind, ParsedDocument
 from ingest.errors import (
     CorruptDocument,
     EmptyDocument,
@@ -14,7 +15,7 @@ from ingest.errors import (
     UnreadableFile,
     UnsupportedFormat,
 )
-from ingest.parser import BlockKind, ParsedDocument, Parser, load_parser, parser_names
+from ingest.parser import Parser, load_parser, parser_names
 from support.files import write_docx, write_encrypted_pdf, write_pdf, write_xlsx
 
 RESULTS = [("Athlete", "Time"), ("Amos Kirui", "2:03:11"), ("Sofia Brandt", "2:19:40")]
@@ -22,7 +23,7 @@ RESULTS = [("Athlete", "Time"), ("Amos Kirui", "2:03:11"), ("Sofia Brandt", "2:1
 
 @pytest.fixture(scope="module")
 def parser() -> Parser:
-    return load_parser("kreuzberg")
+    return load_parser("default")
 
 
 def blocks(document: ParsedDocument) -> list[tuple[str, str]]:
@@ -222,8 +223,8 @@ def test_a_missing_file_is_unreadable(parser: Parser, tmp_path: Path) -> None:
 
 
 def test_parsers_are_found_by_their_modules() -> None:
-    assert {"kreuzberg", "unstructured"} <= set(parser_names())
-    with pytest.raises(UnknownParser, match="kreuzberg, unstructured"):
+    assert {"default", "unstructured"} <= set(parser_names())
+    with pytest.raises(UnknownParser, match="default, unstructured"):
         load_parser("unheard-of")
 
 

@@ -67,7 +67,7 @@ def test_a_search_beside_an_ingest_finds_one_edition_of_a_document_never_both_or
     with workplace.collection() as collection:
         live = LiveCollection(collection, workplace.ledger)
         pipeline = IngestPipeline(
-            parser=load_parser("kreuzberg"), chunker=workplace.chunker, embedder=workplace.embedder,
+            parser=load_parser("default"), chunker=workplace.chunker, embedder=workplace.embedder,
             collection=collection, ledger=workplace.ledger, settings=IngestSettings(embed_batch=2),
         )  # fmt: skip
         seen: list[set[str]] = []
@@ -148,7 +148,7 @@ def test_other_settings_are_announced_before_they_are_applied(workplace: Workpla
     plans: list[Plan] = []
     with workplace.store.create(spec) as collection:
         IngestPipeline(
-            parser=load_parser("kreuzberg"), chunker=workplace.chunker, embedder=workplace.embedder,
+            parser=load_parser("default"), chunker=workplace.chunker, embedder=workplace.embedder,
             collection=collection, ledger=workplace.ledger, settings=IngestSettings(),
         ).ingest([workplace.documents], on_plan=plans.append)  # fmt: skip
         after = {chunk.id for chunk in collection.scan()}

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from ingest.document import ParsedDocument
 from ingest.errors import CorruptDocument, EncryptedDocument
-from ingest.parser import ParsedDocument, Parser, load_parser
+from ingest.parser import Parser, load_parser
+from ingest.readers.legacy_word import write_flat_text
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.word97 import read_flat_word
 from support.office import SLIDE, WORD, write_office, write_open
 
 
 @pytest.fixture(scope="module")
 def parser() -> Parser:
-    return load_parser("kreuzberg")
+    return load_parser("default")
 
 
 def blocks(document: ParsedDocument) -> list[tuple[str, str]]:
@@ -106,7 +107,7 @@ def test_word_repeats_merged_cells_where_they_reach(parser: Parser, tmp_path: Pa
 
 def test_the_tables_of_old_word_files_are_told_by_their_tabs() -> None:
     builder = DocumentBuilder()
-    read_flat_word("Figure  SEQ Figure \\* ARABIC 1: Plan\n\tFood\t\tLeaf\t50\t\t\nEnd", builder)
+    write_flat_text("Figure  SEQ Figure \\* ARABIC 1: Plan\n\tFood\t\tLeaf\t50\t\t\nEnd", builder)
     assert blocks(builder.build(parser="", mime_type="")) == [
         ("prose", "Figure 1: Plan"),
         ("table", "|  | Food |\n| --- | --- |\n| Leaf | 50 |"),

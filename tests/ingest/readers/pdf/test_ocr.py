@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ingest.document import BlockKind
 from ingest.errors import CorruptDocument, EmptyDocument
 from ingest.isolation.isolated_parser import IsolatedParser
-from ingest.parser import BlockKind, OcrMode, Parser, ParserOptions, load_parser
+from ingest.parser import Parser, load_parser
+from ingest.reader import OcrMode, ParserOptions
 from support.files import write_pdf, write_scan
 
 RESULTS = [("Athlete", "Time"), ("Amos Kirui", "2:03:11"), ("Sofia Brandt", "2:19:40")]
@@ -31,7 +33,7 @@ def written(tmp_path: Path) -> Path:
 
 
 def make_parser(ocr: OcrMode = OcrMode.AUTO) -> Parser:
-    return load_parser("kreuzberg", ParserOptions(ocr=ocr))
+    return load_parser("default", ParserOptions(ocr=ocr))
 
 
 @with_tesseract
@@ -106,7 +108,7 @@ END
 @pytest.mark.usefixtures("slow_tesseract")
 def test_a_long_scan_has_the_time_limit_for_each_page(written: Path, tmp_path: Path) -> None:
     scan = write_scan(tmp_path / "long.pdf", [written] * 6, dpi=40)
-    with IsolatedParser("kreuzberg", workers=1, timeout_s=2, memory_mb=2048) as parser:
+    with IsolatedParser("default", workers=1, timeout_s=2, memory_mb=2048) as parser:
         assert parser.parse(scan).metadata["recognised"] == "pages 1-6 by Tesseract (eng)"
 
 
@@ -132,7 +134,7 @@ def test_without_tesseract_the_unread_pages_are_named(written: Path, tmp_path: P
 
 @with_tesseract
 def test_a_language_without_its_data_is_named(written: Path, tmp_path: Path) -> None:
-    parser = load_parser("kreuzberg", ParserOptions(ocr_languages=("eng", "tlh")))
+    parser = load_parser("default", ParserOptions(ocr_languages=("eng", "tlh")))
     with pytest.raises(
         EmptyDocument, match=r"lacks the data of the language tlh \(`apt-get install tesseract-ocr-tlh`"
     ):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.parser import BlockKind, ParsedDocument, Parser, load_parser
+from ingest.document import BlockKind, ParsedDocument
+from ingest.parser import Parser, load_parser
 
 Placed = tuple[float, float, str]
 """A text and where it begins on its page, in millimetres from the top left corner."""
@@ -23,7 +24,7 @@ WORDS += ["island", "juniper", "kelp", "lagoon", "meadow", "nickel", "onyx", "pe
 
 @pytest.fixture(scope="module")
 def parser() -> Parser:
-    return load_parser("kreuzberg")
+    return load_parser("default")
 
 
 def write_pages(path: Path, pages: Sequence[Sequence[Placed]]) -> Path:

@@ -1,7 +1,7 @@
 """Parsing by the ``unstructured`` library, for those who choose it: ``pip install 'candor[unstructured]'``.
 
-Owns all use of it. It would download spaCy's English model at the first text that it classifies; language_model.py
-stands in for the model where it is not installed, so that nothing comes from the network.
+Owns all use of the library. The library downloads spaCy's English model when it first classifies a text, unless the
+model is installed. ``spacy_stub.py`` provides a substitute, so nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from html.parser import HTMLParser
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from ingest import spacy_stub as language_model
+from ingest.document import ParsedDocument
 from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
-from ingest.parser import ParsedDocument, ParserOptions
+from ingest.parsers.unstructured import spacy_stub
+from ingest.reader import ParserOptions
 from ingest.readers.shared.document_builder import DocumentBuilder
 
 if TYPE_CHECKING:
     from unstructured.documents.elements import Element
 
-READERS = 2
-"""Raised when this module writes other text than before, so that files are read again."""
+_VERSION = 2
+"""Raise it when this module writes different text than before: an ingest then reads unchanged files again."""
 
 _FORMAT_ERRORS = (ValueError, LookupError, RuntimeError, OSError, AttributeError, TypeError, SyntaxError, BadZipFile)
 """What the libraries behind it raise on damaged files; lxml's errors are SyntaxErrors."""
@@ -39,21 +40,29 @@ class DocumentParser:
     def __init__(self, _: ParserOptions) -> None:
         if find_spec("unstructured") is None:
             raise UnknownParser(
-                "The parser 'unstructured' is not installed: `pip install 'candor[unstructured]'`, or use 'kreuzberg'."
+                "The parser 'unstructured' is not installed. `pip install 'candor[unstructured]'`, or use 'default'."
             )
-        self.version = f"unstructured {version('unstructured')}/{READERS}"
+        self._version = f"unstructured {version('unstructured')}/{_VERSION}"
 
     def parse(self, path: Path) -> ParsedDocument:
         """Parse the file; its element types become kinds of blocks."""
-        language_model.provide()
+        spacy_stub.provide()
         elements = _partition(path)
         builder = DocumentBuilder()
         _write(elements, builder)
         mime_type = elements[0].metadata.filetype if elements else None
-        document = builder.build(parser=self.version, mime_type=mime_type or "")
+        document = builder.build(parser=self._version, mime_type=mime_type or "")
         if not document.text:
             raise EmptyDocument(f"{path} holds no text.")
         return document
+
+    def version_of(self, path: PurePath, mime_type: str = "") -> str:
+        """Return the version of the library and of this module, the same for all files."""
+        return self._version
+
+    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
+        """Return whether the library and this module still have the stored version."""
+        return stored == self._version
 
 
 def _partition(path: Path) -> Sequence[Element]:
@@ -64,9 +73,9 @@ def _partition(path: Path) -> Sequence[Element]:
     try:
         return partition(filename=str(path), languages=[""])
     except FileNotFoundError as error:  # a program that it calls for old formats
-        raise UnsupportedFormat(f"{path} cannot be read: {error} Or use the parser 'kreuzberg'.") from error
+        raise UnsupportedFormat(f"{path} cannot be read: {error} Or use the parser 'default'.") from error
     except ImportError as error:  # an extra that this format needs
-        raise UnsupportedFormat(f"{path} cannot be read: {error}. Or use the parser 'kreuzberg'.") from error
+        raise UnsupportedFormat(f"{path} cannot be read: {error}. Or use the parser 'default'.") from error
     except UnsupportedFileFormatError as error:
         raise UnsupportedFormat(f"{path} is of a format that unstructured does not read: {error}") from error
     except UnprocessableEntityError as error:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from ingest.readers.markup.tree import decode_html, html_tree, prune, xml_tree
+from ingest.readers.markup.tree import html_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, spread
 from ingest.readers.shared.ooxml import local_name
-from vectorstore.models import Scalar
 
-_TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
+TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
 _LISTS = {"ul", "ol", "list", "itemizedlist", "orderedlist", "ref-list", "claims"}
 _ITEMS = {"li", "list-item", "listitem", "ref", "claim"}
 _ORDERED = {"ol", "orderedlist"}
@@ -42,67 +40,15 @@ _PARAGRAPHS = {"p", "para", "div", "section", "blockquote", "table", *_LISTS, *_
 _MARKUP = re.compile(r"<(p|div|table|span|ul|ol|h[1-6]|br|b|i|a)\b[^>]*>", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\f\xa0]+")
 _LINE_END = re.compile(r"\s*[\n\v]\s*")
-_META = {
-    "author": "authors",
-    "article:author": "authors",
-    "description": "subject",
-    "og:description": "subject",
-    "article:published_time": "created_at",
-    "date": "created_at",
-    "article:modified_time": "modified_at",
-}
 _LAYOUT = 0.8  # of a table's text in tables within it: then it is no table itself
 
 
-def read_xml(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the document's blocks to the builder; return its title, if it names one."""
-    root = xml_tree(data, path, into.warn)
-    _Writer(into).write(root, depth=0)
-    return dict(_properties(root))
+def write_html_fragment(source: str, into: DocumentBuilder) -> None:
+    """Add the blocks of a piece of HTML inside another document to the builder."""
+    ElementWriter(into).write(html_tree(source), depth=0)
 
 
-def read_html(data: bytes, path: Path, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the page's blocks to the builder; return its title, authors, date and language, as its head names them."""
-    root = html_tree(decode_html(data, path))
-    properties = dict(_head(root))
-    prune(root)
-    _Writer(into).write(root, depth=0)
-    return properties
-
-
-def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
-    page = root.find("html")
-    if page is not None and page.get("lang"):
-        yield "language", page.get("lang", "")
-    title = root.find(".//title")
-    if title is not None and _words(title):
-        yield "title", _words(title)
-    found: dict[str, str] = {}
-    for meta in root.iterfind(".//meta"):
-        key = _META.get((meta.get("name") or meta.get("property") or "").lower())
-        if key and meta.get("content", "").strip():
-            found.setdefault(key, meta.get("content", "").strip())
-    yield from found.items()
-
-
-def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
-    """Title and authors, as articles, patents and feeds name them."""
-    elements = [element for element in root.iter() if isinstance(element.tag, str)]
-    title = next((element for element in elements if _name(element) in _TITLES), None)
-    if title is not None:
-        yield "title", _words(title)
-    people = root.findall(".//{*}article-meta//{*}contrib[@contrib-type='author']/{*}name")
-    authors = [f"{name.findtext('{*}given-names', '')} {name.findtext('{*}surname', '')}".strip() for name in people]
-    if authors:
-        yield "authors", ", ".join(authors)
-
-
-def read_html_fragment(source: str, into: DocumentBuilder) -> None:
-    """Add the blocks of a piece of HTML that stands in another document."""
-    _Writer(into).write(html_tree(source), depth=0)
-
-
-class _Writer:
+class ElementWriter:
     """Writes a tree into a builder."""
 
     def __init__(self, into: DocumentBuilder) -> None:
@@ -119,28 +65,28 @@ class _Writer:
         self._fields = []
 
     def _write(self, element: Element, depth: int) -> None:
-        name = _name(element)
+        name = element_name(element)
         if name in _LEFT_OUT:
             return
-        if name not in _TITLES and not len(element) and name not in _PARAGRAPHS and not _is_heading(name):
+        if name not in TITLES and not len(element) and name not in _PARAGRAPHS and not _is_heading(name):
             self._write_field(element, name)
             return
         self._flush()
-        if name in _TITLES or _is_heading(name):
-            self._into.heading(_words(element), int(name[1]) if _is_heading(name) else depth)
+        if name in TITLES or _is_heading(name):
+            self._into.heading(words(element), int(name[1]) if _is_heading(name) else depth)
         elif name == "table" and _is_layout(element):
             for cell in (cell for row in _outside_inner_tables(element) for cell in row):
                 self._write_children(cell, depth)
         elif name in ("table", "tgroup"):
             caption = element.find("{*}caption")
-            self._into.prose("" if caption is None else _words(caption))
+            self._into.prose("" if caption is None else words(caption))
             self._into.table(spread(_rows(element)))
-        elif name in _LISTS and any(_name(child) in _ITEMS for child in element):
+        elif name in _LISTS and any(element_name(child) in _ITEMS for child in element):
             self._write_list(element, depth)
         elif name in _VERBATIM:
             self._into.code("".join(element.itertext()))
         elif name in _ONE_LINE or element.find("{*}tex-math") is not None:
-            self._into.prose(_words(element))
+            self._into.prose(words(element))
         else:
             self._write_children(element, depth)
 
@@ -149,7 +95,7 @@ class _Writer:
         text = (element.text or "").strip()
         if _MARKUP.search(text):
             self._flush()
-            read_html_fragment(text, self._into)
+            write_html_fragment(text, self._into)
         elif text and name in _PHRASES:
             self._fields.append(_lines(text))
         elif text:
@@ -157,7 +103,7 @@ class _Writer:
 
     def _write_children(self, element: Element, depth: int) -> None:
         """The children of an element: words beside one another as paragraphs, blocks each by itself."""
-        inner = depth + any(_name(child) in _TITLES for child in element)
+        inner = depth + any(element_name(child) in TITLES for child in element)
         is_mixed = _has_text_beside(element)
         words: list[str] = [element.text or ""]
         for child in element:
@@ -177,13 +123,13 @@ class _Writer:
             self._into.prose(text)
 
     def _write_list(self, element: Element, depth: int) -> None:
-        title = next((child for child in element if _name(child) in _TITLES), None)
+        title = next((child for child in element if element_name(child) in TITLES), None)
         if title is not None:
-            self._into.heading(_words(title), depth + 1)
+            self._into.heading(words(title), depth + 1)
         self._into.list_items(list(_item_lines(element, 0)))
 
 
-def _name(element: Element) -> str:
+def element_name(element: Element) -> str:
     return local_name(element).lower() if isinstance(element.tag, str) else "script"
 
 
@@ -196,15 +142,15 @@ def _has_text_beside(element: Element) -> bool:
 
 
 def _is_block(element: Element, is_mixed: bool) -> bool:
-    name = _name(element)
+    name = element_name(element)
     if name in _PARAGRAPHS or name in ("tgroup", "tbody", "thead") or _is_heading(name):
         return True
     if name in _PHRASES:
         return any(_is_block(child, is_mixed=True) for child in element)
-    return not is_mixed or any(_name(child) in _PARAGRAPHS for child in element)
+    return not is_mixed or any(element_name(child) in _PARAGRAPHS for child in element)
 
 
-def _words(element: Element) -> str:
+def words(element: Element) -> str:
     return " ".join(_raw_words(element).split())
 
 
@@ -215,7 +161,7 @@ def _lines(text: str) -> str:
 
 def _raw_words(element: Element) -> str:
     """All text of an element, words of fields apart."""
-    name = _name(element)
+    name = element_name(element)
     if name in _LEFT_OUT:
         return ""
     if name == "br":
@@ -228,7 +174,7 @@ def _raw_words(element: Element) -> str:
     between = "" if _has_text_beside(element) or name in _PHRASES else " "
     parts = [element.text or ""]
     for child in element:
-        parts += [_raw_words(child), child.tail or "", between if _name(child) not in _PHRASES else ""]
+        parts += [_raw_words(child), child.tail or "", between if element_name(child) not in _PHRASES else ""]
     return "".join(parts)
 
 
@@ -245,17 +191,17 @@ def _formula(source: str) -> str:
 
 def _item_lines(element: Element, depth: int) -> Iterator[str]:
     """The lines of a list, nested ones indented."""
-    ordered = _name(element) in _ORDERED or element.get("list-type") == "order"
+    ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
     number = _number(element, "start", 1) - 1
     for item in element:
-        if _name(item) not in _ITEMS:
+        if element_name(item) not in _ITEMS:
             continue
         number += 1
-        nested = [inner for inner in item if _name(inner) in _LISTS]
+        nested = [inner for inner in item if element_name(inner) in _LISTS]
         own = Element("item")
         own.text = item.text
         own.extend(child for child in item if child not in nested)
-        yield "  " * depth + f"{f'{number}.' if ordered else '-'} {_words(own)}"
+        yield "  " * depth + f"{f'{number}.' if ordered else '-'} {words(own)}"
         for inner in nested:
             yield from _item_lines(inner, depth + 1)
 
@@ -264,10 +210,10 @@ def _rows(table: Element) -> Iterator[list[Cell]]:
     """The rows of a table in either model: cells that span by number (HTML), or by the names of columns (CALS)."""
     columns: dict[str, int] = {}
     for element in _outside_inner_tables(table):
-        if _name(element) == "colspec":
+        if element_name(element) == "colspec":
             columns[element.get("colname", "")] = len(columns)
-        elif _name(element) in _ROWS:
-            yield [_cell(cell, columns) for cell in element if _name(cell) in _CELLS]
+        elif element_name(element) in _ROWS:
+            yield [_cell(cell, columns) for cell in element if element_name(cell) in _CELLS]
 
 
 def _is_layout(table: Element) -> bool:
@@ -275,20 +221,20 @@ def _is_layout(table: Element) -> bool:
 
     One with headings of columns or rows is a table, whatever is in its cells.
     """
-    cells = [cell for row in _outside_inner_tables(table) for cell in row if _name(cell) in _CELLS]
-    if any(_name(cell) == "th" for cell in cells):
+    cells = [cell for row in _outside_inner_tables(table) for cell in row if element_name(cell) in _CELLS]
+    if any(element_name(cell) == "th" for cell in cells):
         return False
     if len(cells) == 1:
         return True
-    inner = sum(len(_words(nested)) for cell in cells for nested in _inner_tables(cell))
-    has_headings = any(_is_heading(_name(part)) for cell in cells for part in cell)
-    return inner > _LAYOUT * len(_words(table)) or (inner > 0 and has_headings)
+    inner = sum(len(words(nested)) for cell in cells for nested in _inner_tables(cell))
+    has_headings = any(_is_heading(element_name(part)) for cell in cells for part in cell)
+    return inner > _LAYOUT * len(words(table)) or (inner > 0 and has_headings)
 
 
 def _inner_tables(element: Element) -> Iterator[Element]:
     """The tables in a cell, without those in them."""
     for child in element:
-        if _name(child) == "table":
+        if element_name(child) == "table":
             yield child
         else:
             yield from _inner_tables(child)
@@ -296,17 +242,17 @@ def _inner_tables(element: Element) -> Iterator[Element]:
 
 def _outside_inner_tables(table: Element) -> Iterator[Element]:
     for child in table:
-        if _name(child) in _ROWS or _name(child) == "colspec":
+        if element_name(child) in _ROWS or element_name(child) == "colspec":
             yield child
-        elif _name(child) != "table":
+        elif element_name(child) != "table":
             yield from _outside_inner_tables(child)
 
 
 def _cell(cell: Element, columns: dict[str, int]) -> Cell:
     first, last = columns.get(cell.get("namest", "")), columns.get(cell.get("nameend", ""))
     if first is not None and last is not None:
-        return Cell(_words(cell), last - first + 1, _number(cell, "morerows", 0) + 1)
-    return Cell(_words(cell), _number(cell, "colspan", 1), _number(cell, "rowspan", 1) + _number(cell, "morerows", 0))
+        return Cell(words(cell), last - first + 1, _number(cell, "morerows", 0) + 1)
+    return Cell(words(cell), _number(cell, "colspan", 1), _number(cell, "rowspan", 1) + _number(cell, "morerows", 0))
 
 
 def _number(element: Element, name: str, default: int) -> int:

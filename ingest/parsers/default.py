@@ -1,0 +1,71 @@
+"""The default parser: detects a file's format and hands the file to the reader of that format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePath
+
+from ingest.document import ParsedDocument
+from ingest.errors import CorruptDocument, EmptyDocument, UnreadableFile
+from ingest.reader import ParserOptions, Reader, ReaderRegistry, ReadRequest
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.file_type import detect_mime_type, mime_type_of_name
+
+_BEFORE_READER_VERSIONS = re.compile(r"(?P<library>kreuzberg \S+)/4")
+"""What documents were stored with while all readers shared one version. Readers still at version 1 read the same."""
+
+
+class DocumentParser:
+    """Reads every format that a module in ``ingest/readers`` reads."""
+
+    name = "default"
+
+    def __init__(self, options: ParserOptions) -> None:
+        self._options = options
+        self._readers = ReaderRegistry()
+
+    def parse(self, path: Path) -> ParsedDocument:
+        """Parse the file by its content, or by its name where the content leaves the format open."""
+        data = _read_bytes(path)
+        mime_type, warnings = detect_mime_type(path, data)
+        reader = self._readers.find(mime_type, path)
+        builder = DocumentBuilder()
+        try:
+            metadata = reader.read(ReadRequest(data, path, mime_type, self._options), builder)
+        except RecursionError as error:
+            raise CorruptDocument(f"{path} is nested too deeply to be read. Export or download it again.") from error
+        document = builder.build(
+            parser=reader.fingerprint,
+            mime_type=mime_type,
+            title=str(metadata.pop("title", "")),
+            metadata=metadata,
+            warnings=warnings,
+        )
+        if not document.text:
+            raise EmptyDocument(f"{path} holds no text.")
+        return document
+
+    def version_of(self, path: PurePath, mime_type: str = "") -> str:
+        """Return the name and version of the reader of such a file."""
+        return self._reader_of(path, mime_type).fingerprint
+
+    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
+        """Return whether the reader of such a file still has the stored name and version."""
+        reader = self._reader_of(path, mime_type)
+        before = _BEFORE_READER_VERSIONS.fullmatch(stored)
+        if before is None:
+            return stored == reader.fingerprint
+        return reader.version == 1 and (not reader.library or reader.fingerprint.endswith(f" {before['library']}"))
+
+    def _reader_of(self, path: PurePath, mime_type: str) -> Reader:
+        return self._readers.find(mime_type or mime_type_of_name(path) or "text/plain", path)
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"Cannot read {path}: {error.strerror}. Check its permissions and its disk.") from error
+    if not data.strip():
+        raise EmptyDocument(f"{path} is empty. Nothing to ingest.")
+    return data

@@ -1,0 +1,34 @@
+"""Reads source code, JSON, YAML and TOML."""
+
+from __future__ import annotations
+
+import re
+
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.shared.decoding import decode
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
+
+_BEFORE_UNINDENTED_LINE = re.compile(r"\n(?:[ \t]*\n)+(?=\S)")
+
+
+def read_code(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the code to the builder: a block ends at blank lines before an unindented line."""
+    text = decode(request.data, request.path).replace("\r\n", "\n").replace("\r", "\n")
+    for block in _BEFORE_UNINDENTED_LINE.split(text):
+        into.code(block)
+    return {}
+
+
+READER = Reader(
+    name="code",
+    version=1,
+    read=read_code,
+    mime_types=(
+        "text/x-source-code",
+        "application/json",
+        "application/x-ndjson",
+        "application/x-yaml",
+        "application/toml",
+    ),
+)

@@ -1,0 +1,19 @@
+"""Reads images, and the pages of images, by text recognition."""
+
+from __future__ import annotations
+
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.pdf.ocr import ScanReader
+from ingest.readers.pdf.pdf import write_pages
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
+
+
+def read_image(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the recognised blocks and pages to the builder."""
+    scans = ScanReader(request.options, request.path)
+    write_pages(scans.image(request.data), into)
+    return scans.report(into)
+
+
+READER = Reader(name="image", version=1, read=read_image, mime_types=("image/*",))

@@ -1,0 +1,34 @@
+"""Reads XML of any vocabulary: articles (JATS), patents, filings (XBRL), feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
+from ingest.readers.markup.tree import xml_tree
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
+
+
+def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the document's blocks to the builder; return its title, if it names one."""
+    root = xml_tree(request.data, request.path, into.warn)
+    ElementWriter(into).write(root, depth=0)
+    return dict(_properties(root))
+
+
+def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
+    """Title and authors, as articles, patents and feeds name them."""
+    elements = [element for element in root.iter() if isinstance(element.tag, str)]
+    title = next((element for element in elements if element_name(element) in TITLES), None)
+    if title is not None:
+        yield "title", words(title)
+    people = root.findall(".//{*}article-meta//{*}contrib[@contrib-type='author']/{*}name")
+    authors = [f"{name.findtext('{*}given-names', '')} {name.findtext('{*}surname', '')}".strip() for name in people]
+    if authors:
+        yield "authors", ", ".join(authors)
+
+
+READER = Reader(name="xml", version=1, read=read_xml, mime_types=("application/xml", "text/xml"))

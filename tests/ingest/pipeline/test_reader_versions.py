@@ -1,0 +1,116 @@
+"""A new version of a reader makes an ingest read that reader's files again, and no others."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from ingest.readers import separated_values
+from ingest.readers.markup import markdown
+from support.workplace import PUMPS, CountingParser, Workplace, write_zip
+
+RELEASED = "kreuzberg 4.10.4/4"
+"""What the release before readers had versions stored with every document."""
+
+
+@pytest.fixture
+def documents(workplace: Workplace) -> Workplace:
+    workplace.write("pumps.md", PUMPS)
+    workplace.write("prices.csv", "Pump,Price\nBorea 12,9900\n")
+    workplace.write("damaged.csv", bytes(range(256)) * 4)
+    workplace.write("page.html", "")
+    ingest(workplace)
+    return workplace
+
+
+def ingest(workplace: Workplace) -> None:
+    """Ingest files that are old enough to be judged unchanged by their time."""
+    for path in workplace.documents.iterdir():
+        os.utime(path, (1, 1))
+    workplace.ingest()
+
+
+def set_version(monkeypatch: pytest.MonkeyPatch, module: object, version: int) -> None:
+    reader = module.READER  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "READER", replace(reader, version=version))
+
+
+def parsed_again(workplace: Workplace, **options: bool) -> list[str]:
+    parser = CountingParser()
+    workplace.ingest(parser=parser, **options)
+    return sorted(path.name for path in parser.parsed)
+
+
+def store_parser(workplace: Workplace, parser: str) -> None:
+    for record in workplace.ledger.list("papers"):
+        workplace.ledger.record(record.model_copy(update={"parser": parser}))
+
+
+def test_every_document_names_its_reader(documents: Workplace) -> None:
+    stored = {record.name: record.parser.split(" ")[0] for record in documents.ledger.list("papers")}
+    assert stored == {
+        "pumps.md": "markdown/1", "prices.csv": "separated_values/1", "damaged.csv": "separated_values/1",
+        "page.html": "html/1",
+    }  # fmt: skip
+
+
+def test_a_new_version_reads_only_its_own_files_again(documents: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_version(monkeypatch, markdown, 2)
+    plans = []
+    documents.ingest(on_plan=plans.append)
+    assert plans[0].notices == ("The parser is now 'markdown/2', not 'markdown/1': 1 files are read again.",)
+    assert documents.ledger.find("papers", "pumps.md").parser == "markdown/2"
+    assert parsed_again(documents) == []
+
+
+def test_a_new_version_parses_one_file_of_an_archive(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_zip(workplace.documents / "all.zip", pumps=PUMPS)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("prices.csv", "Pump,Price\nBorea 12,9900\n")
+        archive.writestr("../outside.csv", "Refused,1\n")
+    ingest(workplace)
+    assert parsed_again(workplace) == []
+    set_version(monkeypatch, separated_values, 2)
+    assert parsed_again(workplace) == ["prices.csv"]
+    assert parsed_again(workplace) == []
+
+
+def test_a_failed_file_is_tried_again_with_a_new_version(documents: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parsed_again(documents) == []
+    set_version(monkeypatch, separated_values, 2)
+    assert parsed_again(documents) == ["damaged.csv", "prices.csv"]
+
+
+@pytest.mark.parametrize("ocr", ["auto", "always"])
+def test_documents_of_the_last_release_are_not_read_again(documents: Workplace, ocr: str) -> None:
+    store_parser(documents, RELEASED if ocr == "auto" else f"{RELEASED}, ocr {ocr}")
+    parser = CountingParser()
+    report = documents.ingest(parser=parser, ocr=ocr)
+    assert (parser.parsed, report.unchanged, report.notices) == ([], 2, ())
+    assert len(documents.searched("heat pump")) == 2
+
+
+def test_documents_of_the_last_release_are_read_by_newer_readers(
+    documents: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_parser(documents, RELEASED)
+    set_version(monkeypatch, markdown, 2)
+    assert parsed_again(documents) == ["pumps.md"]
+    assert len(documents.chunks()) == 2
+
+
+@pytest.mark.parametrize("stored", ["kreuzberg 4.10.4/3", "unstructured 0.18.1/2", f"{RELEASED}, ocr never", ""])
+def test_documents_of_other_parsers_are_read_again(documents: Workplace, stored: str) -> None:
+    store_parser(documents, stored)
+    assert {"prices.csv", "pumps.md"} <= set(parsed_again(documents))
+
+
+def test_a_library_upgrade_reads_only_files_of_that_library_again(documents: Workplace) -> None:
+    documents.write("letter.eml", "Subject: Pumps\nFrom: a@example.org\n\nThe pump has arrived.\n")
+    ingest(documents)
+    assert documents.ledger.find("papers", "letter.eml").parser.startswith("other_formats/1 kreuzberg 4.")
+    store_parser(documents, "kreuzberg 4.9.0/4")
+    assert parsed_again(documents) == ["letter.eml"]
