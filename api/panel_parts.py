@@ -58,7 +58,7 @@ class PanelParts:
         return self.embedder.embed_query(text)
 
     @cached_property
-    def cast(self) -> AgentCatalog:
+    def agent_catalog(self) -> AgentCatalog:
         """The agents and skills there are, to be listed and changed."""
         from multi_agent.catalog.catalog import AgentCatalog
         from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
@@ -73,7 +73,7 @@ class PanelParts:
     @property
     def registry(self) -> AgentRegistry:
         """The agents that plans may use, as they are now: who was added a moment ago is among them."""
-        return self.cast.registry()
+        return self.agent_catalog.registry()
 
     def models(self) -> Models:
         """The models of the settings, made anew: they belong to the event loop that first asks them.

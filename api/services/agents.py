@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from api.bootstrap import Candor
-from multi_agent.catalog.catalog import Member
-from multi_agent.catalog.entries import Choice, CustomAgent, SkillName
+from multi_agent.catalog.catalog import CatalogAgent
+from multi_agent.catalog.entries import AgentOptions, CustomAgent, SkillName
 from multi_agent.orchestrator.direct import can_be_asked
 from vectorstore.models import FrozenModel
 
@@ -38,7 +38,7 @@ class AgentDescription(FrozenModel):
     file: str = Field(description="the file that holds it, and has to be edited then; mostly empty")
 
     @classmethod
-    def of(cls, member: Member, models: dict[str, str]) -> AgentDescription:
+    def of(cls, member: CatalogAgent, models: dict[str, str]) -> AgentDescription:
         """Its types as schemas, its sets in order; ``models`` are what the settings say."""
         card = member.registered.card
         return cls(
@@ -56,7 +56,7 @@ class AgentDescription(FrozenModel):
             origin="custom" if member.custom else _origin(member),
             model=card.model or models.get(card.name, ""),
             tools=card.tools,
-            skills=member.choice.skills,
+            skills=member.options.skills,
             weight=card.weight,
             custom=member.custom,
             file=str(member.file or ""),
@@ -74,20 +74,21 @@ class AgentChanges(FrozenModel):
 def list_agents(candor: Candor) -> list[AgentDescription]:
     """All agents, disabled ones too. Raises AgentError if what is kept cannot be used."""
     models = candor.settings.research.agent_models
-    return [AgentDescription.of(member, models) for member in candor.cast.members().values()]
+    return [AgentDescription.of(member, models) for member in candor.agent_catalog.agents().values()]
 
 
 def describe_agent(candor: Candor, name: str) -> AgentDescription:
     """One agent. Raises NotKept."""
-    return AgentDescription.of(candor.cast.member(name), candor.settings.research.agent_models)
+    return AgentDescription.of(candor.agent_catalog.get(name), candor.settings.research.agent_models)
 
 
 def change_agent(candor: Candor, name: str, changes: AgentChanges) -> AgentDescription:
     """The agent as it is then. Raises NotKept, KeptInFile, AgentError."""
     given = changes.model_dump(exclude_none=True)
-    candor.cast.give(name, Choice(**{**candor.cast.member(name).choice.model_dump(), **given}))
+    options = candor.agent_catalog.get(name).options.model_dump() | given
+    candor.agent_catalog.set_options(name, AgentOptions(**options))
     return describe_agent(candor, name)
 
 
-def _origin(member: Member) -> Literal["built-in", "package"]:
+def _origin(member: CatalogAgent) -> Literal["built-in", "package"]:
     return "built-in" if getattr(member.registered.make, "__module__", "").startswith(_BUILT_IN) else "package"

@@ -251,7 +251,7 @@ def _variant(candor: Candor, configuration: Configuration) -> Candor:
     variant = Candor(settings.model_copy(update={**changed, "research": research}))
     variant.engine, variant.trace = candor.engine, candor.trace
     if "research" not in own:
-        variant.cast = candor.cast
+        variant.agent_catalog = candor.agent_catalog
     return variant
 
 

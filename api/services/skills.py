@@ -17,18 +17,18 @@ class SkillDescription(Skill):
 
 def list_skills(candor: Candor) -> list[SkillDescription]:
     """All skills. Raises AgentError if what is kept cannot be used."""
-    members = candor.cast.members()
+    agents = candor.agent_catalog.agents()
     return [
         SkillDescription(
             **dict(kept.value),
-            given_to=tuple(agent for agent, member in members.items() if name in member.choice.skills),
+            given_to=tuple(agent for agent, found in agents.items() if name in found.options.skills),
             file=str(kept.file or ""),
         )
-        for name, kept in candor.cast.skills().items()
+        for name, kept in candor.agent_catalog.skills().items()
     ]
 
 
 def describe_skill(candor: Candor, name: str) -> SkillDescription:
     """One skill. Raises NotKept."""
-    candor.cast.skill(name)
+    candor.agent_catalog.get_skill(name)
     return next(each for each in list_skills(candor) if each.name == name)

@@ -1,1 +1,1 @@
-"""The agents and skills that exist: discovered in packages or described as data."""
+"""The catalog of agents and skills: built-in ones, those of packages, and those described as data."""

@@ -1,8 +1,8 @@
-"""The agents there are, whoever made them: those of packages, with what was chosen for them, and those kept as data.
+"""The catalog of agents and skills: list them, change them, and make the registry for a run.
 
-cast = Cast(AgentRegistry.discover(packages), Roster(engine, home), settings.research, endpoints, tools)
-cast.add(CustomAgent(name="Lawyer", …))
-cast.registry()       # as the next run has it
+catalog = AgentCatalog(AgentRegistry.discover(packages), CatalogStore(engine, home), settings, endpoints, tools)
+catalog.add(CustomAgent(name="Lawyer", …))
+catalog.registry()
 """
 
 from __future__ import annotations
@@ -10,163 +10,172 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
-from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader
-from multi_agent.catalog.entries import SHOWN, Choice, CustomAgent, Skill
-from multi_agent.catalog.note_taker import NoteTaker, NoteTakerOutput
+from multi_agent.catalog.custom_agents import add_skills, add_tools, build_agent
+from multi_agent.catalog.entries import AgentOptions, CustomAgent, Skill
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
-from multi_agent.catalog.store import CatalogStore, Kept
+from multi_agent.catalog.store import CatalogStore, Stored
 from multi_agent.errors import AgentError, NameTaken, NotKept
-from multi_agent.prompt import OpenPrompt, Prompt
+from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.registry import ToolRegistry
 
-PromptT = TypeVar("PromptT", bound=Prompt)
-
 
 @dataclass(frozen=True)
-class Member:
-    """An agent, and what is known of it beside its card."""
+class CatalogAgent:
+    """An agent with its options."""
 
     registered: RegisteredAgent
-    choice: Choice
+    options: AgentOptions
     enabled: bool
-    """As it was chosen, if the settings do not disable it."""
+    """False if its options or the settings disable it."""
     custom: CustomAgent | None = None
-    """None for one that comes in a package."""
+    """None for an agent of a package."""
     file: Path | None = None
-    """Where it is kept, if that is a file."""
+    """The file that describes it; None if it is in a package or the database."""
 
 
 class AgentCatalog:
-    """All agents, for those who list and change them; and the registry that a run is made with."""
+    """All agents and skills. Changes take effect in the next run."""
 
     def __init__(
         self,
-        found: AgentRegistry,
-        roster: CatalogStore,
+        discovered: AgentRegistry,
+        store: CatalogStore,
         settings: ResearchSettings,
         endpoints: Collection[str],
         tools: ToolRegistry,
     ) -> None:
-        self._found, self._roster, self._settings = found, roster, settings
+        self._discovered, self._store, self._settings = discovered, store, settings
         self._endpoints, self._tools = endpoints, tools
 
     def registry(self) -> AgentRegistry:
-        """The agents that plans may use now. Raises AgentError if what is kept cannot be used."""
-        members = self.members()
-        disabled = {name for name, member in members.items() if not member.enabled}
-        return AgentRegistry((member.registered for member in members.values()), disabled)
+        """Return the enabled agents. Raises AgentError for an invalid file or a name used twice."""
+        agents = self.agents()
+        disabled = {name for name, agent in agents.items() if not agent.enabled}
+        return AgentRegistry((agent.registered for agent in agents.values()), disabled)
 
-    def members(self) -> dict[str, Member]:
-        """Every agent by name, disabled ones too. Raises AgentError if what is kept cannot be used."""
-        skills = {name: kept.value for name, kept in self._roster.skills.items()}
-        choices = self._roster.choices
-        members = {
-            agent.card.name: self._chosen(agent, choices.get(agent.card.name, Choice()), skills)
-            for agent in self._found
+    def agents(self) -> dict[str, CatalogAgent]:
+        """Return every agent by name, including disabled ones. Raises AgentError as ``registry``."""
+        skills = {name: stored.value for name, stored in self._store.skills.items()}
+        options = self._store.options
+        agents = {
+            agent.card.name: self._with_options(agent, options.get(agent.card.name, AgentOptions()), skills)
+            for agent in self._discovered
         }
-        for name, kept in self._roster.agents.items():
-            if name in members:
-                raise AgentError(f"There are two agents {name!r}: a built-in one and that in {kept.file}. Rename it.")
-            members[name] = self._described(kept, skills)
-        if unknown := sorted(set(self._settings.disabled_agents) - members.keys()):
-            AgentRegistry((member.registered for member in members.values()), unknown[:1])  # says which there are
-        return dict(sorted(members.items()))
+        for name, stored in self._store.agents.items():
+            if name in agents:
+                raise AgentError(
+                    f"Two agents are named {name!r}: a built-in one and the one in {stored.file}. Rename yours."
+                )
+            agents[name] = self._from_custom(stored, skills)
+        if unknown := sorted(set(self._settings.disabled_agents) - agents.keys()):
+            AgentRegistry((agent.registered for agent in agents.values()), unknown[:1])  # raises with all known names
+        return dict(sorted(agents.items()))
 
-    def member(self, name: str) -> Member:
-        """Raises NotKept, naming those there are."""
-        members = self.members()
-        if name not in members:
-            raise NotKept(f"There is no agent {name!r}; there are {', '.join(members)}.")
-        return members[name]
+    def get(self, name: str) -> CatalogAgent:
+        """Return an agent. Raises NotKept."""
+        agents = self.agents()
+        if name not in agents:
+            raise NotKept(f"There is no agent {name!r}; there are {', '.join(agents)}.")
+        return agents[name]
 
-    def custom(self, name: str) -> CustomAgent:
-        """Raises NotKept; AgentError for a built-in one."""
-        custom = self.member(name).custom
+    def get_custom(self, name: str) -> CustomAgent:
+        """Return a custom agent. Raises NotKept, and AgentError for a built-in one."""
+        custom = self.get(name).custom
         if custom is None:
-            raise AgentError(f"{name!r} is a built-in agent: it can be enabled, disabled, and given a model and "
-                             "skills; it cannot be edited or removed.")  # fmt: skip
+            raise AgentError(
+                f"{name!r} is a built-in agent: you can enable it, disable it, and set its model and skills, but not "
+                "edit or remove it."
+            )
         return custom
 
-    def skills(self) -> dict[str, Kept[Skill]]:
-        """By name. Raises AgentError if a file holds none."""
-        return dict(sorted(self._roster.skills.items()))
-
-    # Changing them
+    # Changing agents
 
     def add(self, agent: CustomAgent) -> None:
-        """Keep a new agent. Raises NameTaken, AgentError for what it names and is not there."""
-        if agent.name in self._found:
-            raise NameTaken(f"{agent.name!r} is a built-in agent; take another name.")
-        self._check(agent)
-        self._roster.save(agent, new=True)
+        """Add a custom agent. Raises NameTaken, and AgentError if it names a skill, tool or model that is unknown."""
+        if agent.name in self._discovered:
+            raise NameTaken(f"{agent.name!r} is a built-in agent; choose another name.")
+        self._validate(agent)
+        self._store.save(agent, new=True)
 
     def edit(self, agent: CustomAgent) -> None:
-        """Keep it in place of the one of its name. Raises NotKept, KeptInFile, AgentError as ``add``."""
-        self.custom(agent.name)
-        self._check(agent)
-        self._roster.save(agent)
+        """Replace the custom agent of the same name. Raises NotKept, KeptInFile, and AgentError as ``add``."""
+        self.get_custom(agent.name)
+        self._validate(agent)
+        self._store.save(agent)
 
-    def give(self, name: str, choice: Choice) -> None:
-        """Let an agent be enabled or not, ask this model, and have these skills. Raises as ``edit``."""
-        member = self.member(name)
-        self._require(choice.skills, choice.model)
-        if choice.enabled and name in self._settings.disabled_agents:
-            raise AgentError(f"{name!r} is disabled by the setting `research.disabled_agents`; take it out there.")
-        if member.custom:
-            self._roster.save(member.custom.model_copy(update=dict(choice)))
+    def set_options(self, name: str, options: AgentOptions) -> None:
+        """Enable or disable an agent and set its model and skills. Raises as ``edit``."""
+        agent = self.get(name)
+        self._require(options.skills, options.model)
+        if options.enabled and name in self._settings.disabled_agents:
+            raise AgentError(
+                f"{name!r} is disabled by the setting `research.disabled_agents`; remove it from that setting."
+            )
+        if agent.custom:
+            self._store.save(agent.custom.model_copy(update=dict(options)))
             return
-        if choice.skills and member.registered.prompt is None:
-            raise AgentError(f"{name} asks no model, so no skill is of use to it.")
-        if member.registered.make is not Reader and (tools := self._tools_of(choice.skills)):
-            raise AgentError(f"{name} works without tools, so a skill with {', '.join(tools)} is of no use to it; give "
-                             "it to the Reader, or to an agent that you describe.")  # fmt: skip
-        self._roster.choose(name, choice)
+        if options.skills and agent.registered.prompt is None:
+            raise AgentError(f"{name} calls no model, so it cannot use skills.")
+        if agent.registered.make is not Reader and (tools := self._tools_of(options.skills)):
+            raise AgentError(
+                f"{name} works without tools, so it cannot use a skill with {', '.join(tools)}. Give the skill to the "
+                "Reader or to a custom agent."
+            )
+        self._store.save_options(name, options)
 
     def remove(self, name: str) -> None:
-        """Forget a custom agent. Raises NotKept, KeptInFile; AgentError for a built-in one."""
-        self.custom(name)
-        self._roster.delete(CustomAgent, name)
+        """Remove a custom agent. Raises NotKept, KeptInFile, and AgentError for a built-in one."""
+        self.get_custom(name)
+        self._store.delete(CustomAgent, name)
 
-    def add_skill(self, skill: Skill) -> None:
-        """Keep a new skill. Raises NameTaken; UnknownTool for a tool that is not there."""
-        self._require_tools(skill.tools)
-        self._roster.save(skill, new=True)
+    # Skills
 
-    def edit_skill(self, skill: Skill) -> None:
-        """Keep it in place of the one of its name. Raises NotKept, KeptInFile, UnknownTool."""
-        self.skill(skill.name)
-        self._require_tools(skill.tools)
-        self._roster.save(skill)
+    def skills(self) -> dict[str, Stored[Skill]]:
+        """Return all skills by name. Raises AgentError for an invalid file."""
+        return dict(sorted(self._store.skills.items()))
 
-    def skill(self, name: str) -> Kept[Skill]:
-        """Raises NotKept, naming those there are."""
+    def get_skill(self, name: str) -> Stored[Skill]:
+        """Return a skill. Raises NotKept."""
         known = self.skills()
         if name not in known:
             raise NotKept(f"There is no skill {name!r}; there are: {', '.join(known) or 'none yet'}.")
         return known[name]
 
-    def remove_skill(self, name: str) -> None:
-        """Forget a skill that no agent has. Raises NotKept, KeptInFile, AgentError."""
-        self.skill(name)
-        if having := [each for each, member in self.members().items() if name in member.choice.skills]:
-            raise AgentError(f"The skill {name!r} is given to {', '.join(having)}; take it from them first.")
-        self._roster.delete(Skill, name)
+    def add_skill(self, skill: Skill) -> None:
+        """Add a skill. Raises NameTaken, UnknownTool."""
+        self._require_tools(skill.tools)
+        self._store.save(skill, new=True)
 
-    def _check(self, agent: CustomAgent) -> None:
-        """Raises AgentError if it names what is not there, or answers and has nothing to quote from."""
+    def edit_skill(self, skill: Skill) -> None:
+        """Replace the skill of the same name. Raises NotKept, KeptInFile, UnknownTool."""
+        self.get_skill(skill.name)
+        self._require_tools(skill.tools)
+        self._store.save(skill)
+
+    def remove_skill(self, name: str) -> None:
+        """Remove a skill. Raises NotKept, KeptInFile, and AgentError if an agent uses it."""
+        self.get_skill(name)
+        if users := [each for each, agent in self.agents().items() if name in agent.options.skills]:
+            raise AgentError(f"The skill {name!r} is used by {', '.join(users)}; remove it from them first.")
+        self._store.delete(Skill, name)
+
+    # Validation
+
+    def _validate(self, agent: CustomAgent) -> None:
         self._require(agent.skills, agent.model)
         self._require_tools(agent.tools)
         tools = (*agent.tools, *self._tools_of(agent.skills))
         if agent.gives == "answer" and not tools and "passages" not in Prompt(agent.name, agent.prompt).placeholders:
-            raise AgentError("An answer quotes passages: name $passages in the prompt, or give the agent tools that "
-                             "find some, such as search_documents.")  # fmt: skip
+            raise AgentError(
+                "An answer quotes passages: name $passages in the prompt, or give the agent a tool that finds some, "
+                "such as search_documents."
+            )
 
     def _tools_of(self, skills: Sequence[str]) -> tuple[str, ...]:
-        return tuple(tool for name in skills for tool in self.skill(name).value.tools)
+        return tuple(tool for name in skills for tool in self.get_skill(name).value.tools)
 
     def _require_tools(self, tools: Sequence[str]) -> None:
         for name in tools:
@@ -174,69 +183,24 @@ class AgentCatalog:
 
     def _require(self, skills: Sequence[str], model: str) -> None:
         for name in skills:
-            self.skill(name)
+            self.get_skill(name)
         if model and model not in self._endpoints:
             known = ", ".join(sorted(self._endpoints)) or "none yet"
-            raise AgentError(f"There is no model endpoint {model!r}; there are: {known}. Describe it under "
-                             f"[llms.{model}] in candor.toml.")  # fmt: skip
+            raise AgentError(
+                f"There is no model endpoint {model!r}; there are: {known}. Add it under [llms.{model}] in candor.toml."
+            )
 
-    # Making them
+    # Building agents
 
-    def _chosen(self, agent: RegisteredAgent, choice: Choice, skills: Mapping[str, Skill]) -> Member:
-        enabled = choice.enabled and agent.card.name not in self._settings.disabled_agents
-        tools = _with_tools(agent.card.tools, choice.skills, skills)
-        card = agent.card.model_copy(update={"model": choice.model or agent.card.model, "tools": tools})
-        prompt = _with_skills(agent.prompt, agent.card.name, choice.skills, skills) if agent.prompt else None
-        return Member(replace(agent, card=card, prompt=prompt), choice, enabled)
+    def _with_options(self, agent: RegisteredAgent, options: AgentOptions, skills: Mapping[str, Skill]) -> CatalogAgent:
+        enabled = options.enabled and agent.card.name not in self._settings.disabled_agents
+        tools = add_tools(agent.card.tools, options.skills, skills)
+        card = agent.card.model_copy(update={"model": options.model or agent.card.model, "tools": tools})
+        prompt = add_skills(agent.prompt, agent.card.name, options.skills, skills) if agent.prompt else None
+        return CatalogAgent(replace(agent, card=card, prompt=prompt), options, enabled)
 
-    def _described(self, kept: Kept[CustomAgent], skills: Mapping[str, Skill]) -> Member:
-        agent = kept.value
+    def _from_custom(self, stored: Stored[CustomAgent], skills: Mapping[str, Skill]) -> CatalogAgent:
+        agent = stored.value
         enabled = agent.enabled and agent.name not in self._settings.disabled_agents
-        choice = Choice(enabled=agent.enabled, model=agent.model, skills=agent.skills)
-        return Member(registered(agent, skills), choice, enabled, agent, kept.file)
-
-
-def registered(agent: CustomAgent, skills: Mapping[str, Skill]) -> RegisteredAgent:
-    """A described agent as the engine knows agents. Raises AgentError for a skill that is not there."""
-    answers = agent.gives == "answer"
-    prompt = OpenPrompt(agent.name, agent.prompt)
-    card = _reader_card(agent) if answers else _note_taker_card(agent, prompt)
-    card = card.model_copy(update={"tools": _with_tools(agent.tools, agent.skills, skills)})
-    rules = Prompt.part("custom_answer" if answers else "custom_notes")
-    prompt = _with_skills(prompt.with_sections(rules), agent.name, agent.skills, skills)
-    make = type(agent.name, (Reader if answers else NoteTaker,), {"card": card})
-    return RegisteredAgent(card=card, make=cast(Any, make), prompt=prompt)
-
-
-def _reader_card(agent: CustomAgent) -> AgentCard:
-    """What the Reader's is where it says what goes in and out: so the two can vote on one question."""
-    return Reader.card.model_copy(update=_described(agent))
-
-
-def _note_taker_card(agent: CustomAgent, prompt: Prompt) -> AgentCard:
-    reads = frozenset().union(*(SHOWN[name][0] for name in prompt.placeholders))
-    return AgentCard(reads=reads, writes=frozenset({"notes"}), outputs=NoteTakerOutput, **_described(agent))
-
-
-def _described(agent: CustomAgent) -> dict[str, Any]:
-    return {
-        "name": agent.name,
-        "description": agent.description,
-        "capabilities": agent.capabilities,
-        "model": agent.model,
-        "weight": agent.weight,
-    }
-
-
-def _with_tools(own: Sequence[str], names: Sequence[str], skills: Mapping[str, Skill]) -> tuple[str, ...]:
-    """The tools of an agent, its skills' among them; what is wrong with a skill, ``_with_skills`` says."""
-    return tuple(dict.fromkeys((*own, *(tool for name in names if name in skills for tool in skills[name].tools))))
-
-
-def _with_skills(prompt: PromptT, whose: str, names: Sequence[str], skills: Mapping[str, Skill]) -> PromptT:
-    for name in names:
-        if name not in skills:
-            raise AgentError(f"The agent {whose} is given the skill {name!r}, which is not there. Take it from the "
-                             "agent, or add the skill.")  # fmt: skip
-    sections = [Prompt.part("skill", name=name, instructions=skills[name].instructions) for name in names]
-    return prompt.with_sections(*sections) if sections else prompt
+        options = AgentOptions(enabled=agent.enabled, model=agent.model, skills=agent.skills)
+        return CatalogAgent(build_agent(agent, skills), options, enabled, agent, stored.file)

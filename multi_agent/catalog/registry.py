@@ -1,4 +1,4 @@
-"""The agents there are: found in packages, known by the name on their card."""
+"""The agents of a run by name, and their discovery in packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUILT_IN = "multi_agent.agents"
 
 @dataclass(frozen=True)
 class RegisteredAgent:
-    """A card, how to make its agent, and its prompt."""
+    """An agent's card, class and prompt."""
 
     card: AgentCard
     make: AgentClass
@@ -26,7 +26,7 @@ class RegisteredAgent:
 
 
 class AgentRegistry:
-    """The agents that a planner can choose from, by name.
+    """The agents that a planner can choose from.
 
     registry = AgentRegistry.discover(["multi_agent.agents", "my_agents.agents"])
     registry.get("Extractor").card.description
@@ -43,9 +43,10 @@ class AgentRegistry:
 
     @classmethod
     def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> AgentRegistry:
-        """All agent classes in the modules of these packages: a module's own classes that carry a ``card``.
+        """Find the agent classes in the modules of these packages: classes with a ``card`` defined in the module.
 
-        Those ``disabled`` are left out, and known as such. Raises UnknownAgent if one of them does not exist.
+        Leaves out the ``disabled`` ones. Raises UnknownAgent if one of those does not exist, AgentError for a name
+        used twice.
         """
         return cls((agent for package in packages for agent in _agents_in(package)), disabled)
 
@@ -56,7 +57,7 @@ class AgentRegistry:
         self._agents[agent.card.name] = agent
 
     def get(self, name: str) -> RegisteredAgent:
-        """Raises UnknownAgent, naming those there are."""
+        """Return an agent. Raises UnknownAgent."""
         if name not in self._agents:
             disabled = "is disabled (`candor agents enable`, or `research.disabled_agents`)"
             reason = disabled if name in self.disabled else "does not exist"
@@ -65,7 +66,7 @@ class AgentRegistry:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all agents, sorted."""
+        """The names of all agents, sorted."""
         return tuple(sorted(self._agents))
 
     def __contains__(self, name: str) -> bool:

@@ -27,7 +27,7 @@ def test_an_agent_is_added_edited_disabled_and_removed(open_page: OpenPage, site
     expect(card).to_contain_text("Knows all warranties.")
     card.get_by_role("button", name="Disable").click()
     expect(card.locator(".badge")).to_have_text("disabled")
-    assert not site.candor.cast.member("Warrantor").enabled
+    assert not site.candor.agent_catalog.get("Warrantor").enabled
     card.get_by_role("button", name="Remove").click()
     card.get_by_role("button", name="Remove for good?").click()
     expect(card).to_have_count(0)
@@ -45,5 +45,5 @@ def test_a_skill_is_given_to_an_agent(open_page: OpenPage, site: Site) -> None:
         with page.expect_response("**/v1/agents/Reader") as changed:
             card.get_by_label("plain-words").click()
         assert changed.value.ok
-        assert site.candor.cast.member("Reader").choice.skills == given
+        assert site.candor.agent_catalog.get("Reader").options.skills == given
         expect(card.get_by_label("plain-words")).to_be_checked(checked=bool(given))

@@ -78,7 +78,7 @@ def add(
 
     agent = read_file(file, CustomAgent)
     candor = make_candor(home)
-    candor.cast.add(agent)
+    candor.agent_catalog.add(agent)
     _print_result(candor, agent.name, f"Added {agent.name}.", as_json)
 
 
@@ -96,7 +96,7 @@ def edit(
     from multi_agent.catalog.entries import CustomAgent
 
     candor = make_candor(home)
-    candor.cast.edit(edit_entry(candor.cast.custom(name), file, CustomAgent))
+    candor.agent_catalog.edit(edit_entry(candor.agent_catalog.get_custom(name), file, CustomAgent))
     _print_result(candor, name, f"Changed {name}.", as_json)
 
 
@@ -143,7 +143,7 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor agents rm Lawyer
     """
-    make_candor(home).cast.remove(name)
+    make_candor(home).agent_catalog.remove(name)
     if as_json:
         print_json({"removed": name})
     else:

@@ -50,7 +50,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     if as_json:
         print_json(to_json(describe_skill(candor, name)))
     else:
-        print(as_toml(candor.cast.skill(name).value), end="")
+        print(as_toml(candor.agent_catalog.get_skill(name).value), end="")
 
 
 @app.command()
@@ -67,7 +67,7 @@ def add(
     from multi_agent.catalog.store import read_file
 
     skill = read_file(file, Skill)
-    make_candor(home).cast.add_skill(skill)
+    make_candor(home).agent_catalog.add_skill(skill)
     _print_result("added", skill.name, as_json)
 
 
@@ -84,8 +84,8 @@ def edit(
     """
     from multi_agent.catalog.entries import Skill
 
-    cast = make_candor(home).cast
-    cast.edit_skill(edit_entry(cast.skill(name).value, file, Skill))
+    catalog = make_candor(home).agent_catalog
+    catalog.edit_skill(edit_entry(catalog.get_skill(name).value, file, Skill))
     _print_result("changed", name, as_json)
 
 
@@ -95,7 +95,7 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor skills rm plain-words
     """
-    make_candor(home).cast.remove_skill(name)
+    make_candor(home).agent_catalog.remove_skill(name)
     _print_result("removed", name, as_json)
 
 

@@ -43,7 +43,7 @@ def agents(service: Served, caller: CurrentCaller) -> list[AgentDescription]:
 def add(service: Served, caller: CurrentCaller, agent: Described, response: Response) -> AgentDescription:
     """Add an agent; the next run may use it."""
     caller.require_admin()
-    service.candor.cast.add(agent)
+    service.candor.agent_catalog.add(agent)
     response.headers["Location"] = f"/v1/agents/{agent.name}"
     return describe_agent(service.candor, agent.name)
 
@@ -60,7 +60,7 @@ def edit(service: Served, caller: CurrentCaller, name: AgentPath, agent: Describ
     caller.require_admin()
     if agent.name != name:
         raise UsageError(f"The body describes {agent.name!r}, not {name!r}; an agent keeps its name.")
-    service.candor.cast.edit(agent)
+    service.candor.agent_catalog.edit(agent)
     return describe_agent(service.candor, name)
 
 
@@ -80,7 +80,7 @@ def change(
 def remove(service: Served, caller: CurrentCaller, name: AgentPath) -> None:
     """Remove a custom agent; runs that have it go on with it."""
     caller.require_admin()
-    service.candor.cast.remove(name)
+    service.candor.agent_catalog.remove(name)
 
 
 @router.get("/endpoints", responses=problems(503))

@@ -29,7 +29,7 @@ def skills(service: Served, caller: CurrentCaller) -> list[SkillDescription]:
 def add(service: Served, caller: CurrentCaller, skill: Described, response: Response) -> SkillDescription:
     """Add a skill. Agents are given it by `PATCH /v1/agents/{name}`."""
     caller.require_admin()
-    service.candor.cast.add_skill(skill)
+    service.candor.agent_catalog.add_skill(skill)
     response.headers["Location"] = f"/v1/skills/{skill.name}"
     return describe_skill(service.candor, skill.name)
 
@@ -46,7 +46,7 @@ def edit(service: Served, caller: CurrentCaller, name: SkillPath, skill: Describ
     caller.require_admin()
     if skill.name != name:
         raise UsageError(f"The body describes {skill.name!r}, not {name!r}; a skill keeps its name.")
-    service.candor.cast.edit_skill(skill)
+    service.candor.agent_catalog.edit_skill(skill)
     return describe_skill(service.candor, name)
 
 
@@ -54,4 +54,4 @@ def edit(service: Served, caller: CurrentCaller, name: SkillPath, skill: Describ
 def remove(service: Served, caller: CurrentCaller, name: SkillPath) -> None:
     """Remove a skill that no agent has."""
     caller.require_admin()
-    service.candor.cast.remove_skill(name)
+    service.candor.agent_catalog.remove_skill(name)

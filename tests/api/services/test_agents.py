@@ -186,7 +186,7 @@ def test_an_agent_calls_the_tools_that_it_was_given_and_quotes_what_they_found(h
     assert "Now give your result" in told.of(READING)
 
 
-def test_a_note_taker_works_with_the_tools_of_its_skills(http: httpx.Client, told: Told) -> None:
+def test_a_notes_agent_works_with_the_tools_of_its_skills(http: httpx.Client, told: Told) -> None:
     told.calls = [[{"tool": "calculator", "arguments": {"expression": "6*7"}, "why": "To know."}], []]
     http.post("/v1/skills", json={**SKILL, "tools": ["calculator"]})
     http.post("/v1/agents", json={**LAWYER, "skills": ["plain-words"]})
@@ -195,7 +195,7 @@ def test_a_note_taker_works_with_the_tools_of_its_skills(http: httpx.Client, tol
     assert "42" in told.of(NOTES)
 
 
-def test_a_note_taker_that_is_asked_directly_says_what_it_has_to_say(http: httpx.Client, told: Told) -> None:
+def test_a_notes_agent_can_be_asked_directly(http: httpx.Client, told: Told) -> None:
     http.post("/v1/agents", json=LAWYER)
     answer = ask(http, agent="Lawyer")
     assert (answer["status"], answer["answer"]) == (
@@ -261,7 +261,7 @@ def test_an_agent_in_a_file_is_used_and_is_changed_in_its_file(http: httpx.Clien
     (place / "lawyer.toml").write_text("name = 'Lawyer'\n")
     broken = http.get("/v1/agents")
     assert broken.status_code == 422
-    assert "lawyer.toml describes no agent: description: Field required; prompt: Field required" in broken.text
+    assert "lawyer.toml is not a valid agent: description: Field required; prompt: Field required" in broken.text
 
 
 def test_the_command_line_does_the_same(

@@ -1,4 +1,4 @@
-"""A new agent is one file and one prompt: it is discovered, planned and used, and no other file is touched."""
+"""Discovery of agents in packages. A new agent needs one file and one prompt."""
 
 from __future__ import annotations
 
@@ -93,23 +93,23 @@ PLAN = plan(
 )
 
 
-async def test_a_dropped_in_agent_is_planned_and_used(
+async def test_an_agent_of_a_package_is_planned_and_used(
     package: Callable[..., str],
     panel: Callable[..., Orchestrator],
     serve: Callable[..., EndpointSettings],
     trace: Trace,
 ) -> None:
-    told: dict[str, str] = {}
+    prompts: dict[str, str] = {}
 
     def remember(role: str) -> Callable[[Request], str]:
         def respond(request: Request) -> str:
-            told[role] = request.prompt
+            prompts[role] = request.prompt
             return json.dumps(PLAN if role == PLANNER else Panel().play(request))
 
         return respond
 
     def glossary(request: Request) -> str:
-        told["Glossary"] = request.prompt
+        prompts["Glossary"] = request.prompt
         return json.dumps({"terms": ["SCOP: seasonal efficiency"]})
 
     roles = {PLANNER: remember(PLANNER), "Glossary": glossary, SYNTHESIS: remember(SYNTHESIS)}
@@ -117,14 +117,14 @@ async def test_a_dropped_in_agent_is_planned_and_used(
     answer = await orchestrator.research("What is SCOP?")
 
     assert answer.status is Status.ANSWERED
-    assert "Lexicographer: Explains the technical terms of the passages." in told[PLANNER]
-    assert "What is SCOP? (3 passages)" in told["Glossary"]
-    assert "Lexicographer: SCOP: seasonal efficiency" in told[SYNTHESIS]
+    assert "Lexicographer: Explains the technical terms of the passages." in prompts[PLANNER]
+    assert "What is SCOP? (3 passages)" in prompts["Glossary"]
+    assert "Lexicographer: SCOP: seasonal efficiency" in prompts[SYNTHESIS]
     said = [event.body.reasoning for event in trace.events(answer.run_id) if event.body.type == "reasoning_shared"]
     assert "Terms were explained." in said
 
 
-async def test_an_agent_reacts_to_what_it_listens_to_if_it_wants_to(
+async def test_an_agent_reacts_to_the_events_it_listens_to(
     package: Callable[..., str],
     panel: Callable[..., Orchestrator],
     serve: Callable[..., EndpointSettings],
@@ -148,7 +148,7 @@ async def test_an_agent_reacts_to_what_it_listens_to_if_it_wants_to(
         (INTRUDER, "'Lexicographer' wrote ['queries'], but declares to write ['notes']"),
     ],
 )
-async def test_an_agent_that_fails_fails_the_run_and_says_which_and_why(
+async def test_a_failing_agent_fails_the_run_with_its_error(
     package: Callable[..., str],
     panel: Callable[..., Orchestrator],
     serve: Callable[..., EndpointSettings],
@@ -163,28 +163,28 @@ async def test_an_agent_that_fails_fails_the_run_and_says_which_and_why(
     assert reason in answer.reasoning
 
 
-def test_two_agents_of_one_name_are_refused(package: Callable[..., str]) -> None:
+def test_two_agents_of_one_name_are_rejected(package: Callable[..., str]) -> None:
     twin = package("twins", AGENT.replace('name="Lexicographer"', 'name="Extractor"'))
     with pytest.raises(AgentError, match="Two agents are named 'Extractor'"):
         AgentRegistry.discover((BUILT_IN, twin))
 
 
-def test_a_package_that_is_not_there_is_named() -> None:
+def test_the_error_names_a_missing_package() -> None:
     with pytest.raises(AgentError, match=r"'no_such_package'.*agent_packages"):
         AgentRegistry.discover(("no_such_package",))
 
 
-def test_an_unknown_agent_is_answered_with_those_there_are() -> None:
+def test_the_error_for_an_unknown_agent_lists_the_known_ones() -> None:
     with pytest.raises(UnknownAgent, match="'Oracle' does not exist; there are Analyst, DataInspector, Extractor"):
         AgentRegistry.discover().get("Oracle")
 
 
-def test_every_built_in_agent_that_asks_a_model_has_a_prompt() -> None:
+def test_only_the_retriever_has_no_prompt() -> None:
     without = [agent.card.name for agent in AgentRegistry.discover() if agent.prompt is None]
     assert without == ["Retriever"]
 
 
-def test_a_prompt_with_a_value_missing_or_too_many_is_refused() -> None:
+def test_a_prompt_rejects_missing_and_unknown_values() -> None:
     prompt = AgentRegistry.discover().get("QueryPlanner").prompt
     assert prompt is not None
     with pytest.raises(AgentError, match=r"missing for \['domain', .*without a place: \['colour'\]"):

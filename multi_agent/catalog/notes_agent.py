@@ -1,4 +1,4 @@
-"""NoteTaker: what an agent does that a person described as one that gives notes. Notes in words."""
+"""The behaviour of custom agents that give notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.catalog.entries import SHOWN
+from multi_agent.catalog.placeholders import PLACEHOLDERS
 from multi_agent.context import ContextUpdate, Note, ResearchContext
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.loop import ToolLoop
@@ -24,8 +24,8 @@ class Remarks(BaseModel):
     notes: list[str] = Field(description="what you have to say, one item each, complete in itself; [] if nothing")
 
 
-class NoteTakerOutput(StepOutput):
-    """What later steps can use of notes."""
+class NotesOutput(StepOutput):
+    """The output that later steps may refer to."""
 
     notes: str = Field(description="what it noted; none if it had nothing to say")
 
@@ -34,8 +34,8 @@ class NoteTakerOutput(StepOutput):
         return cls(notes="; ".join(note.text for note in update.notes))
 
 
-class NoteTaker:
-    """Sees what its prompt names, and says something to whoever writes the answer. Each one has a subclass."""
+class NotesAgent:
+    """Sees what its prompt names and gives notes to the agent that writes the answer. Each agent has a subclass."""
 
     card: ClassVar[AgentCard]
 
@@ -48,7 +48,10 @@ class NoteTaker:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         prompt = self._kit.require_prompt()
-        shown = {name: SHOWN[name][1](context, task.instruction, self._kit.settings) for name in prompt.placeholders}
+        shown = {
+            name: PLACEHOLDERS[name].render(context, task.instruction, self._kit.settings)
+            for name in prompt.placeholders
+        }
         use = await ToolLoop(self._kit.llm, await self._kit.tools()).run(prompt.render(**shown))
         response = (await self._kit.llm.complete(use.closing, Remarks)).value
         self._reasoning = response.reasoning
