@@ -273,7 +273,7 @@ def test_the_command_line_does_the_same(
         f"name = 'Lawyer'\ndescription = 'Knows contracts.'\nweight = 'none'\nprompt = '''\n{prompt}'''\n"
     )
     assert run("agents", "add", source).code == 0
-    assert run("agents", "add", source).err.startswith("candor: There is an agent 'Lawyer' already")
+    assert run("agents", "add", source).err.startswith("candor: There is already an agent 'Lawyer'")
     shown = run("agents", "show", "Lawyer").out
     again = tmp_path / "again.toml"
     again.write_text(shown)
