@@ -28,6 +28,7 @@ from ingest.chunking.chunker import Chunker
 from ingest.ledger.ledger import Ledger
 from ingest.parser import load_parser
 from ingest.pipeline.pipeline import IngestPipeline, IngestReport
+from ingest.pipeline.plan import IngestRequest, plan_ingest
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
@@ -157,15 +158,20 @@ def ingest(
     embedder: Embedder,
 ) -> IngestReport:
     """Ingest files and folders into the collection. The ledger is in ``home``."""
+    ledger = Ledger(create_engine(f"sqlite:///{home / 'ledger.sqlite'}"))
     pipeline = IngestPipeline(
         parser=load_parser("default"),
         chunker=chunker,
         embedder=embedder,
         collection=collection,
-        ledger=Ledger(create_engine(f"sqlite:///{home / 'ledger.sqlite'}")),
+        ledger=ledger,
         settings=IngestSettings(),
     )
-    return pipeline.ingest(paths)
+    request, known = (
+        IngestRequest(collection.spec.collection, tuple(paths)),
+        ledger.snapshot(collection.spec.collection),
+    )
+    return pipeline.ingest(plan_ingest(request, known, pipeline.index_settings), known)
 
 
 def _queries(file: Path) -> dict[str, str]:

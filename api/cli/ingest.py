@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.bootstrap import Candor
+from api.services.ingest import make_ingest_service
+from ingest.pipeline.plan import IngestRequest
 
 if TYPE_CHECKING:
     from ingest.pipeline.plan import Plan
+    from ingest.pipeline.reembed import ReembedReport
     from ingest.pipeline.reports import IngestReport, Progress
 
 _SHOWN = 20  # files named per verdict of a dry run
@@ -30,24 +33,12 @@ def run_ingest(
     sync: bool = False,
     progress: bool,
 ) -> IngestReport:
-    """Ingest, showing how it goes on standard error. Raises IngestError, StoreError."""
-    if paths:  # a path that is not there, or holds nothing, is told before a collection is made for it
-        candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)
+    """Ingest, showing the progress on standard error. Raises IngestError, StoreError, UsageError."""
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
     with _bar(shown=progress) as show:
-        change = candor.model_change(collection)
-        if change:
-            _say(change.notice)
-        elif candor.places.building(collection):
-            _say("What an unfinished ingest embedded with another model is dropped: the model is the former one again.")
-        rebuilt = candor.change_model(collection, show)
-        with candor.open_pipeline(collection) as pipeline:
-            report = pipeline.ingest(paths, show, retry_failed=retry_failed, sync=sync, on_plan=_say_notices)
-    if change and rebuilt:
-        report = report.model_copy(update={"notices": (change.notice, *report.notices)})
-        _say(
-            f"{collection}: {rebuilt.rebuilt} documents embedded anew with {change.now!r}: {rebuilt.chunks} passages "
-            f"({rebuilt.embedded} embedded) in {rebuilt.seconds:.1f} s"
-        )
+        report = make_ingest_service(candor).ingest(
+            request, show, on_plan=_print_notices, on_reembedded=_print_reembedded
+        )  # fmt: skip
     if progress:
         for line in summary(report):
             _say(line)
@@ -57,8 +48,9 @@ def run_ingest(
 def run_dry(
     candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, progress: bool
 ) -> Plan:
-    """Tell what an ingest would do. Raises IngestError."""
-    plan = candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)
+    """Show what an ingest would do. Raises IngestError, UsageError."""
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
+    plan = make_ingest_service(candor).plan(request)
     if progress:
         for line in planned(plan):
             _say(line)
@@ -68,21 +60,21 @@ def run_dry(
 def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool) -> None:
     """Ingest, and again after every change below the paths, until interrupted.
 
-    Between two ingests the collection is closed, so that it can be searched. Raises IngestError, StoreError.
+    The collection is closed between two ingests, so that it can be searched. Raises IngestError, StoreError.
     """
     import watchfiles
 
     from ingest.errors import IngestError
 
-    candor.plan_ingest(collection, paths, retry_failed=retry_failed, sync=sync)  # whether there is something to watch
+    make_ingest_service(candor).check(IngestRequest(collection, tuple(paths), sync=sync))
     first = True
     with _until_interrupted() as stop:
-        # The watcher is there before the first ingest, so that nothing that changes meanwhile is missed.
+        # Watch before the first ingest, so that no change during it is missed.
         for changes in watchfiles.watch(*paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
             try:
                 if first or changes:
                     run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
-            except IngestError as error:  # such as a folder that was emptied: the next change may mend it
+            except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
                 _say(f"candor: {error}")
             if first:
                 _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
@@ -144,9 +136,16 @@ def planned(plan: Plan) -> list[str]:
     return lines
 
 
-def _say_notices(plan: Plan) -> None:
+def _print_notices(plan: Plan) -> None:
     for notice in plan.notices:
         _say(notice)
+
+
+def _print_reembedded(report: ReembedReport) -> None:
+    _say(
+        f"{report.change.collection}: {report.rebuilt} documents embedded anew with {report.change.now!r}: "
+        f"{report.chunks} passages ({report.embedded} embedded) in {report.seconds:.1f} s"
+    )
 
 
 @contextmanager

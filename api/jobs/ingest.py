@@ -13,7 +13,7 @@ from api.errors import JobFailed, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs, new_job_id
 from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec, ingest_for_service
+from api.services.ingest import IngestJobSpec, run_ingest_job
 from ingest.errors import IngestError
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import StoreError
@@ -34,7 +34,7 @@ class IngestJobs:
             job.progress = progress.model_dump(mode="json")
 
         def ingest() -> IngestReport:
-            return ingest_for_service(self._candor, self._pool, spec, report_progress, stop.is_set)
+            return run_ingest_job(self._candor, self._pool, spec, report_progress, stop.is_set)
 
         ingesting = asyncio.create_task(asyncio.to_thread(ingest))
         try:

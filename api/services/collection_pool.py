@@ -15,6 +15,8 @@ from api.bootstrap import Candor
 from api.errors import ServiceEnding
 from api.services.library import CollectionLibrary
 from api.services.priority_executor import PriorityExecutor
+from vectorstore.errors import CollectionNotFound
+from vectorstore.models import CollectionSpec
 from vectorstore.store import Collection
 
 
@@ -36,7 +38,6 @@ class CollectionPool:
     def __init__(self, candor: Candor) -> None:
         self._candor = candor
         self._lock = threading.Lock()
-        self._making = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._opened: dict[str, Opened] = {}
         self._closed = False
@@ -56,12 +57,15 @@ class CollectionPool:
                 self._opened[place] = self._open(name, place)
             return self._opened[place]
 
-    def take_or_make(self, name: str) -> Opened:
-        """The same, of a collection that is made if there is none. Raises UsageError for what cannot be a name."""
-        with self._making:
-            if name not in [spec.collection for spec in self._candor.collections()]:
-                self._candor.make_collection(name)
-            return self.take(name)
+    @contextmanager
+    def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:
+        """The stored collection, which stays open. For the holder of its ingest lock. Raises StoreError."""
+        try:
+            opened = self.take(spec.collection)
+        except CollectionNotFound:
+            self._candor.store.create(spec).close()
+            opened = self.take(spec.collection)
+        yield opened.stored
 
     def drop(self, name: str) -> None:
         """Delete a collection; who still reads in it is told that it is closed. Raises StoreError, IngestError."""

@@ -111,13 +111,13 @@ class IngestLock:
 
 
 @contextmanager
-def holding(engine: Engine, collection: str) -> Iterator[IngestLock]:
-    """The right to change the collection, until the end of the block. Raises IngestUnderWay."""
-    hold = IngestLock(engine, collection)
+def ingest_lock(engine: Engine, collection: str) -> Iterator[IngestLock]:
+    """Hold the lock of the collection until the end of the block. Raises IngestUnderWay."""
+    lock = IngestLock(engine, collection)
     try:
-        yield hold
+        yield lock
     finally:
-        hold.release()
+        lock.release()
 
 
 def this_process() -> dict[str, Any]:

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Self
-from uuid import UUID, uuid5
 
-from ingest.chunking.chunker import Chunker, Source
-from ingest.document import ParsedDocument
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import EDITION, DocumentRecord, Known
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
-
-_CHUNK_IDS = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
 
 
 class LiveCollection:
@@ -112,17 +107,6 @@ class _Moment(LiveCollection):
 
     def _live(self, where: ChunkFilter) -> ChunkFilter:
         return where.model_copy(update={"without": {**where.without, EDITION: self._hidden}})
-
-
-def chunks_of(chunker: Chunker, parsed: ParsedDocument, source: Source, edition: str) -> list[Chunk]:
-    """The document's chunks, marked with their edition."""
-    marked = parsed.model_copy(update={"metadata": {**parsed.metadata, EDITION: edition}})
-    return [chunk.model_copy(update={"id": chunk_id(edition, chunk.index)}) for chunk in chunker.chunk(marked, source)]
-
-
-def chunk_id(edition: str, index: int) -> str:
-    """Of the point in the store: the same for the same place in the same edition, in whichever run."""
-    return str(uuid5(_CHUNK_IDS, f"{edition}/{index}"))
 
 
 def remove_document(collection: Collection, ledger: Ledger, document: DocumentRecord | Known, reason: str) -> None:

@@ -14,13 +14,13 @@ from ingest.document import ParsedDocument
 from ingest.errors import FileError
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import EDITION, DocumentRecord, DocumentState, Known, Stage, document_id, edition_of
-from ingest.ledger.versions import chunk_id, chunks_of
 from ingest.parser import Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
+from ingest.pipeline.chunks import chunk_document, chunk_id
 from ingest.pipeline.discovery import FoundFile, printable
 from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import Reading, defects_cost_one_file, read
-from ingest.pipeline.plan import Making, Verdict, is_gone
+from ingest.pipeline.plan import IndexSettings, Verdict, is_gone
 from ingest.pipeline.run import Document, Run
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
@@ -43,7 +43,7 @@ class DocumentIngest:
         collection: Collection,
         ledger: Ledger,
         settings: IngestSettings,
-        making: Making,
+        current: IndexSettings,
         check: Callable[[], None],
     ) -> None:
         self._parser = parser
@@ -53,7 +53,7 @@ class DocumentIngest:
         self._name = collection.spec.collection
         self._ledger = ledger
         self._settings = settings
-        self._making = making
+        self._current = current
         self._check = check
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
@@ -70,7 +70,7 @@ class DocumentIngest:
     def read(self, document: Document) -> Reading:
         """Read and parse it, unless it holds what is indexed of it."""
         previous = document.previous
-        same = previous and self._making.is_current(previous)
+        same = previous and self._current.is_current(previous)
         return read(
             document.found,
             self._parser,
@@ -124,13 +124,13 @@ class DocumentIngest:
             version=document.reading.version,
         )
         with defects_cost_one_file(document.found, document.reading):
-            document.chunks = chunks_of(self._chunker, parsed, source, self._edition(document))
+            document.chunks = chunk_document(self._chunker, parsed, source, self._edition(document))
 
     def _edition(self, document: Document) -> str:
-        return edition_of(document.id, document.reading.version, self._parser_version(document), self._making.chunking)
+        return edition_of(document.id, document.reading.version, self._parser_version(document), self._current.chunking)
 
     def _parser_version(self, document: Document) -> str:
-        return self._making.parser_version(document.found.document, document.reading.parsed)
+        return self._current.parser_version(document.found.document, document.reading.parsed)
 
     def _moved_from(self, document: Document, run: Run) -> Known | None:
         """The document of the same content whose file is gone, if there is one: it was moved here, or renamed."""
@@ -259,7 +259,7 @@ class DocumentIngest:
             chunks=len(document.chunks),
             tokens=document.tokens,
             parser=self._parser_version(document),
-            chunking=self._making.chunking,
+            chunking=self._current.chunking,
             seconds=reading.seconds,
             warnings=parsed.warnings if parsed else (),
             metadata=parsed.metadata if parsed else {},

@@ -7,9 +7,8 @@ are read and parsed ahead in threads, beside the embedding. Killed at any point,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 
 from ingest.chunking.chunker import Chunker
 from ingest.ledger.ledger import Ledger
@@ -19,7 +18,7 @@ from ingest.parser import Parser
 from ingest.pipeline.container_ingest import ContainerIngest
 from ingest.pipeline.document_ingest import DocumentIngest
 from ingest.pipeline.parse_file import Reading
-from ingest.pipeline.plan import Plan, PlannedFile, Verdict, making, plan_ingest
+from ingest.pipeline.plan import Plan, PlannedFile, Verdict, index_settings
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.pipeline.run import Document, Run, members_of_containers, movable
 from ingest.settings import IngestSettings
@@ -31,12 +30,10 @@ _AHEAD = 2  # files read ahead per thread: bounds what parsed documents take of 
 
 
 class IngestPipeline:
-    """Ingests into one open collection. Everything it works with is handed in.
+    """Executes plans on one open collection. Everything it works with is handed in.
 
-    ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``own`` is the
-    folder of Candor's own data, which is not ingested with the folder that it lies in; files in the folder ``base``
-    are named from there. ``check`` raises, before anything is written to the store, if this process may not write to
-    the collection any more.
+    ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``check`` raises,
+    before anything is written to the store, if this process has lost the ingest lock of the collection.
     """
 
     def __init__(
@@ -49,8 +46,6 @@ class IngestPipeline:
         ledger: Ledger,
         settings: IngestSettings,
         parse_threads: int = 1,
-        own: Path | None = None,
-        base: Path | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self._collection = collection
@@ -58,42 +53,32 @@ class IngestPipeline:
         self._ledger = ledger
         self._batch = settings.embed_batch
         self._threads = parse_threads
-        self._own = own
-        self._base = base
         self._check = check
-        self._making = making(parser, chunker, settings)
+        self.index_settings = index_settings(parser, chunker, settings)
+        """What it indexes documents with: plans for it are made with these."""
         self._filing = DocumentIngest(
             parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
-            settings=settings, making=self._making, check=check,
+            settings=settings, current=self.index_settings, check=check,
         )  # fmt: skip
         self._members = ContainerIngest(self._filing, collection, ledger)
 
     def ingest(
         self,
-        paths: Sequence[Path],
+        plan: Plan,
+        known: Mapping[str, Known],
         progress: Callable[[Progress], None] = lambda _: None,
         *,
-        documents: Sequence[str] = (),
-        retry_failed: bool = False,
-        sync: bool = False,
-        on_plan: Callable[[Plan], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
+        planning_seconds: float = 0.0,
     ) -> IngestReport:
-        """Ingest files and folders, or known documents by their ids; without any, and with ``retry_failed``, those
-        that failed.
+        """Execute the plan, which was made from ``known``, the ledger's snapshot of the collection.
 
-        ``sync`` removes documents that have gone from below the paths; ``on_plan`` is told what will be done before
-        it is. Once ``cancelled``, no further file is begun: those on their way are finished, the others wait for the
-        next ingest. Raises PathNotFound and NothingToIngest before anything is done, StoreError and LedgerUnavailable
-        when the rest cannot be done; what is wrong with single files stands in the report and in the ledger.
+        Nothing else may have changed the collection since the snapshot. Once ``cancelled``, no further file is started:
+        those on their way are finished, the others wait for the next ingest. ``planning_seconds`` count towards the
+        time in the report. Raises StoreError and LedgerUnavailable when it cannot continue; the errors of single files
+        are in the report and in the ledger.
         """
-        started = time.perf_counter()
-        known = self._ledger.snapshot(self._name)
-        plan = plan_ingest(
-            self._name, paths, known, self._making,
-            documents=documents, own=self._own, base=self._base, retry_failed=retry_failed, sync=sync,
-        )  # fmt: skip
-        on_plan(plan)
+        started = time.perf_counter() - planning_seconds
         run = Run(
             plan, known, progress, started, cancelled, movable(plan, known), members_of_containers(known),
             files=len(plan.files),

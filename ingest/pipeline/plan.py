@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
+from typing import Self
 
 from pydantic import Field
 
@@ -42,7 +43,23 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Making:
+class IngestRequest:
+    """What to ingest into a collection: paths, or documents that it already has, by their ids.
+
+    Without either: every document that failed or was left unfinished.
+    """
+
+    collection: str
+    paths: tuple[Path, ...] = ()
+    documents: tuple[str, ...] = ()
+    retry_failed: bool = False
+    """Try files again that failed and have not changed since."""
+    sync: bool = False
+    """Remove documents whose files are missing from below the paths."""
+
+
+@dataclass(frozen=True)
+class IndexSettings:
     """The parser, its options and the chunking in force. Documents indexed with others are read again."""
 
     parser: Parser
@@ -95,37 +112,55 @@ class Plan(FrozenModel):
         """How many files have one of these verdicts."""
         return sum(planned.verdict in verdicts for planned in self.files)
 
+    def with_notice(self, notice: str) -> Self:
+        """Return the plan with one more notice, before the others."""
+        return self.model_copy(update={"notices": (notice, *self.notices)})
 
-def making(parser: Parser, chunker: Chunker, settings: IngestSettings) -> Making:
+
+def index_settings(parser: Parser, chunker: Chunker, settings: IngestSettings) -> IndexSettings:
     """Return the parser and the chunking in force."""
     ocr = "" if settings.ocr is OcrMode.AUTO else f", ocr {settings.ocr.value}"
-    return Making(parser=parser, options=ocr, chunking=chunker.fingerprint)
+    return IndexSettings(parser=parser, options=ocr, chunking=chunker.fingerprint)
 
 
 def plan_ingest(
-    collection: str,
-    paths: Sequence[Path],
-    known: dict[str, Known],
-    made_with: Making,
+    request: IngestRequest,
+    known: Mapping[str, Known],
+    current: IndexSettings,
     *,
-    documents: Sequence[str] = (),
     own: Path | None = None,
     base: Path | None = None,
-    retry_failed: bool = False,
-    sync: bool = False,
 ) -> Plan:
-    """What an ingest of the paths, or of known documents by their ids, would do; without either, of what failed, or was
-    left unfinished by an ingest that was cancelled or killed.
+    """Walk the paths once and decide what to do with each file. ``known`` is the ledger's snapshot of the collection.
 
-    ``own`` is the folder of Candor's own data; see ``discover`` for ``base``. Raises PathNotFound, NothingToIngest.
+    See ``discover`` for ``own`` and ``base``. Raises PathNotFound, NothingToIngest.
     """
-    wanted = documents or [entry.id for entry in known.values() if entry.state not in _SETTLED]
-    found: list[FoundFile | LeftOut] = list(discover(paths, own, base)) if paths else list(_files_of(known, wanted))
+    found = list(_find(request, known, own, base))
     if not any(isinstance(entry, FoundFile) for entry in found):
-        where = ", ".join(str(path) for path in paths)
-        raise NothingToIngest(f"There is no file to ingest in {where}." if paths else "No file has failed.")
-    roots = paths if sync else ()
-    return make_plan(collection, found, known, made_with, retry_failed=retry_failed, sync=roots)
+        raise _nothing_to_ingest(request)
+    roots = request.paths if request.sync else ()
+    return make_plan(request.collection, found, known, current, retry_failed=request.retry_failed, sync=roots)
+
+
+def require_files(
+    request: IngestRequest, known: Mapping[str, Known], *, own: Path | None = None, base: Path | None = None
+) -> None:
+    """Raise PathNotFound or NothingToIngest if the request has no file. Stops at the first file."""
+    if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base)):
+        raise _nothing_to_ingest(request)
+
+
+def _find(
+    request: IngestRequest, known: Mapping[str, Known], own: Path | None, base: Path | None
+) -> Iterator[FoundFile | LeftOut]:
+    if request.paths:
+        return discover(request.paths, own, base)
+    return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
+
+
+def _nothing_to_ingest(request: IngestRequest) -> NothingToIngest:
+    where = ", ".join(str(path) for path in request.paths)
+    return NothingToIngest(f"There is no file to ingest in {where}." if where else "No file has failed.")
 
 
 def _files_of(known: Mapping[str, Known], documents: Sequence[str]) -> Iterator[FoundFile]:
@@ -140,19 +175,19 @@ def make_plan(
     collection: str,
     found: Sequence[FoundFile | LeftOut],
     known: Mapping[str, Known],
-    making: Making,
+    current: IndexSettings,
     *,
     retry_failed: bool = False,
     sync: Sequence[Path] = (),
 ) -> Plan:
     """Judge every file; with ``sync``, find what has gone from below these paths."""
     holders = {entry.container for entry in known.values() if entry.state is DocumentState.FAILED}
-    outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, making)}
+    outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
     files = tuple(
         _judged(
             file,
             known.get(document_id(file.document)),
-            making,
+            current,
             retry_failed=retry_failed,
             holds_failed=file.document in holders,
             holds_outdated=file.document in outdated,
@@ -165,7 +200,7 @@ def make_plan(
         files=files,
         left_out=tuple(entry for entry in found if isinstance(entry, LeftOut)),
         gone=tuple(entry for entry in known.values() if _is_gone_below(entry, sync)),
-        notices=tuple(_notices(files, known, making)),
+        notices=tuple(_notices(files, known, current)),
     )
 
 
@@ -182,16 +217,16 @@ def is_gone(known: Known) -> bool:
     return False
 
 
-def _is_outdated_member(known: Known, making: Making) -> bool:
+def _is_outdated_member(known: Known, current: IndexSettings) -> bool:
     """Return whether a file in a container was read, and has to be read again."""
     was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
-    return bool(known.container and was_read and not making.is_current(known))
+    return bool(known.container and was_read and not current.is_current(known))
 
 
 def _judged(
     file: FoundFile,
     known: Known | None,
-    making: Making,
+    current: IndexSettings,
     *,
     retry_failed: bool,
     holds_failed: bool,
@@ -200,8 +235,8 @@ def _judged(
     try:
         status = os.stat(file.path)
     except OSError:
-        return PlannedFile(file=file, verdict=_judge(known, None, making, retry_failed=retry_failed))
-    verdict = _judge(known, (status.st_size, status.st_mtime), making, retry_failed=retry_failed)
+        return PlannedFile(file=file, verdict=_judge(known, None, current, retry_failed=retry_failed))
+    verdict = _judge(known, (status.st_size, status.st_mtime), current, retry_failed=retry_failed)
     if verdict is Verdict.UNCHANGED and retry_failed and holds_failed:
         verdict = Verdict.RETRY
     if verdict is Verdict.UNCHANGED and holds_outdated:
@@ -209,16 +244,18 @@ def _judged(
     return PlannedFile(file=file, verdict=verdict, size=status.st_size)
 
 
-def _judge(known: Known | None, seen: tuple[int, float] | None, making: Making, *, retry_failed: bool) -> Verdict:
+def _judge(
+    known: Known | None, seen: tuple[int, float] | None, current: IndexSettings, *, retry_failed: bool
+) -> Verdict:
     if known is None or known.state in (DocumentState.REMOVED, DocumentState.SKIPPED):
         return Verdict.NEW
     is_same = seen == (known.size, known.modified) and known.read_at - known.modified > _RACY_SECONDS
-    same_making = making.is_current(known)
+    same_settings = current.is_current(known)
     if known.state is DocumentState.INDEXED:
-        return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_making else Verdict.SETTINGS
+        return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_settings else Verdict.SETTINGS
     if known.state is DocumentState.FAILED:
         # What the operating system refused may be allowed now; what a parser refused, it refuses again.
-        final = is_same and same_making and known.stage is not Stage.READING and not known.chunks
+        final = is_same and same_settings and known.stage is not Stage.READING and not known.chunks
         return Verdict.KNOWN_FAILURE if final and not retry_failed else Verdict.RETRY
     return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
 
@@ -230,16 +267,16 @@ def _is_gone_below(known: Known, roots: Sequence[Path]) -> bool:
     return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_gone(known)
 
 
-def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], making: Making) -> Iterator[str]:
+def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], current: IndexSettings) -> Iterator[str]:
     read_again = {document_id(each.file.document) for each in files if each.verdict is Verdict.SETTINGS}
-    outdated = [entry for entry in known.values() if entry.parser and not making.is_current(entry)]
+    outdated = [entry for entry in known.values() if entry.parser and not current.is_current(entry)]
     here = [entry for entry in outdated if document_id(entry.container or entry.path) in read_again]
-    parsers = {entry: making.current_parser(entry) for entry in here if not making.has_current_parser(entry)}
+    parsers = {entry: current.current_parser(entry) for entry in here if not current.has_current_parser(entry)}
     if parsers:
         yield _change_notice("parser", parsers.values(), [entry.parser for entry in parsers])
-    chunkings = [entry.chunking for entry in here if entry.chunking != making.chunking]
+    chunkings = [entry.chunking for entry in here if entry.chunking != current.chunking]
     if chunkings:
-        yield _change_notice("chunking", [making.chunking], chunkings)
+        yield _change_notice("chunking", [current.chunking], chunkings)
     elsewhere = sum(entry.chunks > 0 for entry in outdated) - sum(entry.chunks > 0 for entry in here)
     if elsewhere:
         yield (

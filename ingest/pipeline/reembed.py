@@ -9,35 +9,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from pydantic import Field
 
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
-from ingest.ledger.aliases import staging
+from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, Known, Stage, edition_of
-from ingest.ledger.versions import chunks_of, sweep
+from ingest.ledger.versions import sweep
 from ingest.pipeline.chunk_writer import ChunkWriter, Written
+from ingest.pipeline.chunks import chunk_document
 from ingest.pipeline.reports import Progress
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.models import Chunk, FrozenModel
-from vectorstore.store import Collection
+from vectorstore.errors import CollectionNotFound
+from vectorstore.models import Chunk, CollectionSpec, FrozenModel
+from vectorstore.store import Collection, VectorStore
 
 
 class ModelChange(FrozenModel):
-    """That another embedding model is in force than the collection was made with."""
+    """The collection was embedded with another model than the configured one."""
 
     collection: str
     before: str
     now: str
-    documents: int = Field(description="how many are indexed, and so have to be embedded anew")
+    documents: int = Field(description="indexed documents, all of which have to be embedded again")
 
     @property
     def notice(self) -> str:
-        """What a person should know before it is done."""
+        """The message to show before the documents are embedded again."""
         return (
             f"The embedding model is now {self.now!r}, not {self.before!r}: all {self.documents} indexed documents of "
             f"collection {self.collection!r} are embedded anew from their kept text, also those that are not among "
@@ -45,8 +47,8 @@ class ModelChange(FrozenModel):
             f"{self.before!r}."
         )
 
-    def applied(self, known: Mapping[str, Known], chunking: str) -> dict[str, Known]:
-        """What will be known of the documents when it is done."""
+    def apply(self, known: Mapping[str, Known], chunking: str) -> dict[str, Known]:
+        """Return the ledger's snapshot as it will be after the change."""
         return {identity: each._replace(chunking=chunking) if each.chunks else each for identity, each in known.items()}
 
 
@@ -76,7 +78,7 @@ class Reembedding:
         self._check = check
         self._change = change
         self._name = change.collection
-        self._staged = staging(successor.spec.name)
+        self._staged = staging_name(successor.spec.name)
         self._successor = successor
         self._ledger = ledger
         self._chunker = chunker
@@ -85,14 +87,17 @@ class Reembedding:
         self._batch = batch
 
     def run(
-        self, progress: Callable[[Progress], None] = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+        self,
+        known: Mapping[str, Known],
+        progress: Callable[[Progress], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> ReembedReport | None:
-        """Embed what is not embedded yet, and nothing twice; None if it was cancelled before all was done.
+        """Embed the documents that an earlier attempt has not; return None if cancelled before all are done.
 
-        Raises StoreError, LedgerUnavailable.
+        ``known`` is the ledger's snapshot of the collection. Raises StoreError, LedgerUnavailable.
         """
         started = time.perf_counter()
-        live = {each.id: each for each in self._ledger.snapshot(self._name).values() if each.chunks}
+        live = {each.id: each for each in known.values() if each.chunks}
         done = self._done(live)
         rebuilt = chunks = embedded = tokens = 0
         for group in self._groups([each for identity, each in live.items() if identity not in done]):
@@ -148,7 +153,7 @@ class Reembedding:
         chunking = self._chunker.fingerprint
         edition = edition_of(record.id, record.version, record.parser, chunking)
         source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
-        chunks = chunks_of(self._chunker, parsed, source, edition)
+        chunks = chunk_document(self._chunker, parsed, source, edition)
         tokens = sum(self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
         staged: dict[str, Any] = {
             "collection": self._staged, "chunking": chunking, "chunks": len(chunks), "tokens": tokens
@@ -168,3 +173,30 @@ class Reembedding:
         for record, _ in group:
             self._ledger.publish(record)
         return Written(chunks=len(chunks), embedded=embedded)
+
+
+def open_successor(spec: CollectionSpec, store: VectorStore, aliases: CollectionAliases) -> Collection:
+    """Open the collection to rebuild into: the one that an earlier attempt with the same spec began, or a new one.
+
+    ``spec`` is named after the collection to replace.
+    """
+    name, stored = spec.name, {each.name: each for each in store.list()}
+    begun = spec.model_copy(update={"name": aliases.building(name)})
+    if begun.name and stored.get(begun.name, begun) == begun:
+        return store.create(begun)
+    aliases.abandon_rebuild(name)
+    stored_name = aliases.start_rebuild(name, taken={*stored, *aliases.retired(name)})
+    return store.create(spec.model_copy(update={"name": stored_name}))
+
+
+def drop_replaced(name: str, store: VectorStore, ledger: Ledger, aliases: CollectionAliases) -> None:
+    """Drop the stored collections that were replaced, and the unfinished rebuild for a model no longer configured.
+
+    Raises CollectionLocked while one is still searched.
+    """
+    aliases.abandon_rebuild(name)
+    for stored_name in aliases.retired(name):
+        with suppress(CollectionNotFound):  # an earlier call may have been killed after this step
+            store.drop(stored_name)
+        ledger.forget(staging_name(stored_name))
+        aliases.forget(stored_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,7 +46,7 @@ class Run:
     """What one call has done so far."""
 
     plan: Plan
-    known: dict[str, Known]
+    known: Mapping[str, Known]
     progress: Callable[[Progress], None]
     started: float
     cancelled: Callable[[], bool] = lambda: False
@@ -139,7 +139,7 @@ class Run:
         )
 
 
-def movable(plan: Plan, known: dict[str, Known]) -> dict[str, list[Known]]:
+def movable(plan: Plan, known: Mapping[str, Known]) -> dict[str, list[Known]]:
     """By content: the documents that may have been moved to where a file was found now."""
     found = {document_id(planned.file.document) for planned in plan.files}
     former: dict[str, list[Known]] = {}
@@ -149,7 +149,7 @@ def movable(plan: Plan, known: dict[str, Known]) -> dict[str, list[Known]]:
     return former
 
 
-def members_of_containers(known: dict[str, Known]) -> dict[str, list[Known]]:
+def members_of_containers(known: Mapping[str, Known]) -> dict[str, list[Known]]:
     """By the path of their container: what lies in it."""
     members: dict[str, list[Known]] = {}
     for entry in known.values():

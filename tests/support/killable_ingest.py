@@ -21,7 +21,9 @@ from ingest.chunking.chunker import Chunker
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.ledger.ledger import Ledger
 from ingest.pipeline.pipeline import IngestPipeline
+from ingest.pipeline.plan import IngestRequest
 from ingest.settings import IngestSettings
+from support.workplace import ingest_with
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec
@@ -66,7 +68,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
     ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
     parser = IsolatedParser("default", workers=WORKERS, timeout_s=60, memory_mb=2048)
     with parser, EdgeStore(home / "store", reserve=0).create(spec) as collection:
-        IngestPipeline(
+        pipeline = IngestPipeline(
             parser=parser,
             chunker=chunker,
             embedder=NotingEmbedder(embedder, home / "embedded.jsonl"),
@@ -74,7 +76,8 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
             ledger=ledger,
             settings=IngestSettings(embed_batch=4),
             parse_threads=WORKERS,
-        ).ingest([documents], sync=True)
+        )
+        ingest_with(pipeline, ledger, IngestRequest(NAME, (documents,), sync=True))
 
 
 def fork(embedder: Embedder, home: Path, documents: Path, kill_after: float | None) -> dict[str, object]:

@@ -17,7 +17,7 @@ from ingest.ledger.records import document_id
 from ingest.ledger.versions import LiveCollection
 from ingest.parser import Parser, load_parser
 from ingest.pipeline.pipeline import IngestPipeline
-from ingest.pipeline.plan import Plan
+from ingest.pipeline.plan import IngestRequest, Plan, plan_ingest
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from vectorstore.edge import EdgeStore
@@ -75,9 +75,8 @@ class Workplace:
                 ledger=self.ledger,
                 settings=IngestSettings(**settings),
             )
-            return pipeline.ingest(
-                paths or [self.documents], progress, retry_failed=retry_failed, sync=sync, on_plan=on_plan
-            )
+            request = IngestRequest("papers", paths or (self.documents,), retry_failed=retry_failed, sync=sync)
+            return ingest_with(pipeline, self.ledger, request, progress, on_plan)
 
     def searched(self, query: str) -> list[str]:
         """The names of the documents that a search finds."""
@@ -101,6 +100,20 @@ class Workplace:
         ids = tuple(document_id(path.as_posix()) for path in documents)
         with self.collection() as collection:
             return list(collection.scan(ChunkFilter(documents=ids)))
+
+
+def ingest_with(
+    pipeline: IngestPipeline,
+    ledger: Ledger,
+    request: IngestRequest,
+    progress: Callable[[Progress], None] = lambda _: None,
+    on_plan: Callable[[Plan], None] = lambda _: None,
+) -> IngestReport:
+    """Plan, then execute the plan."""
+    known = ledger.snapshot(request.collection)
+    plan = plan_ingest(request, known, pipeline.index_settings)
+    on_plan(plan)
+    return pipeline.ingest(plan, known, progress)
 
 
 class CountingEmbedder:

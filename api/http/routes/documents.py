@@ -11,7 +11,7 @@ from api.auth.permissions import Caller, Right
 from api.http.deps import CollectionQuery, CurrentCaller, Served, Service
 from api.http.errors import problems
 from api.services.documents import find_document, list_documents, take_out
-from ingest.ledger.lock import holding
+from ingest.ledger.lock import ingest_lock
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, FrozenModel
@@ -115,7 +115,7 @@ def remove(service: Served, caller: CurrentCaller, document: DocumentId, collect
     candor = service.candor
     found = find_document(candor, document, service.collection(caller, Right.WRITE, collection))
     opened = service.pool.take(found.collection)
-    with holding(candor.engine, found.collection):
+    with ingest_lock(candor.engine, found.collection):
         take_out(candor, opened.collection, found)
     return Removed(removed=found.id, name=found.name, chunks=found.chunks)
 

@@ -6,7 +6,6 @@ All of it is done by jobs, which go on when the connection has ended: `GET /v1/j
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path as FilePath
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Request, Response
@@ -22,7 +21,7 @@ from api.http.uploads import UploadLimits, receive
 from api.jobs.ingest import submit_ingest
 from api.jobs.models import Job
 from api.services.documents import find_document
-from api.services.ingest import IngestJobSpec, check_paths
+from api.services.ingest import IngestJobSpec, make_ingest_service, require_readable
 from ingest.ledger.records import DocumentRecord
 from vectorstore.models import NAME, FrozenModel
 
@@ -153,10 +152,9 @@ def _found(service: Service, caller: Caller, document: str, collection: str | No
 
 
 def _check(service: Service, order: IngestJobSpec) -> None:
-    """What cannot be done is told at once, and not by a job that fails."""
-    check_paths(service.candor.settings, order.paths)
-    paths = [FilePath(path) for path in order.paths]
-    service.candor.plan_ingest(order.collection, paths, retry_failed=order.retry_failed, sync=order.sync)
+    """Refuse at once what the job could only fail at."""
+    require_readable(service.candor.settings, order.paths)
+    make_ingest_service(service.candor).check(order.request)
 
 
 async def _begun(

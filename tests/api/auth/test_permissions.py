@@ -26,7 +26,7 @@ from api.cli.ingest import run_ingest
 from api.http.app import make_app
 from api.services.evaluations import store_of
 from api.settings import ServiceSettings, Settings
-from ingest.ledger.lock import holding
+from ingest.ledger.lock import ingest_lock
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, Row
 from multi_agent.evaluation.store import new_evaluation_id
@@ -100,8 +100,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         with (
             RunningService(candor) as running,
             httpx.Client(base_url=running.url, timeout=30) as http,
-            holding(candor.engine, "mine"),  # so that nobody can delete them
-            holding(candor.engine, "theirs"),
+            ingest_lock(candor.engine, "mine"),  # so that nobody can delete them
+            ingest_lock(candor.engine, "theirs"),
         ):
             things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
             run = f"run_{'0' * 12}"

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from api.bootstrap import Candor
 from api.cli import commands
 from api.cli.main import app, make_app
+from vectorstore.models import CollectionSpec
 
 COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
 GROUPS = sorted(name for name, each in COMMANDS.items() if "list" in getattr(each, "commands", {}))
@@ -66,7 +67,8 @@ def test_a_module_added_to_the_folder_is_a_command(
 def home(make_candor: Callable[..., Candor]) -> Path:
     """A data folder with one empty collection."""
     candor = make_candor()
-    candor.make_collection("papers")
+    spec = CollectionSpec(name="papers", embedding_model=candor.embedder.model, dimension=384, chunking="whole")
+    candor.store.create(spec).close()
     return candor.settings.home
 
 

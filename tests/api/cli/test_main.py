@@ -16,6 +16,7 @@ from qdrant_client import QdrantClient
 from api.bootstrap import Candor
 from api.cli.ingest import describe, run_ingest
 from ingest.errors import IngestUnderWay
+from ingest.ledger.lock import ingest_lock
 from ingest.ledger.records import Stage
 from ingest.pipeline.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
@@ -372,12 +373,12 @@ def test_two_ingests_at_once_into_one_collection_are_refused_wherever_it_lies(
 ) -> None:
     candor = make_candor()
     candor.store = ServerStore(QdrantClient(":memory:"))  # which locks nothing
-    with candor.open_pipeline("papers") as pipeline:
+    assert run_ingest(candor, [folder], "papers", progress=False).indexed == 2
+    with ingest_lock(candor.engine, "papers"):
         for second in (
             lambda: run_ingest(make_candor(), [folder], "papers", progress=False),
             lambda: candor.drop("papers"),
         ):
             with pytest.raises(IngestUnderWay, match="'papers' is being changed by process"):
                 second()
-        assert pipeline.ingest([folder]).indexed == 2
     assert run_ingest(candor, [folder], "papers", progress=False).unchanged == 2

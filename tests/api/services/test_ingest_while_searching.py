@@ -11,7 +11,7 @@ import pytest
 
 from api.bootstrap import Candor
 from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec, ingest_for_service
+from api.services.ingest import IngestJobSpec, run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.records import DocumentState
 from ingest.pipeline.reports import IngestReport, Progress
@@ -50,7 +50,7 @@ def ingest(
     """Into the collection `papers`."""
     named = tuple(map(str, paths))
     order = IngestJobSpec(collection="papers", paths=named, documents=documents, retry_failed=retry_failed)
-    return ingest_for_service(candor, pool, order, progress, cancelled)
+    return run_ingest_job(candor, pool, order, progress, cancelled)
 
 
 def write_edition(path: Path, edition: int) -> None:

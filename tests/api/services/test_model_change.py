@@ -85,7 +85,7 @@ def found(candor: Candor, query: str = "heat pump") -> list[str]:
     return sorted(hit.chunk.name for hit in run_search(candor, query, None, 10)[0])
 
 
-def places(candor: Candor) -> list[str]:
+def stored_names(candor: Candor) -> list[str]:
     return [spec.name for spec in candor.store.list()]
 
 
@@ -100,7 +100,7 @@ def test_all_documents_come_along_and_it_is_said_before(
     assert "whose files are gone" in report.notices[0]
     assert (report.files, report.unchanged) == (1, 1), "no file had to be read for it"
     assert found(new) == NAMES
-    assert len(places(new)) == 1, "the old vectors are gone"
+    assert len(stored_names(new)) == 1, "the old vectors are gone"
     assert [(spec.collection, spec.dimension) for spec in new.collections()] == [("papers", 32)]
     assert {document.state for document in list_documents(new, None, None)} == {DocumentState.INDEXED}
     with new.open_collection("papers") as collection:
@@ -129,9 +129,9 @@ def test_later_ingests_go_into_the_new_vectors(new: Candor, folder: Path) -> Non
     remove_document(new, "tea.md", None)
     assert "tea.md" not in found(new)
     new.drop("papers")
-    assert places(new) == []
+    assert stored_names(new) == []
     ingest(new, folder)
-    assert places(new) == ["papers"]
+    assert stored_names(new) == ["papers"]
 
 
 def test_until_all_is_done_the_old_vectors_are_searched_and_nothing_is_embedded_twice(
@@ -161,7 +161,7 @@ def test_what_was_removed_or_changed_meanwhile_is_not_taken_from_what_was_done_b
     new.embedder.stop_at = -1
     ingest(new, folder)
     assert found(new) == ["pumps.md", "tea.md"]
-    with new.store.open(new.places.of("papers")) as stored:
+    with new.store.open(new.aliases.resolve("papers")) as stored:
         assert stored.count().documents == 2
 
 
@@ -171,10 +171,10 @@ def test_whoever_goes_back_to_the_old_model_has_the_collection_as_it_was(
     new.embedder.stop_at = 1
     with pytest.raises(Interrupted):
         ingest(new, folder)
-    assert len(places(old)) == 2
+    assert len(stored_names(old)) == 2
     assert ingest(old, folder).unchanged == 3
     assert "embedded with another model is dropped" in capsys.readouterr().err
-    assert places(old) == ["papers"]
+    assert stored_names(old) == ["papers"]
     assert found(old) == NAMES
 
 
@@ -182,9 +182,9 @@ def test_what_is_still_searched_is_dropped_by_the_next_ingest(old: Candor, new: 
     with old.open_collection("papers") as searched:
         ingest(new, folder)
         assert searched.count().documents == 3
-    assert len(places(new)) == 2
+    assert len(stored_names(new)) == 2
     ingest(new, folder)
-    assert len(places(new)) == 1
+    assert len(stored_names(new)) == 1
     assert found(new) == NAMES
 
 
@@ -195,7 +195,7 @@ def test_a_dropped_collection_leaves_nothing_that_was_not_finished(old: Candor, 
     with old.store.open("papers"), pytest.raises(CollectionLocked):
         old.drop("papers")
     old.drop("papers")
-    assert places(old) == []
+    assert stored_names(old) == []
 
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -205,7 +205,7 @@ def test_a_server_keeps_both_side_by_side_too(old: Candor, new: Candor, tmp_path
     ingest(old, tmp_path / "pumps.md")
     ingest(new, tmp_path / "pumps.md")
     assert found(new) == ["pumps.md"]
-    assert places(new) == ["papers.1"]
+    assert stored_names(new) == ["papers.1"]
 
 
 def test_the_number_of_a_place_cannot_be_named(old: Candor, folder: Path) -> None:

@@ -11,17 +11,17 @@ import pytest
 from sqlalchemy import Engine, create_engine, update
 
 from ingest.errors import IngestUnderWay
-from ingest.ledger.lock import IngestLock, holding
+from ingest.ledger.lock import IngestLock, ingest_lock
 from ingest.ledger.schema import UNDER_WAY
 
 PROJECT = Path(__file__).parents[3]
 HOLDER = """
 import sys
 from sqlalchemy import create_engine
-from ingest.ledger.lock import Hold
+from ingest.ledger.lock import IngestLock
 
-Hold(create_engine(sys.argv[1]), "papers")
-print("holding", flush=True)
+IngestLock(create_engine(sys.argv[1]), "papers")
+print("locked", flush=True)
 sys.stdin.read()
 """
 
@@ -32,7 +32,7 @@ def engine(tmp_path: Path) -> Engine:
 
 
 def test_the_second_is_told_who_is_at_work_and_may_begin_when_that_has_ended(engine: Engine) -> None:
-    with holding(engine, "papers"):
+    with ingest_lock(engine, "papers"):
         with pytest.raises(IngestUnderWay, match=r"'papers' is being changed by process \d+ on .*, since 20"):
             IngestLock(engine, "papers")
         IngestLock(engine, "others").release()

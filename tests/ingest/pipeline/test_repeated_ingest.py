@@ -13,10 +13,10 @@ from ingest.errors import NothingToIngest
 from ingest.ledger.versions import LiveCollection, remove_document
 from ingest.parser import load_parser
 from ingest.pipeline.pipeline import IngestPipeline
-from ingest.pipeline.plan import Plan, Verdict
+from ingest.pipeline.plan import IngestRequest, Plan, Verdict
 from ingest.settings import IngestSettings
 from support.opened import opened_files
-from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace
+from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace, ingest_with
 
 
 def test_a_moved_file_is_not_embedded_again_and_is_found_only_where_it_is(
@@ -82,7 +82,7 @@ def test_a_search_beside_an_ingest_finds_one_edition_of_a_document_never_both_or
         searching.start()
         for number in range(1, 5):
             path.write_text(edition(number))
-            pipeline.ingest([workplace.documents])
+            ingest_with(pipeline, workplace.ledger, IngestRequest("papers", (workplace.documents,)))
         stop.set()
         searching.join()
         parts = str(len(list(live.scan())))
@@ -147,10 +147,12 @@ def test_other_settings_are_announced_before_they_are_applied(workplace: Workpla
     workplace.chunker = Chunker(workplace.embedder.count_tokens, 64)
     plans: list[Plan] = []
     with workplace.store.create(spec) as collection:
-        IngestPipeline(
+        pipeline = IngestPipeline(
             parser=load_parser("default"), chunker=workplace.chunker, embedder=workplace.embedder,
             collection=collection, ledger=workplace.ledger, settings=IngestSettings(),
-        ).ingest([workplace.documents], on_plan=plans.append)  # fmt: skip
+        )  # fmt: skip
+        request = IngestRequest("papers", (workplace.documents,))
+        ingest_with(pipeline, workplace.ledger, request, on_plan=plans.append)
         after = {chunk.id for chunk in collection.scan()}
     assert plans[0].count(Verdict.SETTINGS) == 1
     assert "64" in plans[0].notices[0]
