@@ -88,7 +88,7 @@ class Settings(BaseSettings):
     @classmethod
     def _know_their_place(cls, value: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
         """So that messages name the settings of the endpoint that they are about."""
-        return {name: settings.at(f"llms.{name}") for name, settings in value.items()}
+        return {name: settings.in_table(f"llms.{name}") for name, settings in value.items()}
 
     @classmethod
     def settings_customise_sources(

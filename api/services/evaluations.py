@@ -33,6 +33,7 @@ from multi_agent.evaluation.records import Configuration, Evaluation, Evaluation
 from multi_agent.evaluation.runner import Bench, Runner
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.library import Library
+from multi_agent.llm.caller import CallerLLM
 from multi_agent.llm.journal import JournalingLLM
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
@@ -159,7 +160,7 @@ async def carry_on(
         if evaluation.judge_endpoint is None:
             return None
         asked = models.get(evaluation.judge_endpoint)
-        return JournalingLLM(asked, candor.trace.journal(run_id)).called_by("Judge")
+        return CallerLLM(JournalingLLM(asked, candor.trace.journal(run_id)), "Judge")
 
     bench = Bench(ask, see, tuple(chosen.values()), judge)
     runner = Runner(bench, store_of(candor), parallel=parallel, budget=budget, tell=tell)

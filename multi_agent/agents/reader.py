@@ -16,7 +16,7 @@ from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, Researc
 from multi_agent.context_merge import number_evidence
 from multi_agent.events import Searched
 from multi_agent.grounding.citations import Quoted, quote_model, reject, verify
-from multi_agent.grounding.draft_claims import Checked, telling
+from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.library import within
 from multi_agent.prompts.show_passages import bullets, in_order, packs, show_passages
 from multi_agent.tasks import TaskData
@@ -165,8 +165,8 @@ class Reader:
         )
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
         shape = response_model(max(self._kit.settings.reader_passages, len(use.passages)))
-        hear = telling(task, self.card.name, shape, _Checking(use.passages).check, self._kit.publish)
-        response: Any = (await self._kit.llm.complete(use.closing, shape, hear=hear)).value
+        on_text = draft_callback(task, self.card.name, shape, _Checking(use.passages).check, self._kit.publish)
+        response: Any = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
         claims = [(claim.text, await self._verified(claim.quotes, use.passages)) for claim in response.claims]
         return _synthesis(response, claims), use.passages
 
@@ -184,14 +184,14 @@ class _Checking:
         self._passages = passages
         self._numbers: dict[Hashable, int] = {}
 
-    def check(self, written: Any) -> Checked:
+    def check(self, written: Any) -> CheckedClaim:
         located, rejected = verify(written.quotes, self._passages)
         evidence = {}
         for item in (each.evidence for each in located):
             number = self._numbers.setdefault(item.place, len(self._numbers) + 1)
             evidence[number] = item.model_copy(update={"number": number})
         claim = Claim(text=written.text, evidence=tuple(evidence), supported=bool(evidence))
-        return Checked(claim, tuple(evidence.values()), tuple(each.quote for each in rejected))
+        return CheckedClaim(claim, tuple(evidence.values()), tuple(each.quote for each in rejected))
 
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make

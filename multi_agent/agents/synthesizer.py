@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
-from multi_agent.grounding.draft_claims import Checked, telling
+from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.prompts.show_evidence import (
     citable,
     computations_of,
@@ -84,8 +84,8 @@ class Synthesizer:
         )
         shape = response_model(tuple(item.number for item in shown), len(context.computations))
         check = partial(_checked, context.evidence)
-        hear = telling(task, self.card.name, shape, check, self._kit.publish)
-        response: Any = (await self._kit.llm.complete(messages, shape, hear=hear)).value
+        on_text = draft_callback(task, self.card.name, shape, check, self._kit.publish)
+        response: Any = (await self._kit.llm.complete(messages, shape, on_text=on_text)).value
         self._reasoning = response.reasoning
         return ContextUpdate(
             synthesis=Synthesis(
@@ -137,9 +137,9 @@ def _claim(written: Any) -> Claim:
     )
 
 
-def _checked(evidence: Sequence[Evidence], written: Any) -> Checked:
+def _checked(evidence: Sequence[Evidence], written: Any) -> CheckedClaim:
     claim = _claim(written)
-    return Checked(claim, tuple(item for item in evidence if item.number in claim.evidence))
+    return CheckedClaim(claim, tuple(item for item in evidence if item.number in claim.evidence))
 
 
 def _show_search(context: ResearchContext) -> str:

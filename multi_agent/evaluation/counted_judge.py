@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from multi_agent.errors import LLMError
-from multi_agent.llm.llm import LLM, Completion, Hear, Message, ResponseT, Usage
+from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 
 
-class CountedJudge:
+class CountedJudge(LLMWrapper):
     """An LLM that counts what its calls took, those that failed, too.
 
     What a journal answers counts as well: it was paid for the same row, before the evaluation was killed.
     """
 
     def __init__(self, inner: LLM) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.usage = Usage()
 
-    @property
-    def model(self) -> str:
-        return self._inner.model
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        response_model: type[ResponseT],
-        *,
-        varied: bool = False,
-        hear: Hear | None = None,
-    ) -> Completion[ResponseT]:
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         try:
-            completion = await self._inner.complete(messages, response_model, varied=varied, hear=hear)
+            completion = await super().answer(request)
         except LLMError as error:
             self.usage += error.usage
             raise

@@ -1,9 +1,9 @@
-"""The claims of an answer while a model writes it: each is read as soon as it is whole, checked, and told.
+"""Draft claims: publishes each claim of an answer, checked, while the model still writes the answer.
 
-    hear = telling(task, self.card.name, shape, self._checked, self._kit.publish)
-    completion = await self._kit.llm.complete(messages, shape, hear=hear)
+    on_text = draft_callback(task, self.card.name, response_model, self._check_claim, self._kit.publish)
+    completion = await self._kit.llm.complete(messages, response_model, on_text=on_text)
 
-What is told are drafts. The answer is what the call returns, made by the same check; it takes their place.
+Drafts are provisional. The completion replaces them and is checked in the same way.
 """
 
 from __future__ import annotations
@@ -18,81 +18,85 @@ from pydantic_core import from_json
 from multi_agent.bus import Publish
 from multi_agent.context import Claim, Evidence
 from multi_agent.events import ClaimDrafted, DraftWithdrawn
-from multi_agent.llm.llm import Hear
+from multi_agent.llm.llm import OnText
 from multi_agent.tasks import TaskData
 
 
-class Checked(NamedTuple):
-    """A claim with the quotes that hold, and the words of those that do not."""
+class CheckedClaim(NamedTuple):
+    """A claim with the evidence of its verified quotes, and the texts of the rejected quotes."""
 
     claim: Claim
     evidence: tuple[Evidence, ...]
     dropped: tuple[str, ...] = ()
 
 
-Check = Callable[[Any], Checked]
-"""Checks a claim of the response, as the finished answer will be."""
+CheckClaim = Callable[[Any], CheckedClaim]
+"""Checks a claim of the response in the same way as a claim of the finished answer."""
 
 
-def telling(task: TaskData, agent: str, shape: type[BaseModel], check: Check, publish: Publish) -> Hear | None:
-    """What is to hear a response of this shape; None where the claims of a task are not told before it is done."""
-    return _Drafts(agent, _draft_of(shape), check, publish).hear if task.streams_claims else None
+def draft_callback(
+    task: TaskData, agent: str, response_model: type[BaseModel], check: CheckClaim, publish: Publish
+) -> OnText | None:
+    """Return the ``on_text`` callback that publishes draft claims, or None if the task does not publish drafts."""
+    return _DraftReader(agent, _draft_model(response_model), check, publish).on_text if task.streams_claims else None
 
 
-class _Drafts:
-    """One answer on its way."""
+class _DraftReader:
+    """Parses one response while it is written and publishes its claims."""
 
-    def __init__(self, agent: str, draft: type[BaseModel], check: Check, publish: Publish) -> None:
-        self._agent, self._draft, self._check, self._publish = agent, draft, check, publish
-        self._read = self._told = 0
+    def __init__(self, agent: str, draft_model: type[BaseModel], check: CheckClaim, publish: Publish) -> None:
+        self._agent, self._draft_model, self._check, self._publish = agent, draft_model, check, publish
+        self._length = self._published = 0
 
-    async def hear(self, text: str) -> None:
-        if len(text) < self._read:
+    async def on_text(self, text: str) -> None:
+        if len(text) < self._length:  # the response started over
             await self._withdraw()
-        since, self._read = self._read, len(text)
-        for told in self._new(text, since):
-            self._told += 1
-            await self._publish(told)
+        start, self._length = self._length, len(text)
+        for drafted in self._parse_new(text, start):
+            self._published += 1
+            await self._publish(drafted)
 
     async def _withdraw(self) -> None:
-        told, self._read, self._told = self._told, 0, 0
-        if told:
-            await self._publish(DraftWithdrawn(agent=self._agent, claims=told))
+        published, self._length, self._published = self._published, 0, 0
+        if published:
+            await self._publish(DraftWithdrawn(agent=self._agent, claims=published))
 
-    def _new(self, text: str, since: int) -> list[ClaimDrafted]:
-        """The claims that became whole after ``since``."""
-        written = _to_the_last_whole(text, since)
-        if written is None:
+    def _parse_new(self, text: str, start: int) -> list[ClaimDrafted]:
+        """Return the claims that became complete after ``start``."""
+        response = _parse_complete_claims(text, start)
+        if response is None:
             return []
         try:
-            draft: Any = self._draft.model_validate(written)
-        except ValidationError:  # nor will the whole response be accepted; who judges that says why
+            draft: Any = self._draft_model.model_validate(response)
+        except ValidationError:  # the complete response will be rejected with an error message
             return []
-        checked = (self._check(claim) for claim in draft.claims[self._told :])
+        checked = (self._check(claim) for claim in draft.claims[self._published :])
         return [
             ClaimDrafted(agent=self._agent, layout=draft.layout, short=draft.short, **each._asdict())
             for each in checked
         ]
 
 
-def _to_the_last_whole(text: str, since: int) -> Any:
-    """The response up to the last claim that became whole after ``since``, if one did.
+def _parse_complete_claims(text: str, start: int) -> Any:
+    """Return the response up to the last claim that became complete after ``start``, or None.
 
-    A claim ends with a brace after which closing the list and the response is all that JSON lacks. No other brace is
-    like that: one inside a claim, or inside a text, leaves more open.
+    The brace that ends a claim is the only one after which ``]}`` completes the JSON. Braces inside a claim or inside
+    a string leave more brackets open.
     """
-    end = text.rfind("}", since)
+    end = text.rfind("}", start)
     while end >= 0:
         try:
             return from_json(text[: end + 1] + "]}")
         except ValueError:
-            end = text.rfind("}", since, end)
+            end = text.rfind("}", start, end)
     return None
 
 
-@lru_cache(maxsize=128)  # a type takes milliseconds to make
-def _draft_of(shape: type[BaseModel]) -> type[BaseModel]:
-    """What is read of a response of this shape while it is written. What comes after the claims is not there yet."""
+@lru_cache(maxsize=128)  # creating a type takes milliseconds
+def _draft_model(response_model: type[BaseModel]) -> type[BaseModel]:
+    """Return a type for a partial response. It has no fields after the claims, which are written last."""
     defaults = {"claims": ..., "layout": "prose", "short": ""}
-    fields: dict[str, Any] = {name: (shape.model_fields[name].annotation, each) for name, each in defaults.items()}
-    return create_model(f"{shape.__name__}Draft", __config__=ConfigDict(extra="ignore"), **fields)
+    fields: dict[str, Any] = {
+        name: (response_model.model_fields[name].annotation, default) for name, default in defaults.items()
+    }
+    return create_model(f"{response_model.__name__}Draft", __config__=ConfigDict(extra="ignore"), **fields)

@@ -1,23 +1,37 @@
-"""Bounds how many requests are under way at an endpoint."""
+"""Limits for the requests and replies of one endpoint within this process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Hear, Message
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 
 
-class ConcurrencyLimit:
-    """An endpoint with at most ``parallel`` requests at once; the others wait their turn, in order."""
+class ConcurrencyLimit(EndpointWrapper):
+    """An endpoint with at most ``parallel`` requests at once. The others wait in order."""
 
     def __init__(self, inner: Endpoint, parallel: int) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._slots = asyncio.Semaphore(parallel)
 
-    async def send(
-        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
-    ) -> Reply:
+    async def send(self, request: EndpointRequest) -> Reply:
         async with self._slots:
-            return await self._inner.send(messages, schema, temperature, hear)
+            return await super().send(request)
+
+
+class ReplyQueue(EndpointWrapper):
+    """An endpoint that returns replies one at a time, with one iteration of the event loop between two replies.
+
+    Each reply causes milliseconds of work: validation, the journal, events, the next step. If a hundred runs received
+    their replies in the same iteration, every other task would wait for all of that work.
+    """
+
+    def __init__(self, inner: Endpoint) -> None:
+        super().__init__(inner)
+        self._lock = asyncio.Lock()
+
+    async def send(self, request: EndpointRequest) -> Reply:
+        reply = await super().send(request)
+        async with self._lock:
+            await asyncio.sleep(0)
+        return reply

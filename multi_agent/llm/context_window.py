@@ -1,53 +1,49 @@
-"""Refuses a prompt that does not fit the context window, before it is sent. Owns the estimate of tokens."""
+"""Rejects prompts that exceed the context window before they are sent. Owns the token estimate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil
 
 from multi_agent.errors import PromptTooLong
-from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Hear, Message
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.settings import EndpointSettings
 
-_WORD_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
 _BEYOND_ASCII = bytes(range(128, 256))
-_MESSAGE_TOKENS = 8  # the marks that a chat template sets around a message
+_MESSAGE_TOKENS = 8  # the markers of a chat template around a message
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens the text has, rather too many than too few: no tokenizer of the user's model is at hand.
+    """Return an estimate of the number of tokens in ``text`` that errs on the high side.
 
-    Three and a half letters or spaces to a token; a token for each digit and mark, as some models split figures so;
-    two bytes to a token beyond ASCII. Measured against OpenAI's cl100k on eight corpora (English, German, Arabic,
-    Chinese, tables, documentation), it lies 16 % to 62 % above the true number; a lone sentence of long German
-    compounds came out 2 % below.
+    The tokenizer of the user's model is not available. The estimate counts one token per 3.5 ASCII letters or spaces,
+    one per digit or punctuation mark (some models split numbers into digits), and one per two bytes outside ASCII.
+    Against OpenAI's cl100k on eight corpora (English, German, Arabic, Chinese, tables, documentation) it is 16 % to
+    62 % too high. For one sentence of long German compounds it was 2 % too low.
     """
     data = text.encode("utf-8", errors="surrogatepass")
-    words = len(data) - len(data.translate(None, _WORD_BYTES))
+    letters = len(data) - len(data.translate(None, _LETTERS))
     beyond = len(data) - len(data.translate(None, _BEYOND_ASCII))
-    return ceil(words / 3.5 + beyond / 2 + (len(data) - words - beyond))
+    return ceil(letters / 3.5 + beyond / 2 + (len(data) - letters - beyond))
 
 
-class ContextWindowCheck:
-    """An endpoint that is only sent what fits."""
+class ContextWindowCheck(EndpointWrapper):
+    """An endpoint that raises PromptTooLong instead of sending a prompt that does not fit."""
 
     def __init__(self, inner: Endpoint, settings: EndpointSettings) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._settings = settings
 
-    async def send(
-        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
-    ) -> Reply:
-        self._require_room(sum(estimate_tokens(message.content) + _MESSAGE_TOKENS for message in messages))
-        return await self._inner.send(messages, schema, temperature, hear)
+    async def send(self, request: EndpointRequest) -> Reply:
+        self._require_fit(sum(estimate_tokens(message.content) + _MESSAGE_TOKENS for message in request.messages))
+        return await super().send(request)
 
-    def _require_room(self, prompt: int) -> None:
+    def _require_fit(self, prompt_tokens: int) -> None:
         window, output = self._settings.context_window, self._settings.max_output_tokens
-        if prompt + output > window:
+        if prompt_tokens + output > window:
             raise PromptTooLong(
-                f"The prompt has about {prompt} tokens and its answer may take {output}, together more than the "
-                f"context window of {window} tokens for the {self._settings.name}. Nothing was sent. Ask a narrower "
-                f"question, raise {self._settings.setting('context_window')} if the model can hold more, or lower "
+                f"The prompt has about {prompt_tokens} tokens and the response may have {output}. Together they exceed "
+                f"the context window of {window} tokens of the {self._settings.name}. Nothing was sent. Ask a narrower "
+                f"question, raise {self._settings.setting('context_window')} if the model supports more, or lower "
                 f"{self._settings.setting('max_output_tokens')}."
             )

@@ -1,80 +1,80 @@
-"""Bounds how many requests are under way at an endpoint from all processes that share a folder.
+"""Limits the requests to an endpoint over all processes that share a folder.
 
-A request needs a place, and to take one, the turn: both are files that are locked, which the operating system lets go
-of when their holder is killed. Nobody is told when one is given back, so whoever found none looks again in a moment. To
-be fair between processes, one that had to wait leaves the others time to take the next turn.
+A request holds one of ``parallel`` slots. Slots are file locks, which the operating system releases when their holder
+is killed. A second lock, the queue lock, is held while waiting for a slot, so that processes wait in turn. The release
+of a lock sends no notification, so waiting processes poll. For fairness, a process that had to wait pauses before it
+takes the queue lock again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Hear, Message
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.settings import EndpointSettings
 
-_LOOK_AGAIN_S = 0.02
-_LEAVE_TO_OTHERS_S = 2 * _LOOK_AGAIN_S
+_POLL_S = 0.02
+_YIELD_S = 2 * _POLL_S
 
 
-class CrossProcessLimit:
-    """An endpoint with at most ``parallel`` requests at once from everybody who shares the folder.
+class CrossProcessLimit(EndpointWrapper):
+    """An endpoint with at most ``parallel`` requests at once over all processes that share ``folder``.
 
-    Processes that set different bounds hold to their own, and count the others' requests. Within this process, bound
-    the requests by ``ConcurrencyLimit`` first: what waits there does so in order, and costs nothing.
+    Processes with different limits keep their own limit and count each other's requests. Put ``ConcurrencyLimit``
+    around it to limit the requests of this process: waiting there is in order and costs nothing.
     """
 
     def __init__(self, inner: Endpoint, folder: Path, settings: EndpointSettings) -> None:
-        asked = "\n".join((settings.provider, settings.base_url, settings.model))
-        own = folder / hashlib.sha256(asked.encode()).hexdigest()[:16]
-        self._inner = inner
-        self._free = [_lock(own / f"{number}.lock") for number in range(settings.parallel)]
-        self._turn = _lock(own / "turn.lock")
-        self._next = asyncio.Lock()
+        super().__init__(inner)
+        identity = "\n".join((settings.provider, settings.base_url, settings.model))
+        locks = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
+        self._free_slots = [_file_lock(locks / f"{number}.lock") for number in range(settings.parallel)]
+        self._queue_lock = _file_lock(locks / "turn.lock")
+        self._local_lock = asyncio.Lock()
         self._had_to_wait = False
 
-    async def send(
-        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
-    ) -> Reply:
-        place = await self._take()
+    async def send(self, request: EndpointRequest) -> Reply:
+        slot = await self._acquire_slot()
         try:
-            return await self._inner.send(messages, schema, temperature, hear)
+            return await super().send(request)
         finally:
-            place.release()
-            self._free.append(place)
+            slot.release()
+            self._free_slots.append(slot)
 
-    async def _take(self) -> FileLock:
-        """A place, when it is this process's turn and one is free."""
-        async with self._next:
+    async def _acquire_slot(self) -> FileLock:
+        """Wait for the queue lock, then for a free slot."""
+        async with self._local_lock:
             if self._had_to_wait:
-                await asyncio.sleep(_LEAVE_TO_OTHERS_S)
+                await asyncio.sleep(_YIELD_S)
             self._had_to_wait = False
-            turn = await self._first_of([self._turn])
+            queue_lock = await self._acquire_first([self._queue_lock])
             try:
-                place = await self._first_of(self._free)
+                slot = await self._acquire_first(self._free_slots)
             finally:
-                turn.release()
-            self._free.remove(place)
-            return place
+                queue_lock.release()
+            self._free_slots.remove(slot)
+            return slot
 
-    async def _first_of(self, locks: list[FileLock]) -> FileLock:
-        while not (taken := next(filter(_acquired, locks), None)):
+    async def _acquire_first(self, locks: list[FileLock]) -> FileLock:
+        while not (acquired := next(filter(_try_acquire, locks), None)):
             self._had_to_wait = True
-            await asyncio.sleep(_LOOK_AGAIN_S)
-        return taken
+            await asyncio.sleep(_POLL_S)
+        return acquired
 
 
-def _lock(path: Path) -> FileLock:
-    """No soft lock, which would outlive a killed process: on a file system without locks there is an OSError."""
+def _file_lock(path: Path) -> FileLock:
+    """Return a lock of the operating system. A soft lock would outlive a killed process.
+
+    Acquiring it raises OSError on a file system without locks.
+    """
     return FileLock(path, thread_local=False, fallback_to_soft=False)
 
 
-def _acquired(lock: FileLock) -> bool:
+def _try_acquire(lock: FileLock) -> bool:
     try:
         lock.acquire(blocking=False)
     except Timeout:

@@ -1,43 +1,60 @@
-"""The contract of an endpoint: one request with a JSON schema, one reply as text. No meaning is read here.
+"""The contract of an endpoint: one request with a JSON schema, one reply as text. It does not interpret the text.
 
-Implementations: ``ollama_native.py`` and ``openai_compatible.py``. Wrappers with the same contract, one request each:
-``fitting.py`` (is it too long?), ``retrying.py`` (transport faults), ``pacing.py`` (replies one by one),
-``limiting.py`` (parallelism), ``sharing.py`` (that of several processes). ``typed.py`` makes an LLM of an endpoint. A
-re-asked prompt is a request like any other, so that it, too, is measured and retried.
+Implementations: ``ollama_native.py`` and ``openai_compatible.py``. Wrappers with the same contract check the size of
+the prompt, retry, and limit concurrency; ``factory.py`` shows them in order. ``typed.py`` turns an endpoint into an
+LLM. A retry after an invalid response is a new request and passes through all wrappers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import Field
 
-from multi_agent.llm.llm import Hear, Message
+from multi_agent.llm.llm import Message, OnText
 from vectorstore.models import FrozenModel
 
 JsonSchema = dict[str, Any]
 
 
-class Reply(FrozenModel):
-    """What came back for one request."""
+@dataclass(frozen=True)
+class EndpointRequest:
+    """One request to an endpoint."""
 
-    text: str = Field(description="the model's text as it came")
-    thinking: str = Field(default="", description="what the endpoint itself set apart as thinking")
-    truncated: bool = Field(default=False, description="it stopped because the output limit was reached")
+    messages: tuple[Message, ...]
+    schema: JsonSchema
+    """Constrains what the model can write."""
+    temperature: float | None
+    """None leaves the temperature to the endpoint."""
+    on_text: OnText | None = None
+    """Makes the endpoint stream, unless its settings turn streaming off. Each attempt starts with the empty text."""
+
+
+class Reply(FrozenModel):
+    """The reply to one request."""
+
+    text: str = Field(description="the model's text, unchanged")
+    thinking: str = Field(default="", description="thinking that the endpoint reports in a field of its own")
+    truncated: bool = Field(default=False, description="the reply stopped at the output limit")
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = Field(default=0.0, description="time from request to reply")
 
 
 class Endpoint(Protocol):
-    """Something that answers requests."""
+    """A server that answers requests with one model."""
 
-    async def send(
-        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
-    ) -> Reply:
-        """Ask once; ``schema`` constrains what the model can write. A ``temperature`` of None is not sent, so that the
-        endpoint's own holds. With ``hear`` the endpoint is asked to stream, unless its settings say that it cannot; it
-        is told the empty text first, at each try. Raises a subclass of LLMError.
-        """
+    async def send(self, request: EndpointRequest) -> Reply:
+        """Send one request and return its reply. Raises a subclass of LLMError."""
         ...
+
+
+class EndpointWrapper:
+    """An endpoint that passes requests on to another one. Subclasses extend ``send``."""
+
+    def __init__(self, inner: Endpoint) -> None:
+        self._inner = inner
+
+    async def send(self, request: EndpointRequest) -> Reply:
+        return await self._inner.send(request)

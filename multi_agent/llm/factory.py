@@ -1,33 +1,82 @@
-"""Puts a language model together from its settings."""
+"""Builds the stack of wrappers around a model. A call passes through it from the agent to the wire:
+
+    per run (``RunLLMs``)
+        CallerLLM            sets the caller, and ``varied`` for samples; first, as the wrappers below read both
+        ObservedLLM          publishes an event for every call, including calls that the journal answers
+        JournalingLLM        answers from the journal, records new responses; above the budget, as replays are free
+        BudgetedLLM          raises BudgetReached before a call that exceeds the budget of the run
+    per endpoint and process (``build_llm``)
+        TypedLLM             turns text into a typed value; sends a new request after an invalid response
+        ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
+        RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
+        ReplyQueue           returns replies one at a time
+        ConcurrencyLimit     limits the requests of this process
+        CrossProcessLimit    limits the requests of all processes that share a folder; only if there is one
+        OllamaNative or OpenAICompatible: the client that sends the request
+
+The demo puts ReplayingLLM in place of everything per endpoint. An evaluation puts CountedJudge around its judge.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from multi_agent.llm.concurrency import ConcurrencyLimit
+from multi_agent.bus import Publish
+from multi_agent.llm.budgeted import BudgetedLLM, BudgetUsage
+from multi_agent.llm.caller import CallerLLM
+from multi_agent.llm.concurrency import ConcurrencyLimit, ReplyQueue
 from multi_agent.llm.context_window import ContextWindowCheck
 from multi_agent.llm.cross_process_limit import CrossProcessLimit
+from multi_agent.llm.endpoint import Endpoint
+from multi_agent.llm.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.llm import LLM
+from multi_agent.llm.observed import ObservedLLM
 from multi_agent.llm.ollama_native import OllamaNative
 from multi_agent.llm.openai_compatible import OpenAICompatible
-from multi_agent.llm.reply_queue import ReplyQueue
 from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
+from multi_agent.settings import Budget
 
 
 def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
-    """The LLM of an endpoint. Build one and share it: the bound on parallel requests is its own, or that of all who
-    name the same folder ``shared``, in whatever process.
+    """Return the LLM of an endpoint. Build one per endpoint and share it: it limits its own concurrent requests.
 
-    It belongs to the event loop that first uses it. Limiting lies inside the others, so that no pause holds a slot.
+    Processes with the same folder ``shared`` have one limit together. The LLM belongs to the event loop that first
+    uses it.
     """
-    client = client_of(settings)
-    bounded = ConcurrencyLimit(CrossProcessLimit(client, shared, settings) if shared else client, settings.parallel)
-    endpoint = RetryingEndpoint(ReplyQueue(bounded), settings.retries)
-    return TypedLLM(ContextWindowCheck(endpoint, settings), settings)
+    endpoint: Endpoint = build_client(settings)
+    if shared:
+        endpoint = CrossProcessLimit(endpoint, shared, settings)
+    endpoint = ReplyQueue(ConcurrencyLimit(endpoint, settings.parallel))
+    endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
+    return TypedLLM(endpoint, settings)
 
 
-def client_of(settings: EndpointSettings) -> OllamaNative | OpenAICompatible:
-    """The bare client that speaks the endpoint's protocol."""
+def build_client(settings: EndpointSettings) -> OllamaNative | OpenAICompatible:
+    """Return the client for the endpoint's protocol, without wrappers."""
     return OllamaNative(settings) if settings.provider == "ollama" else OpenAICompatible(settings)
+
+
+class RunLLM(NamedTuple):
+    """The LLM of one caller within a run."""
+
+    llm: LLM
+    release: Callable[[], None]
+    """Call it before the caller's step is repeated; see ``JournalingLLM.release``."""
+
+
+class RunLLMs:
+    """Builds the LLMs of one run. They share its journal, its numbering of equal requests and its budget."""
+
+    def __init__(self, journal: Journal, budget: Budget, usage: BudgetUsage) -> None:
+        self._journal, self._budget, self._usage = journal, budget, usage
+        self._occurrences = Occurrences()
+
+    def for_caller(self, caller: str, model: LLM, publish: Publish, *, varied: bool = False) -> RunLLM:
+        """Return the LLM for one caller, or for one step of an agent. ``varied`` makes every request a sample."""
+        budgeted = BudgetedLLM(model, self._budget, self._usage)
+        journaling = JournalingLLM(budgeted, self._journal, self._occurrences)
+        return RunLLM(CallerLLM(ObservedLLM(journaling, publish), caller, varied=varied), journaling.release)

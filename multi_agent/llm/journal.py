@@ -1,7 +1,8 @@
-"""What was asked and answered: the contract of a journal, the wrapper that keeps one, and a journal in a file.
+"""The journal of a run: its contract, the wrapper that keeps one, and a journal in a file.
 
-A run asked again with its journal gets its finished answers from there, without the model. The journal of live runs
-is kept in SQL, by ``multi_agent/tracing``; the one here holds recordings, as for the demo.
+The journal records every answered model call. A resumed run takes finished responses from its journal instead of
+calling the model. ``multi_agent/storage`` keeps the journals of live runs in SQL. The file journal here holds
+recordings, such as the demo's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from copy import copy
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Protocol, Self
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
 from multi_agent.errors import RecordingMissing
-from multi_agent.llm.llm import LLM, Completion, Exchange, Hear, Message, ResponseT, Usage
+from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
 from multi_agent.llm.schema import schema_of
 from vectorstore.models import FrozenModel
 
@@ -28,11 +28,11 @@ class JournalEntry(FrozenModel):
     """One answered request."""
 
     key: str = Field(description="hash of the request")
-    occurrence: int = Field(ge=0, description="how many equal requests the run had made before it")
-    caller: str = Field(default="", description="who asked, for people")
+    occurrence: int = Field(ge=0, description="number among the equal requests of the run, from 0")
+    caller: str = Field(default="", description="name of the agent or part that made the request")
     model: str
     messages: tuple[Message, ...]
-    response_model: str = Field(description="name of the type that was asked for")
+    response_model: str = Field(description="name of the response type")
     value: JsonValue = Field(description="the accepted response")
     exchanges: tuple[Exchange, ...]
     usage: Usage
@@ -40,129 +40,119 @@ class JournalEntry(FrozenModel):
 
 
 class Journal(Protocol):
-    """Where a run's entries are kept."""
+    """Storage for the entries of a run."""
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
-        """The entry of that request, or None if it has not been answered yet."""
+        """Return the entry of a request, or None if the request has not been answered."""
         ...
 
     def record(self, entry: JournalEntry) -> None:
-        """Keep the entry, durably if the journal is durable at all."""
+        """Store the entry."""
         ...
 
 
 def request_key(
     model: str, messages: Sequence[Message], response_model: type[BaseModel], *, varied: bool = False
 ) -> str:
-    """Hash of all that makes two requests the same: model, messages, the schema of the response, and whether it is one
-    of several answers.
-    """
+    """Return a hash of everything that identifies a request: model, messages, response schema and ``varied``."""
     request: dict[str, Any] = {
         "model": model,
         "messages": [message.model_dump() for message in messages],
         "name": response_model.__name__,
         "schema": schema_of(response_model),
     }
-    if varied:  # left out otherwise, so that keys from before there was such a thing still hold
+    if varied:  # left out otherwise, so that keys from before this field existed remain valid
         request["varied"] = True
     return hashlib.sha256(json.dumps(request, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-class JournalingLLM:
-    """An LLM that asks only what its journal has no answer to. Make one per run, and of it one for each caller:
+class Occurrences:
+    """Numbers the equal requests of one run from 0, over all its callers."""
 
-        run_llm = JournalingLLM(llm, journal)
-        agent_llm = run_llm.called_by("Extractor")
+    def __init__(self) -> None:
+        self._claimed: defaultdict[str, set[int]] = defaultdict(set)
 
-    It numbers equal requests from 0, over all callers. A request that failed gives its number back, so that the same
-    request made again is the same occurrence. A step that is repeated as a whole begins with ``release()``: what its
-    first try was answered, the journal answers then.
-    """
-
-    def __init__(self, inner: LLM, journal: Journal) -> None:
-        self._inner = inner
-        self._journal = journal
-        self._caller = ""
-        self._taken: defaultdict[str, set[int]] = defaultdict(set)
-        self._mine: set[tuple[str, int]] = set()
-
-    @property
-    def model(self) -> str:
-        return self._inner.model
-
-    def called_by(self, caller: str, inner: LLM | None = None) -> JournalingLLM:
-        """The same LLM, or another, with the same numbering; what it records is labelled with the caller."""
-        labelled = copy(self)
-        labelled._caller = caller
-        labelled._inner = inner or self._inner
-        labelled._mine = set()
-        return labelled
-
-    def release(self) -> None:
-        """Give back the numbers of all that this caller asked, so that the same requests, made again, are the same
-        occurrences. Call it when none of them is under way any more.
+    def claim(self, key: str) -> int:
+        """Return the lowest free number for ``key``. Concurrent equal requests each call it before their first await,
+        so they get different numbers.
         """
-        for key, occurrence in self._mine:
-            self._taken[key].discard(occurrence)
-        self._mine.clear()
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        response_model: type[ResponseT],
-        *,
-        varied: bool = False,
-        hear: Hear | None = None,
-    ) -> Completion[ResponseT]:
-        key = request_key(self.model, messages, response_model, varied=varied)
-        occurrence = self._take(key)
-        if known := self._journal.find(key, occurrence):
-            return _restore(known, response_model)
-        try:
-            completion = await self._inner.complete(messages, response_model, varied=varied, hear=hear)
-        except BaseException:  # cancellation, too, leaves the request unanswered
-            self._give_back(key, occurrence)
-            raise
-        completion = completion.model_copy(update={"key": key, "occurrence": occurrence})
-        self._journal.record(self._entry(messages, completion))
-        return completion
-
-    def _take(self, key: str) -> int:
-        """The lowest number that is free. Call it before the first await, so that equal requests side by side get
-        numbers of their own.
-        """
-        occurrence = next(number for number in count() if number not in self._taken[key])
-        self._taken[key].add(occurrence)
-        self._mine.add((key, occurrence))
+        occurrence = next(number for number in count() if number not in self._claimed[key])
+        self._claimed[key].add(occurrence)
         return occurrence
 
-    def _give_back(self, key: str, occurrence: int) -> None:
-        if (key, occurrence) in self._mine:  # after a release it may be someone else's
-            self._mine.discard((key, occurrence))
-            self._taken[key].discard(occurrence)
-
-    def _entry(self, messages: Sequence[Message], completion: Completion[ResponseT]) -> JournalEntry:
-        return JournalEntry(
-            key=completion.key,
-            occurrence=completion.occurrence,
-            caller=self._caller,
-            model=completion.model,
-            messages=tuple(messages),
-            response_model=type(completion.value).__name__,
-            value=completion.value.model_dump(mode="json", by_alias=True),
-            exchanges=completion.exchanges,
-            usage=completion.usage,
-            recorded_at=datetime.now(UTC),
-        )
+    def free(self, key: str, occurrence: int) -> None:
+        """Make the number available again."""
+        self._claimed[key].discard(occurrence)
 
 
-def _restore(entry: JournalEntry, response_model: type[ResponseT]) -> Completion[ResponseT]:
+class JournalingLLM(LLMWrapper):
+    """An LLM that answers from its journal where it can, and records every other response.
+
+    Create one per caller, or per step, with the ``occurrences`` of the run. A failed request frees its number, so
+    the same request gets the same number when it is made again. Call ``release`` before a step is repeated as a whole:
+    the journal then answers the requests that its first attempt completed.
+    """
+
+    def __init__(self, inner: LLM, journal: Journal, occurrences: Occurrences | None = None) -> None:
+        super().__init__(inner)
+        self._journal = journal
+        self._occurrences = occurrences or Occurrences()
+        self._claimed: set[tuple[str, int]] = set()
+
+    def release(self) -> None:
+        """Free the numbers of all requests made through this LLM. None of them may be in progress."""
+        for key, occurrence in self._claimed:
+            self._occurrences.free(key, occurrence)
+        self._claimed.clear()
+
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        key = request_key(self.model, request.messages, request.response_model, varied=request.varied)
+        occurrence = self._occurrences.claim(key)
+        self._claimed.add((key, occurrence))
+        if recorded := self._journal.find(key, occurrence):
+            return completion_of(recorded, request.response_model)
+        try:
+            completion = await super().answer(request)
+        except BaseException:  # a cancelled request is unanswered, too
+            self._free(key, occurrence)
+            raise
+        completion = completion.model_copy(update={"key": key, "occurrence": occurrence})
+        self._journal.record(_entry_of(completion, request))
+        return completion
+
+    def _free(self, key: str, occurrence: int) -> None:
+        if (key, occurrence) in self._claimed:  # after ``release``, another caller may have claimed it
+            self._claimed.discard((key, occurrence))
+            self._occurrences.free(key, occurrence)
+
+
+def _entry_of(completion: Completion[ResponseT], request: LLMRequest[ResponseT]) -> JournalEntry:
+    return JournalEntry(
+        key=completion.key,
+        occurrence=completion.occurrence,
+        caller=request.caller,
+        model=completion.model,
+        messages=request.messages,
+        response_model=type(completion.value).__name__,
+        value=completion.value.model_dump(mode="json", by_alias=True),
+        exchanges=completion.exchanges,
+        usage=completion.usage,
+        recorded_at=datetime.now(UTC),
+    )
+
+
+def completion_of(entry: JournalEntry, response_model: type[ResponseT]) -> Completion[ResponseT]:
+    """Return the recorded response as a completion.
+
+    Raises RecordingMissing if it is no longer valid for ``response_model``.
+    """
     try:
         value = response_model.model_validate_json(json.dumps(entry.value))
     except ValidationError as error:
+        caller = f" of {entry.caller!r}" if entry.caller else ""
         raise RecordingMissing(
-            f"The recorded response {entry.key[:12]} is no valid {entry.response_model} any more: the rules of that "
-            f"type changed after it was recorded ({error.error_count()} faults). Ask anew, with a live model."
+            f"The recorded response {entry.key[:12]}{caller} is not a valid {response_model.__name__} "
+            f"({error.error_count()} errors): the type changed after the recording. Record it again with a live model."
         ) from error
     return Completion(
         value=value,
@@ -176,7 +166,7 @@ def _restore(entry: JournalEntry, response_model: type[ResponseT]) -> Completion
 
 
 class RecordedJournal:
-    """A journal in memory, read from and written to a file of JSON lines."""
+    """A journal in memory that can be loaded from and saved to a file of JSON lines."""
 
     def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
         self._entries = {(entry.key, entry.occurrence): entry for entry in entries}
@@ -187,7 +177,7 @@ class RecordedJournal:
             return cls(JournalEntry.model_validate_json(line) for line in lines if line.strip())
 
     def dump(self, path: Path) -> None:
-        """Write all entries, in the order in which they were recorded."""
+        """Write all entries in the order in which they were recorded."""
         path.write_text("".join(f"{entry.model_dump_json()}\n" for entry in self.entries), encoding="utf-8")
 
     @property

@@ -3,14 +3,17 @@
     completion = await llm.complete([Message.system("…"), Message.user("…")], Plan)
     completion.value.steps
 
-No call to a model bypasses it. Journaling, replaying and observing are wrappers with the same contract. What concerns
-a single request to an endpoint (its size, parallelism, retries) is one level below: ``endpoint.py``.
+Every model call goes through it. Journaling, budgets, replay and events are wrappers with the same contract.
+``endpoint.py`` is the level below: a single request to an endpoint, with its size, parallelism and retries.
+``factory.py`` shows all wrappers in order.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -18,14 +21,14 @@ from vectorstore.models import FrozenModel
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 
-Hear = Callable[[str], Awaitable[None]]
-"""Is told a response while it is written: each time as far as it goes, from its beginning. A text shorter than the one
-before means that it is written anew, after a fault of the transport or because it was not accepted.
+OnText = Callable[[str], Awaitable[None]]
+"""Callback for a streamed response. Receives the whole text so far, each time. A text shorter than the previous one
+means that the response started over, after a transport error or because it was invalid.
 """
 
 
 class Message(FrozenModel):
-    """One turn of a conversation."""
+    """One message of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -40,9 +43,11 @@ class Message(FrozenModel):
 
 
 class Usage(FrozenModel):
-    """What calls cost. Adds up with ``+``."""
+    """Cost of model calls. Supports ``+``."""
 
-    model_calls: int = Field(default=0, description="requests that reached the model, re-asking included")
+    model_calls: int = Field(
+        default=0, description="requests that reached the model, including retries of invalid responses"
+    )
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = Field(default=0.0, description="time spent waiting for the model, summed over calls")
@@ -59,11 +64,11 @@ class Usage(FrozenModel):
 
 
 class Exchange(FrozenModel):
-    """One request to the model and what came back, as text: a completion has one, more when it was re-asked."""
+    """One response of the model as text. A completion has one, and one more for each invalid response."""
 
     response: str = Field(description="the model's text, without its thinking")
-    thinking: str = Field(default="", description="what the model thought aloud, kept apart")
-    fault: str = Field(default="", description="why this response was not accepted; empty for the last one")
+    thinking: str = Field(default="", description="the model's thinking")
+    fault: str = Field(default="", description="why this response is invalid; empty for the accepted one")
 
 
 class Completion(BaseModel, Generic[ResponseT]):
@@ -73,18 +78,30 @@ class Completion(BaseModel, Generic[ResponseT]):
     model: str
     usage: Usage
     exchanges: tuple[Exchange, ...] = Field(min_length=1)
-    key: str = Field(default="", description="of the journal's entry; empty where no journal is kept")
-    occurrence: int = Field(default=0, description="which of the equal requests of this run it answers, from 0")
+    key: str = Field(default="", description="key of the journal entry; empty without a journal")
+    occurrence: int = Field(default=0, description="number among the equal requests of the run, from 0")
     replayed: bool = Field(default=False, description="answered by a journal, not by the model")
 
 
-class LLM(Protocol):
-    """A language model behind an endpoint."""
+@dataclass(frozen=True)
+class LLMRequest(Generic[ResponseT]):
+    """One call of a language model, as the implementations and wrappers of ``LLM`` receive it."""
+
+    messages: tuple[Message, ...]
+    response_model: type[ResponseT]
+    varied: bool = False
+    on_text: OnText | None = None
+    caller: str = ""
+    """Name of the agent or part that calls, set by ``CallerLLM``."""
+
+
+class LLM(ABC):
+    """A language model. Callers use ``complete``; implementations and wrappers define ``answer``."""
 
     @property
+    @abstractmethod
     def model(self) -> str:
-        """Name of the model, as its endpoint calls it."""
-        ...
+        """Name of the model at its endpoint."""
 
     async def complete(
         self,
@@ -92,13 +109,31 @@ class LLM(Protocol):
         response_model: type[ResponseT],
         *,
         varied: bool = False,
-        hear: Hear | None = None,
+        on_text: OnText | None = None,
     ) -> Completion[ResponseT]:
-        """Ask, and return a response that satisfies ``response_model``.
+        """Return a response that satisfies ``response_model``.
 
-        ``varied`` asks for one of several answers to the same question: at a temperature at which they differ.
-        ``hear`` is told the response while it is written, if the endpoint can stream; nothing of one that a journal
-        has. Until the call returns, none of it is accepted.
+        ``varied`` requests one of several samples, at the sampling temperature of the endpoint. ``on_text`` receives
+        the text while the model writes it, if the endpoint can stream; it receives nothing when the response comes
+        from a journal. The text is provisional until the call returns.
         Raises a subclass of LLMError; see ``multi_agent/errors.py``.
         """
-        ...
+        return await self.answer(LLMRequest(tuple(messages), response_model, varied, on_text))
+
+    @abstractmethod
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        """Answer one request. Raises a subclass of LLMError."""
+
+
+class LLMWrapper(LLM):
+    """An LLM that passes requests on to another one. Subclasses extend ``answer``."""
+
+    def __init__(self, inner: LLM) -> None:
+        self._inner = inner
+
+    @property
+    def model(self) -> str:
+        return self._inner.model
+
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        return await self._inner.answer(request)

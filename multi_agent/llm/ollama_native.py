@@ -1,16 +1,26 @@
-"""An endpoint that speaks Ollama's own API. Its OpenAI-compatible one cannot set ``num_ctx``, and cuts in silence."""
+"""An endpoint that speaks Ollama's own API.
+
+Ollama's OpenAI-compatible API cannot set ``num_ctx`` and truncates long prompts silently.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
-from multi_agent.llm.endpoint import JsonSchema, Reply
-from multi_agent.llm.llm import Hear, Message
+from multi_agent.llm.endpoint import EndpointRequest, Reply
+from multi_agent.llm.llm import OnText
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.transport import broken_off, client_options, foreign, speaking_to, status_fault, unreachable
+from multi_agent.llm.transport import (
+    client_options,
+    endpoint_unreachable,
+    error_for_status,
+    stream_interrupted,
+    transport_errors,
+    wrong_protocol,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -29,62 +39,60 @@ class OllamaNative:
         self._client = ollama.AsyncClient(
             host=settings.base_url,
             headers={"Authorization": f"Bearer {settings.api_key.get_secret_value()}"} if settings.api_key else None,
-            event_hooks={"response": [self._check_status]},  # the client's own error forgets the headers
+            event_hooks={"response": [self._check_status]},  # the error of the client has no headers
             **client_options(settings),
         )
 
-    async def send(
-        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
-    ) -> Reply:
+    async def send(self, request: EndpointRequest) -> Reply:
         started = time.monotonic()
-        request: dict[str, Any] = {
+        body: dict[str, Any] = {
             "model": self._settings.model,
-            "messages": [message.model_dump() for message in messages],
-            "format": schema,
-            "options": self._options(temperature),
+            "messages": [message.model_dump() for message in request.messages],
+            "format": request.schema,
+            "options": self._options(request.temperature),
         }
-        if hear and self._settings.stream:
-            return await self._streamed(request, hear, started)
-        response = await self._call(self._client.chat(**request, stream=False))
+        if request.on_text and self._settings.stream:
+            return await self._stream(body, request.on_text, started)
+        response = await self._call(self._client.chat(**body, stream=False))
         return _reply(response, response.message.content or "", response.message.thinking or "", started)
 
-    async def _streamed(self, request: dict[str, Any], hear: Hear, started: float) -> Reply:
+    async def _stream(self, body: dict[str, Any], on_text: OnText, started: float) -> Reply:
         text = thinking = ""
         last: ChatResponse | None = None
-        async with speaking_to(self._settings), aclosing(self._parts(request)) as parts:
-            await hear("")
+        async with transport_errors(self._settings), aclosing(self._parts(body)) as parts:
+            await on_text("")
             async for part in parts:
                 thinking += part.message.thinking or ""
                 if part.message.content:
                     text += part.message.content
-                    await hear(text)
+                    await on_text(text)
                 last = part if part.done else last
         if last is None:
-            raise broken_off(self._settings, "its stream ended without a last part")
+            raise stream_interrupted(self._settings, "the stream has no final part")
         return _reply(last, text, thinking, started)
 
-    async def _parts(self, request: dict[str, Any]) -> AsyncGenerator[ChatResponse]:
-        """Of a stream. Faults are translated here, so that none of whoever takes the parts is."""
+    async def _parts(self, body: dict[str, Any]) -> AsyncGenerator[ChatResponse]:
+        """Yield the parts of a stream. Only errors of the stream are translated, not those of its consumer."""
         import ollama
 
         try:
-            stream = cast("AsyncGenerator[ChatResponse]", await self._client.chat(**request, stream=True))
+            stream = cast("AsyncGenerator[ChatResponse]", await self._client.chat(**body, stream=True))
             async with aclosing(stream) as parts:
                 async for part in parts:
                     yield part
         except ollama.ResponseError as error:
-            raise broken_off(self._settings, error.error) from error
+            raise stream_interrupted(self._settings, error.error) from error
         except ValueError as error:
-            raise foreign(self._settings, str(error)) from error
+            raise wrong_protocol(self._settings, str(error)) from error
 
     async def models(self) -> dict[str, int | None]:
-        """The models that it has; a name without a tag stands for the tag ``latest``."""
+        """Return the names of the models, with and without the tag ``latest``. Ollama does not list context lengths."""
         listed = await self._call(self._client.list())
         names = [model.model for model in listed.models if model.model]
         return dict.fromkeys([*names, *(name.removesuffix(":latest") for name in names)])
 
     async def context_length(self) -> int | None:
-        """The longest context that the model was made for, if the server tells."""
+        """Return the maximum context length of the model in tokens, or None if the server does not report it."""
         shown = await self._call(self._client.show(self._settings.model))
         info = shown.modelinfo or {}
         return next((int(value) for key, value in info.items() if key.endswith(".context_length")), None)
@@ -94,22 +102,22 @@ class OllamaNative:
         return options if temperature is None else options | {"temperature": temperature}
 
     async def _call(self, request: Awaitable[Any]) -> Any:
-        async with speaking_to(self._settings):
+        async with transport_errors(self._settings):
             try:
                 return await request
             except ConnectionError as error:
-                raise unreachable(self._settings) from error
-            except ValueError as error:  # no JSON, or not the fields of the protocol
-                raise foreign(self._settings, str(error)) from error
+                raise endpoint_unreachable(self._settings) from error
+            except ValueError as error:  # not JSON, or not the fields of the protocol
+                raise wrong_protocol(self._settings, str(error)) from error
 
     async def _check_status(self, response: httpx.Response) -> None:
         if response.is_error:
             await response.aread()
-            raise status_fault(self._settings, response.status_code, response.text, response.headers)
+            raise error_for_status(self._settings, response.status_code, response.text, response.headers)
 
 
 def _reply(last: ChatResponse, text: str, thinking: str, started: float) -> Reply:
-    """Of a whole response, or of the last part of one, which tells how it ended."""
+    """Return the reply. ``last`` is the whole response, or the last part of a stream, which has the totals."""
     return Reply(
         text=text,
         thinking=thinking,

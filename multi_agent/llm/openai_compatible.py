@@ -1,18 +1,25 @@
-"""An endpoint that speaks OpenAI's chat completions: OpenAI, vLLM, llama.cpp, LM Studio, most hosted models."""
+"""An endpoint that speaks OpenAI's chat completions API: OpenAI, vLLM, llama.cpp, LM Studio, most hosted models."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from multi_agent.errors import LLMRefused
-from multi_agent.llm.endpoint import JsonSchema, Reply
-from multi_agent.llm.llm import Hear, Message
+from multi_agent.llm.endpoint import EndpointRequest, JsonSchema, Reply
+from multi_agent.llm.llm import OnText
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
-from multi_agent.llm.transport import broken_off, client_options, foreign, no_stream, speaking_to, status_fault
+from multi_agent.llm.transport import (
+    client_options,
+    error_for_status,
+    stream_interrupted,
+    streaming_unsupported,
+    transport_errors,
+    wrong_protocol,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-# Servers without keys ignore it; the client insists on one.
+# The client requires a key. Servers without keys ignore it.
 _NO_KEY = "none"
 
 
@@ -35,90 +42,88 @@ class OpenAICompatible:
         self._client = openai.AsyncOpenAI(
             base_url=settings.base_url,
             api_key=settings.api_key.get_secret_value() if settings.api_key else _NO_KEY,
-            max_retries=0,  # retrying.py retries, so that every attempt is counted once
-            # It says httpx2 and takes either: with httpx its faults are those that Ollama's client has, too.
+            max_retries=0,  # RetryingEndpoint retries
+            # Declared as httpx2, but httpx works as well, and then both endpoints raise the same transport errors.
             http_client=httpx.AsyncClient(**client_options(settings)),  # type: ignore[arg-type]
         )
 
-    async def send(
-        self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None, hear: Hear | None = None
-    ) -> Reply:
+    async def send(self, request: EndpointRequest) -> Reply:
         started = time.monotonic()
-        request = self._request(messages, schema, temperature)
-        if hear and self._settings.stream:
-            reply = await self._streamed(request, hear)
+        body = self._body(request)
+        if request.on_text and self._settings.stream:
+            reply = await self._stream(body, request.on_text)
             return reply.model_copy(update={"seconds": time.monotonic() - started})
-        response = await self._call(self._client.chat.completions.create(**request))
+        response = await self._call(self._client.chat.completions.create(**body))
         return _reply(response, self._settings, time.monotonic() - started)
 
     async def models(self) -> dict[str, int | None]:
-        """The models that it offers, with their context length where it tells (vLLM does)."""
+        """Return the context length by model name, None where the server does not report it (vLLM does)."""
         page = await self._call(self._client.models.list())
         return {model.id: getattr(model, "max_model_len", None) for model in page.data}
 
-    def _request(self, messages: Sequence[Message], schema: JsonSchema, temperature: float | None) -> dict[str, Any]:
-        settings = self._settings
-        # OpenAI's own newer models refuse `max_tokens`; most other servers know nothing else.
+    def _body(self, request: EndpointRequest) -> dict[str, Any]:
+        settings, schema = self._settings, request.schema
+        # OpenAI's newer models reject `max_tokens`; most other servers know no other name.
         limit = "max_completion_tokens" if settings.base_url == DEFAULT_URLS["openai"] else "max_tokens"
         form = {"type": "json_schema", "json_schema": {"name": _name(schema), "schema": schema}}
-        request = {
+        body = {
             "model": settings.model,
-            "messages": [message.model_dump() for message in messages],
-            "extra_body": {"response_format": form},  # sent as it is: the client would look into every part of it
+            "messages": [message.model_dump() for message in request.messages],
+            "extra_body": {"response_format": form},  # as an argument, the client would walk through all of it
             limit: settings.max_output_tokens,
         }
-        return request if temperature is None else request | {"temperature": temperature}
+        return body if request.temperature is None else body | {"temperature": request.temperature}
 
-    async def _streamed(self, request: dict[str, Any], hear: Hear) -> Reply:
+    async def _stream(self, body: dict[str, Any], on_text: OnText) -> Reply:
         text = thinking = finish = ""
         usage = None
-        async with speaking_to(self._settings), aclosing(self._chunks(request)) as chunks:
-            await hear("")
+        async with transport_errors(self._settings), aclosing(self._chunks(body)) as chunks:
+            await on_text("")
             async for chunk in chunks:
                 usage = chunk.usage or usage
                 for choice in chunk.choices:
                     finish = choice.finish_reason or finish
                     delta = getattr(choice, "delta", None)  # some servers' last choice has none
                     thinking += _thinking(delta)
-                    if said := delta and (delta.content or delta.refusal):
-                        text += said
-                        await hear(text)
+                    if added := delta and (delta.content or delta.refusal):
+                        text += added
+                        await on_text(text)
         if not finish:
-            raise broken_off(self._settings, "its stream ended without a reason to finish")
+            raise stream_interrupted(self._settings, "the stream has no finish reason")
         if usage is None:
-            raise no_stream(self._settings, "it did not tell how many tokens it took, which budgets are kept by")
+            raise streaming_unsupported(self._settings, "its stream has no token usage, which budgets need")
         return Reply(text=text, thinking=thinking, truncated=finish == "length", **_tokens(usage))
 
-    async def _chunks(self, request: dict[str, Any]) -> AsyncGenerator[ChatCompletionChunk]:
-        """Of a stream. Faults are translated here, so that none of whoever takes the chunks is."""
-        with self._translating(streaming=True):
+    async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[ChatCompletionChunk]:
+        """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer."""
+        with self._client_errors(streaming=True):
             stream = await self._client.chat.completions.create(
-                **request, stream=True, stream_options={"include_usage": True}
+                **body, stream=True, stream_options={"include_usage": True}
             )
             async with stream:
-                came = False
+                received = False
                 async for chunk in stream:
                     if getattr(chunk, "choices", None) is None:
-                        raise foreign(self._settings, str(chunk))
-                    came = True
+                        raise wrong_protocol(self._settings, str(chunk))
+                    received = True
                     yield chunk
-                kind = stream.response.headers.get("content-type", "")
-                if not came and "event-stream" not in kind:
-                    raise self._not_a_stream(kind)
+                content_type = stream.response.headers.get("content-type", "")
+                if not received and "event-stream" not in content_type:
+                    raise self._not_a_stream(content_type)
 
-    def _not_a_stream(self, kind: str) -> LLMRefused:
-        if "json" in kind:
-            return no_stream(self._settings, "it sent a whole response")
-        return foreign(self._settings, f"something of the type {kind or 'unknown'}")
+    def _not_a_stream(self, content_type: str) -> LLMRefused:
+        if "json" in content_type:
+            return streaming_unsupported(self._settings, "it sent a complete response instead of a stream")
+        return wrong_protocol(self._settings, f"content type {content_type or 'unknown'}")
 
     async def _call(self, request: Awaitable[Any]) -> Any:
-        async with speaking_to(self._settings):
-            with self._translating():
+        async with transport_errors(self._settings):
+            with self._client_errors():
                 return await request
 
     @contextmanager
-    def _translating(self, *, streaming: bool = False) -> Iterator[None]:
-        """The errors of the client."""
+    def _client_errors(self, *, streaming: bool = False) -> Iterator[None]:
+        """Translate the errors of the client."""
         import openai
 
         settings = self._settings
@@ -126,20 +131,20 @@ class OpenAICompatible:
             yield
         except openai.APIStatusError as error:
             status, body, headers = error.response.status_code, error.response.text, error.response.headers
-            raise status_fault(settings, status, body, headers, streaming=streaming) from error
+            raise error_for_status(settings, status, body, headers, streaming=streaming) from error
         except openai.APIConnectionError as error:
-            raise (error.__cause__ or error) from None  # it hides what happened behind "Connection error."
+            raise (error.__cause__ or error) from None  # its message is only "Connection error."
         except (openai.APIResponseValidationError, ValueError) as error:
-            raise foreign(settings, str(error)) from error
+            raise wrong_protocol(settings, str(error)) from error
         except openai.APIError as error:  # an error in place of a chunk
-            raise broken_off(settings, error.message) from error
+            raise stream_interrupted(settings, error.message) from error
 
 
 def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float) -> Reply:
-    # A body of another type than JSON reaches us as a plain string: the client checks nothing.
+    # The client does not validate: a body that is not JSON arrives here as a string.
     choices = getattr(response, "choices", None)
     if not choices:
-        raise foreign(settings, str(response))
+        raise wrong_protocol(settings, str(response))
     message = choices[0].message
     return Reply(
         text=message.content or message.refusal or "",
@@ -150,9 +155,9 @@ def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float)
     )
 
 
-def _thinking(said: object) -> str:
-    """What a message, or a piece of one, holds in the fields that servers have for thinking."""
-    return getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None) or ""
+def _thinking(message: object) -> str:
+    """Return the thinking in a message or delta. Servers differ in the name of the field."""
+    return getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None) or ""
 
 
 def _tokens(usage: CompletionUsage) -> dict[str, int]:
@@ -160,5 +165,5 @@ def _tokens(usage: CompletionUsage) -> dict[str, int]:
 
 
 def _name(schema: JsonSchema) -> str:
-    """The schema's title in the characters that the protocol allows for a name."""
+    """Return the title of the schema, restricted to the characters that the protocol allows in a name."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "Response")))[:64]

@@ -1,4 +1,4 @@
-"""The JSON schema of a response type, made once: pydantic takes milliseconds for one, and types are asked for again."""
+"""A cache for the JSON schemas of response types. Pydantic needs milliseconds to generate one."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from pydantic import BaseModel
 
 @lru_cache(maxsize=512)
 def schema_of(response_model: type[BaseModel]) -> dict[str, Any]:
-    """The schema, shared by all who ask for it: it is read, never changed."""
+    """Return the schema of ``response_model``. Callers share it and must not change it."""
     return response_model.model_json_schema()

@@ -1,7 +1,7 @@
-"""Makes a language model of an endpoint: text in, typed value out, and invalid responses given back with their fault.
+"""Turns an endpoint into a language model: parses responses into typed values and retries invalid ones.
 
-``instructor`` drives the re-asking, for every protocol alike; this file owns what it sees of a response (without
-thinking, without a Markdown fence) and what is kept of the conversation.
+``instructor`` drives the retries for all protocols. This module decides what it sees of a response (no thinking, no
+Markdown fence) and keeps the exchanges and the usage of a call.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from multi_agent.errors import InvalidResponse, LLMError
-from multi_agent.llm.endpoint import Endpoint, JsonSchema, Reply
-from multi_agent.llm.llm import Completion, Exchange, Hear, Message, ResponseT, Usage
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, JsonSchema, Reply
+from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, OnText, ResponseT, Usage
 from multi_agent.llm.schema import schema_of
 from multi_agent.llm.settings import EndpointSettings
 
 _EXCERPT = 200
 
 
-class TypedLLM:
-    """The LLM behind one endpoint."""
+class TypedLLM(LLM):
+    """The LLM of one endpoint."""
 
     def __init__(self, endpoint: Endpoint, settings: EndpointSettings) -> None:
         self._endpoint = endpoint
@@ -35,18 +35,11 @@ class TypedLLM:
     def model(self) -> str:
         return self._settings.model
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        response_model: type[ResponseT],
-        *,
-        varied: bool = False,
-        hear: Hear | None = None,
-    ) -> Completion[ResponseT]:
-        schema = schema_of(response_model)
-        conversation = _Conversation(self._endpoint, self._settings, schema, varied, hear)
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        schema = schema_of(request.response_model)
+        conversation = _Conversation(self._endpoint, self._settings, schema, request.varied, request.on_text)
         try:
-            value = await self._converse(conversation, with_schema(messages, schema), response_model)
+            value = await self._converse(conversation, with_schema(request.messages, schema), request.response_model)
         except LLMError as error:
             error.usage, error.exchanges = conversation.usage, tuple(conversation.exchanges)
             raise
@@ -64,7 +57,7 @@ class TypedLLM:
         from instructor.core import IncompleteOutputException, InstructorRetryException
         from instructor.core.hooks import Hooks
 
-        # All that it logs comes out of here as a typed error; printed as well, it would bury that error's message.
+        # This method raises a typed error for everything that instructor logs. Log output would hide that error.
         logging.getLogger("instructor").setLevel(logging.CRITICAL)
         hooks = Hooks()
         hooks.on("parse:error", conversation.reject)
@@ -74,7 +67,7 @@ class TypedLLM:
                 response_model=_checker(response_model),
                 messages=[message.model_dump() for message in messages],
                 max_retries=self._settings.response_retries,
-                strict=False,  # pydantic's usual leniency: a model that writes "3" for 3 has answered
+                strict=False,  # accept "3" for 3, as pydantic does by default
                 hooks=hooks,
             )
             return cast("ResponseT", checked.value)
@@ -91,27 +84,27 @@ class TypedLLM:
         conversation.reject("stopped at the output limit")
         setting = self._settings.setting
         return InvalidResponse(
-            f"The {self._settings.name} reached the output limit in the middle of its {response_model.__name__}: "
-            f"{conversation.usage.completion_tokens} tokens, thinking included. Raise {setting('max_output_tokens')}, "
-            f"now {self._settings.max_output_tokens}, and with it {setting('context_window')} where needed; or ask a "
-            "narrower question."
+            f"The {self._settings.name} reached the output limit before its {response_model.__name__} was complete "
+            f"({conversation.usage.completion_tokens} tokens, thinking included). Raise "
+            f"{setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
+            f"{setting('context_window')} if needed, or ask a narrower question."
         )
 
     def _invalid(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
         last, setting = conversation.exchanges[-1], self._settings.setting
         return InvalidResponse(
-            f"The {self._settings.name} gave no valid {response_model.__name__} in {len(conversation.exchanges)} "
-            f"attempts. The last one began {last.response[:_EXCERPT]!r}; its fault: {last.fault}. Take a model that "
-            f"keeps to a JSON schema with {setting('model')}, or raise {setting('response_retries')}."
+            f"The {self._settings.name} returned no valid {response_model.__name__} in {len(conversation.exchanges)} "
+            f"attempts. The last response starts with {last.response[:_EXCERPT]!r}. Error: {last.fault}. Choose "
+            f"a model that follows JSON schemas with {setting('model')}, or raise {setting('response_retries')}."
         )
 
 
 @lru_cache(maxsize=512)
 def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
-    """What instructor is given for the type: it checks a response by the type, and has nothing to be looked into.
+    """Return a type for instructor that validates responses against ``response_model`` but has no fields to inspect.
 
-    Of a type that it is given, instructor makes a subclass and a schema, and walks through all its fields, anew for
-    every call; for a plan that takes more time than everything else that Candor does about the call.
+    Instructor derives a subclass and a schema from the type it gets, and walks all its fields, on every call. For a
+    plan that takes longer than everything else Candor does for the call.
     """
     from instructor import ResponseSchema
 
@@ -124,32 +117,34 @@ def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
 
         @classmethod
         def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
-            return {}  # it is not sent: the conversation has the type's own
+            return {}  # not sent: the conversation has the schema of the type
 
     return Checked
 
 
 class _Conversation:
-    """One call's requests and responses: the part of a client that instructor drives."""
+    """The requests and responses of one call, behind the client interface that instructor drives."""
 
     def __init__(
-        self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema, varied: bool, hear: Hear | None
+        self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema, varied: bool, on_text: OnText | None
     ) -> None:
         self._endpoint = endpoint
         self._settings = settings
         self._schema = schema
-        self._hear = hear
+        self._on_text = on_text
         self._temperature = settings.sampling_temperature if varied else settings.temperature
         self.answer = ""
         self.exchanges: list[Exchange] = []
         self.usage = Usage()
 
     async def create(self, *, messages: list[dict[str, str]], **_: object) -> SimpleNamespace:
-        """Send the messages; answer in the shape of OpenAI's response object, as far as instructor reads it."""
-        sent = [Message.model_validate(message) for message in messages]
-        reply = await self._endpoint.send(sent, self._schema, self._temperature, self._hear and self._heard)
-        text, aloud = split_thinking(reply.text)
-        self.exchanges.append(Exchange(response=text, thinking="\n".join(filter(None, (reply.thinking, aloud)))))
+        """Send the messages and return the parts of OpenAI's response object that instructor reads."""
+        sent = tuple(Message.model_validate(message) for message in messages)
+        on_text = self._report_text if self._on_text else None
+        reply = await self._endpoint.send(EndpointRequest(sent, self._schema, self._temperature, on_text))
+        text, inline_thinking = split_thinking(reply.text)
+        thinking = "\n".join(filter(None, (reply.thinking, inline_thinking)))
+        self.exchanges.append(Exchange(response=text, thinking=thinking))
         self.usage += self._usage_of(reply)
         self.answer = without_fence(text)
         message = SimpleNamespace(role="assistant", content=self.answer)
@@ -157,14 +152,14 @@ class _Conversation:
             choices=[SimpleNamespace(message=message, finish_reason="length" if reply.truncated else "stop")]
         )
 
-    async def _heard(self, text: str) -> None:
-        if self._hear:
-            await self._hear(answer_begun(text))
+    async def _report_text(self, text: str) -> None:
+        if self._on_text:
+            await self._on_text(partial_answer(text))
 
     def reject(self, fault: object) -> None:
-        """Keep why the last response was not accepted."""
-        said = _in_words(fault) if isinstance(fault, ValidationError) else str(fault)
-        self.exchanges[-1] = self.exchanges[-1].model_copy(update={"fault": said})
+        """Record why the last response is invalid."""
+        message = _describe(fault) if isinstance(fault, ValidationError) else str(fault)
+        self.exchanges[-1] = self.exchanges[-1].model_copy(update={"fault": message})
 
     def _usage_of(self, reply: Reply) -> Usage:
         prices = (self._settings.prompt_price, self._settings.completion_price)
@@ -178,21 +173,21 @@ class _Conversation:
 
 
 def with_schema(messages: Sequence[Message], schema: JsonSchema) -> list[Message]:
-    """The messages with the schema told to the model, at the end of the system message.
+    """Return the messages with the schema appended to the system message.
 
-    Constrained decoding alone keeps a model to the form, but most servers do not show it the schema: it would write
-    into fields whose descriptions it has never read.
+    Constrained decoding enforces the form, but most servers do not show the schema to the model. Without it, the model
+    would fill fields without knowing their descriptions.
     """
-    told = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
+    instruction = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
         _untitled(schema), ensure_ascii=False, separators=(",", ":")
     )
     if messages and messages[0].role == "system":
-        return [Message.system(f"{messages[0].content}\n\n{told}"), *messages[1:]]
-    return [Message.system(told), *messages]
+        return [Message.system(f"{messages[0].content}\n\n{instruction}"), *messages[1:]]
+    return [Message.system(instruction), *messages]
 
 
 def _untitled(schema: Any) -> Any:
-    """The schema without the titles that pydantic derives from names: they tell a model nothing and cost tokens."""
+    """Return the schema without the titles that pydantic derives from names. They add tokens and no information."""
     if isinstance(schema, list):
         return [_untitled(each) for each in schema]
     if not isinstance(schema, dict):
@@ -201,9 +196,9 @@ def _untitled(schema: Any) -> Any:
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """The answer, and what the model thought aloud before it between ``<think>`` and ``</think>``.
+    """Return the answer, and the thinking before it between ``<think>`` and ``</think>``.
 
-    Some chat templates swallow the opening mark; an unclosed one means that it never got to an answer.
+    Some chat templates remove the opening tag. A missing closing tag means that there is no answer.
     """
     text = text.strip()
     if text.startswith("<think>"):
@@ -215,22 +210,22 @@ def split_thinking(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def answer_begun(text: str) -> str:
-    """What is there of the answer in a response that is still being written."""
+def partial_answer(text: str) -> str:
+    """Return the part of the answer in a response that is still being written."""
     answer, _ = split_thinking(text)
     return answer.partition("\n")[2] if answer.startswith("```") else answer
 
 
 def without_fence(text: str) -> str:
-    """The text inside a Markdown fence, if the fence is all there is around it."""
+    """Return the text without a Markdown fence around it."""
     if not (text.startswith("```") and text.endswith("```") and "\n" in text):
         return text
     return text.partition("\n")[2].removesuffix("```").strip()
 
 
-def _in_words(error: ValidationError) -> str:
-    """Where and what, one clause per fault, without pydantic's links."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
+def _describe(error: ValidationError) -> str:
+    """Return location and message of each error, without pydantic's links."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
     return "; ".join(
-        f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" if fault["loc"] else fault["msg"] for fault in faults
+        f"{'.'.join(map(str, each['loc']))}: {each['msg']}" if each["loc"] else each["msg"] for each in errors
     )

@@ -10,9 +10,6 @@ from multi_agent.agent import AgentKit
 from multi_agent.bus import MessageBus
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.context import ContextUpdate
-from multi_agent.llm.llm import LLM
-from multi_agent.llm.observed import ObservedLLM
-from multi_agent.llm.sampled import SampledLLM
 from multi_agent.orchestrator.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
@@ -61,14 +58,13 @@ class StepKits:
         publish = partial(self._bus.publish, step=task.step)
         timeout = StepTimeout(self._dependencies.settings.step_timeout_s)
         tools = self._tools.turn(card.name, message.tools, task.step, publish, timeout.paused)
-        journaling = self._models.journaling(card.name)
-        llm: LLM = ObservedLLM(journaling, card.name, publish)
+        llm, release_llm = self._models.for_step(card.name, publish, varied=task.sample is not None)
 
         async def keep(update: ContextUpdate) -> None:
             self._shared.merge(update, card)
 
         kit = AgentKit(
-            llm=SampledLLM(llm) if task.sample is not None else llm,
+            llm=llm,
             library=self._dependencies.library,
             prompt=registered.prompt,
             settings=self._dependencies.settings,
@@ -77,4 +73,4 @@ class StepKits:
             get_task_data=get_task_data,
             tools=tools.offered,
         )
-        return StepKit(registered, task, kit, timeout, (journaling.release, tools.release))
+        return StepKit(registered, task, kit, timeout, (release_llm, tools.release))

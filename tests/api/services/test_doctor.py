@@ -19,7 +19,7 @@ GREEN = '{"colour": "green", "certain": true}'
 def test_every_endpoint_is_looked_at_and_named_in_what_to_do(
     make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]
 ) -> None:
-    dead = EndpointSettings(base_url="http://127.0.0.1:9").at("llms.small")
+    dead = EndpointSettings(base_url="http://127.0.0.1:9").in_table("llms.small")
     diagnosis = examine(make_candor(llm=serve(always(GREEN)), llms={"small": dead}))
     checks = {check.name: check for check in diagnosis.checks}
     assert checks["llm structured output"].ok
@@ -39,4 +39,4 @@ def test_a_question_names_its_model(
     assert run("ask", "Down to which temperature?", "--model", "small", "--json").json["status"] == "answered"
     refused = run("ask", "Down to which temperature?", "--model", "huge")
     assert refused.code == 1
-    assert "There is no model endpoint 'huge'; there are small." in refused.err
+    assert "There is no model endpoint 'huge'. Known: small." in refused.err

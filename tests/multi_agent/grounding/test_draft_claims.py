@@ -1,4 +1,4 @@
-"""Claims are told one by one while the answer is written, each as it is in the finished answer."""
+"""Draft claims are published one by one while the answer is written, and match the finished answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multi_agent.agents.reader import Reader, response_model
 from multi_agent.agents.synthesizer import Synthesizer
 from multi_agent.context import Claim, Evidence
 from multi_agent.events import Body, ClaimDrafted, DraftWithdrawn
-from multi_agent.grounding.draft_claims import Checked, telling
+from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.tasks import TaskData
 from support.chunks import make_chunk
@@ -34,67 +34,67 @@ def claim(text: str, *quotes: str) -> dict[str, Any]:
 ANSWER = synthesis([claim(HARD, "a", HARD), claim("Two."), claim("Three.", "c")], sufficient=True, short="3")
 
 
-def check(written: Any) -> Checked:
-    return Checked(Claim(text=written.text, supported=bool(written.quotes)), ())
+def check(written: Any) -> CheckedClaim:
+    return CheckedClaim(Claim(text=written.text, supported=bool(written.quotes)), ())
 
 
-async def told_of(*texts: str, task: TaskData = TASK) -> list[Body]:
-    """What is told of a response, or of several tries of one, heard character by character."""
+async def stream(*texts: str, task: TaskData = TASK) -> list[Body]:
+    """Return the events published while these attempts at a response arrive character by character."""
     published: list[Body] = []
 
     async def publish(body: Body) -> None:
         published.append(body)
 
-    hear = telling(task, "Reader", response_model(5), check, publish)
-    assert hear
+    on_text = draft_callback(task, "Reader", response_model(5), check, publish)
+    assert on_text
     for text in texts:
         for end in range(len(text) + 1):
-            await hear(text[:end])
+            await on_text(text[:end])
     return published
 
 
-def words(told: Sequence[Body]) -> list[str]:
-    return [body.claim.text for body in told if isinstance(body, ClaimDrafted)]
+def texts(events: Sequence[Body]) -> list[str]:
+    return [body.claim.text for body in events if isinstance(body, ClaimDrafted)]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-async def test_each_claim_is_told_once_with_how_the_answer_is_set(indent: int | None) -> None:
-    told = await told_of(json.dumps(ANSWER, indent=indent, ensure_ascii=False))
-    assert words(told) == [HARD, "Two.", "Three."]
-    first = told[0]
+async def test_each_claim_is_published_once_with_layout_and_short(indent: int | None) -> None:
+    events = await stream(json.dumps(ANSWER, indent=indent, ensure_ascii=False))
+    assert texts(events) == [HARD, "Two.", "Three."]
+    first = events[0]
     assert isinstance(first, ClaimDrafted)
     assert (first.layout, first.short, first.claim.supported) == ("prose", "3", True)
 
 
-async def test_a_claim_is_told_with_its_last_brace_and_not_before() -> None:
+async def test_a_claim_is_published_with_its_closing_brace() -> None:
     text = json.dumps(ANSWER)
     end = text.index('}]}, {"text": "Two."') + len("}]}")
-    assert words(await told_of(text[: end - 1])) == []
-    assert words(await told_of(text[:end])) == [HARD]
+    assert texts(await stream(text[: end - 1])) == []
+    assert texts(await stream(text[:end])) == [HARD]
 
 
-async def test_claims_that_come_all_at_once_are_told_in_order() -> None:
+async def test_claims_that_arrive_at_once_are_published_in_order() -> None:
     published: list[Body] = []
 
     async def publish(body: Body) -> None:
         published.append(body)
 
-    hear = telling(TASK, "Reader", response_model(5), check, publish)
-    assert hear
-    await hear("")
-    await hear(json.dumps(ANSWER))
-    assert words(published) == [HARD, "Two.", "Three."]
+    on_text = draft_callback(TASK, "Reader", response_model(5), check, publish)
+    assert on_text
+    await on_text("")
+    await on_text(json.dumps(ANSWER))
+    assert texts(published) == [HARD, "Two.", "Three."]
 
 
-async def test_a_second_try_withdraws_the_claims_of_the_first() -> None:
+async def test_a_second_attempt_withdraws_the_claims_of_the_first() -> None:
     text = json.dumps(ANSWER)
-    told = await told_of(text[:-8], text)
-    assert [type(body) for body in told] == [ClaimDrafted] * 2 + [DraftWithdrawn] + [ClaimDrafted] * 3
-    assert told[2] == DraftWithdrawn(agent="Reader", claims=2)
+    events = await stream(text[:-8], text)
+    assert [type(body) for body in events] == [ClaimDrafted] * 2 + [DraftWithdrawn] + [ClaimDrafted] * 3
+    assert events[2] == DraftWithdrawn(agent="Reader", claims=2)
 
 
-async def test_a_try_that_told_nothing_withdraws_nothing() -> None:
-    assert [type(body) for body in await told_of("{", "", json.dumps(ANSWER))] == [ClaimDrafted] * 3
+async def test_an_attempt_without_claims_withdraws_nothing() -> None:
+    assert [type(body) for body in await stream("{", "", json.dumps(ANSWER))] == [ClaimDrafted] * 3
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ async def test_a_try_that_told_nothing_withdraws_nothing() -> None:
     ],
     ids=["prose", "an empty claim", "a field too many", "an unknown layout", "a list", "no list", "brackets"],
 )
-async def test_what_will_not_be_accepted_is_not_told(text: str) -> None:
-    assert await told_of(text) == []
+async def test_claims_of_an_invalid_response_are_not_published(text: str) -> None:
+    assert await stream(text) == []
 
 
-async def test_a_claim_in_passing_is_told_only_when_its_task_is_done() -> None:
+async def test_a_task_without_drafts_gets_no_callback() -> None:
     async def publish(_: Body) -> None:
         raise AssertionError
 
-    assert telling(TASK.model_copy(update={"told": False}), "Reader", response_model(5), check, publish) is None
+    assert draft_callback(TASK.model_copy(update={"told": False}), "Reader", response_model(5), check, publish) is None
 
 
 BOOK = "The pump is blue.\nIt weighs 12 kg.\nIt comes from Graz."
@@ -127,7 +127,7 @@ CHUNK = make_chunk(BOOK, document="/docs/pump.md")
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
-    """One document of one passage."""
+    """A library of one document with one passage."""
     with library_of([CHUNK], embedder, tmp_path_factory.mktemp("books")) as library:
         yield library
 
@@ -135,7 +135,7 @@ def books(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
 class TestTheReader:
     @pytest.fixture
     def read(self, serve: Serve, books: CollectionLibrary) -> Callable[..., Any]:
-        """Lets it answer with these claims."""
+        """Run the Reader with a model that answers with these claims."""
 
         async def read(*claims: dict[str, Any]) -> Bench:
             reply = in_pieces(json.dumps(synthesis(list(claims), sufficient=True)), 7)
@@ -145,9 +145,7 @@ class TestTheReader:
 
         return read
 
-    async def test_tells_the_quotes_that_stand_in_their_passages_and_those_that_do_not(
-        self, read: Callable[..., Any]
-    ) -> None:
+    async def test_publishes_verified_and_rejected_quotes(self, read: Callable[..., Any]) -> None:
         bench = await read(
             claim("Heavy.", "It weighs 12 kg."), claim("Red.", "The pump is red."), claim("Blue.", "pump is blue")
         )
@@ -156,17 +154,17 @@ class TestTheReader:
         assert (heavy.claim.supported, heavy.claim.evidence, heavy.dropped) == (True, (1,), ())
         assert (red.claim.supported, red.evidence, red.dropped) == (False, (), ("The pump is red.",))
         assert BOOK[blue.evidence[0].start : blue.evidence[0].end] == "pump is blue"
-        assert blue.claim.evidence == (2,), "the numbers of the answer are not known yet"
+        assert blue.claim.evidence == (2,), "evidence is numbered in order of arrival until the answer is complete"
 
-    async def test_tells_what_the_finished_answer_says(self, read: Callable[..., Any]) -> None:
+    async def test_publishes_the_claims_of_the_finished_answer(self, read: Callable[..., Any]) -> None:
         bench = await read(claim("Blue.", "pump is blue"), claim("Red.", "red"), claim("Odd."))
         [finding] = bench.context.findings
         drafted = [(each.claim.text, each.claim.supported) for each in bench.of_type("claim_drafted")]
         assert drafted == [(each.text, each.supported) for each in finding.synthesis.claims]
-        assert [each.quote for each in bench.of_type("evidence_rejected")] == ["red"], "told once, as ever"
+        assert [each.quote for each in bench.of_type("evidence_rejected")] == ["red"], "published once"
 
 
-async def test_the_synthesizer_tells_its_claims_with_the_evidence_that_they_name(serve: Serve) -> None:
+async def test_the_synthesizer_publishes_claims_with_their_evidence(serve: Serve) -> None:
     places = {"document": "/docs/pump.md", "document_id": CHUNK.document_id, "name": "pump.md", "chunk_id": CHUNK.id}
     evidence = tuple(
         Evidence(number=number, start=at, end=at + 3, quote=BOOK[at : at + 3], **places)

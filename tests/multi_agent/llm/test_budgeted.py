@@ -53,7 +53,7 @@ async def test_calls_under_way_count() -> None:
         ended = await asyncio.gather(*(llm.complete(QUESTION, City) for _ in range(8)), return_exceptions=True)
     assert len(endpoint.requests) == 3
     assert sum(isinstance(each, BudgetReached) for each in ended) == 5
-    assert (spent.usage.model_calls, spent.under_way.model_calls, spent.under_way.prompt_tokens) == (3, 0, 0)
+    assert (spent.usage.model_calls, spent.reserved.model_calls, spent.reserved.prompt_tokens) == (3, 0, 0)
 
 
 async def test_asking_again_for_an_invalid_response_counts_as_the_calls_that_it_takes() -> None:
@@ -81,7 +81,7 @@ async def test_a_cancelled_call_counts_as_sent() -> None:
             await asyncio.wait_for(llm.complete(QUESTION, City), 0.2)
         await refusal(llm)
     assert (spent.usage.model_calls, spent.usage.prompt_tokens) == (1, PROMPT_TOKENS)
-    assert spent.under_way.model_calls == 0
+    assert spent.reserved.model_calls == 0
 
 
 async def test_tokens_count_with_those_of_the_next_prompt() -> None:

@@ -21,10 +21,11 @@ from multi_agent.errors import (
     LLMUnreachable,
     PromptTooLong,
 )
-from multi_agent.llm.factory import build_llm, client_of
+from multi_agent.llm.caller import CallerLLM
+from multi_agent.llm.endpoint import EndpointRequest
+from multi_agent.llm.factory import build_client, build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.retry import RetryingEndpoint
-from multi_agent.llm.sampled import SampledLLM
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
@@ -147,7 +148,7 @@ class TestARequest:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, temperature=0.0, sampling_temperature=0.9))
             await llm.complete(QUESTION, Pump, varied=True)
-            await SampledLLM(llm).complete(QUESTION, Pump)
+            await CallerLLM(llm, "Guide", varied=True).complete(QUESTION, Pump)
             await llm.complete(QUESTION, Pump)
         assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "asking again included"
 
@@ -290,9 +291,9 @@ class TestAFaultOfTheTransport:
 
     async def test_that_stays_is_retried_with_growing_pauses(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
-            retrying = RetryingEndpoint(client_of(endpoint.settings(protocol)), 3, first_pause_s=0.1)
+            retrying = RetryingEndpoint(build_client(endpoint.settings(protocol)), 3, first_pause_s=0.1)
             with pytest.raises(LLMUnavailable):
-                await retrying.send(QUESTION, Pump.model_json_schema(), None)
+                await retrying.send(EndpointRequest(tuple(QUESTION), Pump.model_json_schema(), None))
         at = [request.at for request in endpoint.requests]
         assert len(at) == 4
         assert at[1] - at[0] >= 0.05
@@ -316,7 +317,7 @@ class TestAFaultOfTheTransport:
             path = "/v1" if protocol == "openai" else ""
             url = f"http://127.0.0.1:{unused.getsockname()[1]}{path}"
             started = time.monotonic()
-            with pytest.raises(LLMUnreachable, match="Nothing answers at") as caught:
+            with pytest.raises(LLMUnreachable, match="No server answers at") as caught:
                 await build_llm(EndpointSettings(provider=protocol, base_url=url)).complete(QUESTION, Pump)
         assert time.monotonic() - started < 5
         assert url in str(caught.value)

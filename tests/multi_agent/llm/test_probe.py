@@ -39,7 +39,7 @@ async def test_nothing_answers(protocol: Protocol) -> None:
     url = "http://127.0.0.1:9" + ("/v1" if protocol == "openai" else "")
     checks = await check(EndpointSettings(provider=protocol, base_url=url))
     assert failed(checks).name == "llm endpoint"
-    assert "Nothing answers" in failed(checks).remedy
+    assert "No server answers" in failed(checks).remedy
     assert len(checks) == 1
 
 

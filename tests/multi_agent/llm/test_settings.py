@@ -37,7 +37,7 @@ def test_a_key_is_never_printed() -> None:
 
 
 def test_messages_name_a_setting_as_the_user_sets_it() -> None:
-    default, small = EndpointSettings(), EndpointSettings().at("llms.small")
+    default, small = EndpointSettings(), EndpointSettings().in_table("llms.small")
     assert default.setting("base_url") == "CANDOR_LLM__BASE_URL (or `base_url` under [llm] in candor.toml)"
     assert small.setting("model") == "CANDOR_LLMS__SMALL__MODEL (or `model` under [llms.small] in candor.toml)"
     with pytest.raises(KeyError):

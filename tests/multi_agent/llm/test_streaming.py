@@ -52,7 +52,7 @@ class Listener:
         self.tries: list[list[str]] = []
         self.heard = asyncio.Event()
 
-    async def hear(self, text: str) -> None:
+    async def on_text(self, text: str) -> None:
         if not self.tries or len(text) < len(self.tries[-1][-1]):
             self.tries.append([])
         self.tries[-1].append(text)
@@ -67,14 +67,14 @@ class Listener:
 async def listen(endpoint: ScriptedEndpoint, protocol: Protocol, **settings: Any) -> tuple[Listener, Completion[Pump]]:
     listener = Listener()
     llm = build_llm(endpoint.settings(protocol, **settings))
-    return listener, await llm.complete(QUESTION, Pump, hear=listener.hear)
+    return listener, await llm.complete(QUESTION, Pump, on_text=listener.on_text)
 
 
 async def fault(reply: Reply, protocol: Protocol, **settings: Any) -> tuple[LLMError, Listener]:
     listener = Listener()
     with ScriptedEndpoint(always(reply)) as endpoint, pytest.raises(LLMError) as caught:
         await build_llm(endpoint.settings(protocol, **{"retries": 0, **settings})).complete(
-            QUESTION, Pump, hear=listener.hear
+            QUESTION, Pump, on_text=listener.on_text
         )
     return caught.value, listener
 
@@ -91,7 +91,7 @@ async def test_it_is_told_before_the_response_has_ended(protocol: Protocol) -> N
     listener = Listener()
     with ScriptedEndpoint(always(in_pieces(PUMP, 10, ending="silent"))) as endpoint:
         llm = build_llm(endpoint.settings(protocol))
-        call = asyncio.create_task(llm.complete(QUESTION, Pump, hear=listener.hear))
+        call = asyncio.create_task(llm.complete(QUESTION, Pump, on_text=listener.on_text))
         async with asyncio.timeout(30):
             await listener.heard.wait()
         assert not call.done()
@@ -106,7 +106,7 @@ async def test_the_same_is_asked_as_without_it_and_counted_the_same(protocol: Pr
     with ScriptedEndpoint(always(say(PUMP, prompt_tokens=2_000, completion_tokens=500))) as endpoint:
         settings = endpoint.settings(protocol, prompt_price=1.0, completion_price=4.0)
         silent = await build_llm(settings).complete(QUESTION, Pump)
-        heard = await build_llm(settings).complete(QUESTION, Pump, hear=Listener().hear)
+        heard = await build_llm(settings).complete(QUESTION, Pump, on_text=Listener().on_text)
     assert heard.usage.model_copy(update={"seconds": 0}) == silent.usage.model_copy(update={"seconds": 0})
     assert heard.usage.cost == pytest.approx(0.004)
     first, second = (request.body for request in endpoint.requests)
@@ -182,7 +182,7 @@ async def test_a_response_cut_at_the_output_limit_is_an_error_as_ever(protocol: 
         (scripted.unauthorised(), LLMRefused, "CANDOR_LLM__API_KEY"),
         (scripted.rate_limited(120), LLMRateLimited, "120 s"),
         (scripted.server_error(), LLMUnavailable, "the runner has terminated"),
-        (scripted.drop(), LLMUnavailable, "broke before the answer was there"),
+        (scripted.drop(), LLMUnavailable, "broke before the response was complete"),
     ],
     ids=["wrong key", "too many requests", "server error", "no word at all"],
 )
@@ -250,8 +250,8 @@ async def test_a_response_of_the_journal_is_told_nothing_of(tmp_path: Path) -> N
     with ScriptedEndpoint(always(in_pieces(PUMP, 10))) as endpoint:
         llm = build_llm(endpoint.settings("openai"))
         first, again = Listener(), Listener()
-        await JournalingLLM(llm, journal).complete(QUESTION, Pump, hear=first.hear)
-        replayed = await JournalingLLM(llm, journal).complete(QUESTION, Pump, hear=again.hear)
+        await JournalingLLM(llm, journal).complete(QUESTION, Pump, on_text=first.on_text)
+        replayed = await JournalingLLM(llm, journal).complete(QUESTION, Pump, on_text=again.on_text)
     assert first.last == PUMP
     assert replayed.replayed
     assert again.tries == []

@@ -11,7 +11,6 @@ import pytest
 from multi_agent.answer import Status
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
-from multi_agent.llm.journal import RecordedJournal
 from multi_agent.llm.models import Models
 from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.llm.settings import EndpointSettings
@@ -85,9 +84,9 @@ async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
 ) -> None:
     live = panel(serve(Panel("-25 °C")))
     first = await live.research(QUESTION)
-    journal = RecordedJournal(trace.journal_entries(first.run_id))
+    replay = ReplayingLLM(trace.journal_entries(first.run_id), live.models.default.model)
     again = await Orchestrator(
-        Models(ReplayingLLM(journal, live.models.default.model)),
+        Models(replay),
         live.library,
         live.registry,
         trace,
@@ -96,6 +95,7 @@ async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
         live.tools,
     ).research(QUESTION, examples=trace.events(first.run_id)[0].body.examples)
 
+    assert replay.drifted == []
     own = {"run_id", "usage"}
     assert again.model_dump(exclude=own) == first.model_dump(exclude=own)
     assert all(event.body.replayed for event in of_type(trace.events(again.run_id), "model_called"))

@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sql
 
 from multi_agent.answer import Answer
-from multi_agent.llm.journal import RecordedJournal
 from multi_agent.llm.models import Models
 from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -153,10 +152,9 @@ async def test_a_run_that_is_repeated_makes_no_call_of_a_tool_again(
         asked_before = len(endpoint.requests)
         live = panel(endpoint.settings("openai"), tools=tools)
         live.registry.register(handyman("note"))
-        journal = RecordedJournal(trace.journal_entries(first.run_id))
         again = replace(
             live,
-            models=Models(ReplayingLLM(journal, live.models.default.model)),
+            models=Models(ReplayingLLM(trace.journal_entries(first.run_id), live.models.default.model)),
             trace=Trace(sql.create_engine(f"sqlite:///{tmp_path / 'again.db'}")),
         )
         second = await again.research(TASK, run_id=first.run_id)
