@@ -1,13 +1,16 @@
-"""The demo: the sample documents ingested for real, and three questions answered, by a recorded or a live model.
+"""The demo: ingests the sample documents and answers three questions, with recorded or live model responses.
 
-A recording holds the responses that were given by hand to the very prompts of these questions. The pipeline around
-them is the real one; if a prompt changes, the recording no longer answers it, and has to be made anew.
+A recording holds the responses of a model to the calls of these questions. Everything else runs for real. A replay
+matches calls by agent and response type, so changed prompts do not break it; they are reported. Make a new recording
+when the prompts have changed: ``candor demo --live --record sample_docs/recording.jsonl``.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from api.settings import load_settings
 from multi_agent.answer import Answer
 from multi_agent.llm.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.models import Models
-from multi_agent.llm.replay import ReplayingLLM
+from multi_agent.llm.replay import DriftedCall, ReplayingLLM
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
 from vectorstore.models import FrozenModel
@@ -29,55 +32,100 @@ QUESTIONS = 3
 RECORDING = "recording.jsonl"
 
 REPLAYED = (
-    "The model's responses are replayed from a recording (answered by hand, from the prompts alone); all else is "
-    "done now. With your own model: candor demo --live"
+    "The model's responses are replayed from a recording (answered by hand, from the prompts alone). Everything else "
+    "runs now. With your own model: candor demo --live"
 )
 
 
 class DemoResult(FrozenModel):
-    """Where the demo's data lies, and its answers."""
+    """Data folder and answers of the demo, and the replayed calls with prompts that differ from the recording."""
 
     home: str
     collection: str
     answers: tuple[Answer, ...]
+    drifted: tuple[DriftedCall, ...] = ()
 
 
 def run_demo(home: Path | None, *, live: bool, record: Path | None, progress: bool) -> DemoResult:
-    """Ingest, then answer. Raises what ingesting and asking raise."""
+    """Ingest the documents and answer the questions. Raises the errors of ingesting and of research."""
     candor = Candor(_settings(home))
     with as_file(files("sample_docs") / "documents") as folder:
-        _make_room(candor, folder, progress=progress)
+        _drop_foreign_collection(candor, folder, progress=progress)
         run_ingest(candor, [folder], COLLECTION, progress=progress)
-    recording = None if live else _load_recording()
-    answers = []
-    if recording:
+    answers, drifted = list[Answer](), list[DriftedCall]()
+    if live:
+        answers = [_answer(candor, question, None, progress=progress) for question in demo_questions()]
+    else:
         print(REPLAYED, file=sys.stderr)
-    for question in demo_questions():
-        answers.append(_answer(candor, question, recording, progress=progress))
+        answers, drifted = _replay(candor, progress=progress)
     if record:
         _save(candor, answers, record)
-    return DemoResult(home=str(candor.settings.home), collection=COLLECTION, answers=tuple(answers))
+    return DemoResult(
+        home=str(candor.settings.home), collection=COLLECTION, answers=tuple(answers), drifted=tuple(drifted)
+    )
 
 
-def _make_room(candor: Candor, folder: Path, *, progress: bool) -> None:
-    """Drop the demo's own collection if it was made by another copy of Candor: its documents would be there twice."""
-    strangers = [each for each in candor.ledger.list(COLLECTION) if not Path(each.path).is_relative_to(folder)]
-    if strangers:
+def _replay(candor: Candor, *, progress: bool) -> tuple[list[Answer], list[DriftedCall]]:
+    entries, questions = _load_recording().entries, demo_questions()
+    model = entries[0].model if entries else ""
+    answers, drifted = list[Answer](), list[DriftedCall]()
+    for question, recorded in zip(questions, split_by_question(entries, questions), strict=True):
+        replay = ReplayingLLM(recorded, model)
+        answers.append(_answer(candor, question, Models(replay), progress=progress))
+        drifted += replay.drifted
+    if drifted:
+        print(drift_warning(drifted, len(entries)), file=sys.stderr)
+    return answers, drifted
+
+
+def split_by_question(entries: Sequence[JournalEntry], questions: Sequence[str]) -> list[list[JournalEntry]]:
+    """Return the entries of each question. A recording has the runs one after the other, in the order of the questions.
+
+    The entries of a question start with the first prompt that contains it: the planner's.
+    """
+    runs: list[list[JournalEntry]] = [[] for _ in questions]
+    current = 0
+    for entry in entries:
+        following = questions[current + 1 :]
+        asked = (number for number, question in enumerate(following, current + 1) if _mentions(entry, question))
+        current = next(asked, current)
+        runs[current].append(entry)
+    return runs
+
+
+def _mentions(entry: JournalEntry, question: str) -> bool:
+    return any(question in message.content for message in entry.messages)
+
+
+def drift_warning(drifted: Sequence[DriftedCall], recorded: int) -> str:
+    """Return the warning for replayed calls with prompts that differ from the recorded ones."""
+    calls = Counter(f"{call.caller} ({call.response_model})" for call in drifted)
+    details = ", ".join(f"{count} of {call}" for call, count in calls.items())
+    return (
+        f"Warning: {len(drifted)} of {recorded} recorded prompts have changed: {details}. The demo used their recorded "
+        "responses. Make a new recording with: candor demo --live --record FILE"
+    )
+
+
+def _drop_foreign_collection(candor: Candor, folder: Path, *, progress: bool) -> None:
+    """Drop the demo's collection if another installation of Candor created it. Its documents would be duplicates."""
+    foreign = [each for each in candor.ledger.list(COLLECTION) if not Path(each.path).is_relative_to(folder)]
+    if foreign:
         if progress:
-            print("The demo's collection is of another copy of Candor; it is made anew.", file=sys.stderr)
+            print("The demo's collection belongs to another copy of Candor. It is created again.", file=sys.stderr)
         candor.drop(COLLECTION)
 
 
 def demo_questions() -> list[str]:
-    """The first questions of the sample question set."""
+    """Return the first questions of the sample question set."""
     lines = (files("sample_docs") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)["question"] for line in lines[:QUESTIONS]]
 
 
 def _settings(home: Path | None) -> Any:
-    """The demo's own home, no rounding, and the panel as it comes: on every machine, every prompt is to be the same.
+    """Return settings that make the prompts the same on every machine: own data folder, float32, default agents.
 
-    Plans that worked are not shown as examples: a second demo would not be asked what the first one was.
+    Earlier plans are not shown as examples, as they would change the prompts of a second demo.
     """
     base = load_settings(home)
     embedding = base.store.embedding.model_copy(update={"precision": "float32"})
@@ -91,8 +139,7 @@ def _settings(home: Path | None) -> Any:
     )
 
 
-def _answer(candor: Candor, question: str, recording: RecordedJournal | None, *, progress: bool) -> Answer:
-    models = Models(ReplayingLLM(recording, recording.entries[0].model)) if recording else None
+def _answer(candor: Candor, question: str, models: Models | None, *, progress: bool) -> Answer:
     if progress:
         print(f"\n▸ {question}", flush=True)
     answer = run_question(candor, Request(question=question), COLLECTION, progress=progress, models=models)
@@ -111,5 +158,5 @@ def _load_recording() -> RecordedJournal:
 
 
 def _save(candor: Candor, answers: list[Answer], path: Path) -> None:
-    entries: list[JournalEntry] = [entry for answer in answers for entry in candor.trace.journal_entries(answer.run_id)]
+    entries = [entry for answer in answers for entry in candor.trace.journal_entries(answer.run_id)]
     RecordedJournal(entries).dump(path)

@@ -1,11 +1,12 @@
-"""The demo, as `make demo` runs it: real ingest, search and verification, with the model's responses replayed.
+"""The demo, as `make demo` runs it: real ingest, search and verification, with replayed model responses.
 
-Its evidence is checked by other means than Candor's own parser: pdfplumber reads the page that is cited.
+pdfplumber checks the evidence on PDF pages independently of Candor's own parser.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,28 +14,41 @@ from typing import Any
 import pdfplumber
 import pytest
 
-from api.cli.demo import demo_questions
+import multi_agent
+import multi_agent.agents
+from api.cli.demo import demo_questions, split_by_question
+from multi_agent.llm.journal import RecordedJournal
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 
 Run = Callable[..., Any]
+RECORDING = Path(__file__).parents[3] / "sample_docs" / "recording.jsonl"
+
+NEW_AGENT = """
+from multi_agent.agent import AgentCard
+
+
+class Translator:
+    card = AgentCard(name="Translator", description="Translates passages.", writes=frozenset())
+"""
 
 
 @pytest.fixture
 def demo(run: Run, tmp_path: Path) -> dict[str, Any]:
-    """What `candor demo --json` prints."""
+    """The result that `candor demo --json` prints."""
     result = run("demo", "--json", "--home", tmp_path / "demo")
     assert result.code == 0, result.err
     assert "replayed from a recording" in result.err
+    assert "Warning" not in result.err, "a prompt has changed since the recording"
     return dict(result.json)
 
 
 def words(text: str) -> str:
-    """The words alone: tables are drawn with bars by the parser and without by others."""
+    """Return the words without table bars, which only some parsers draw."""
     return " ".join(text.replace("|", " ").split())
 
 
-def test_two_questions_are_answered_and_the_unanswerable_one_is_not(demo: dict[str, Any]) -> None:
+def test_answers_two_questions_and_not_the_unanswerable_one(demo: dict[str, Any]) -> None:
     assert [answer["question"] for answer in demo["answers"]] == demo_questions()
     assert [answer["status"] for answer in demo["answers"]] == ["answered", "answered", "insufficient"]
     first, second, third = demo["answers"]
@@ -54,7 +68,7 @@ def test_every_claim_is_supported_by_evidence(demo: dict[str, Any]) -> None:
             assert set(claim["evidence"]) <= numbers
 
 
-def test_every_quote_is_the_text_at_its_span_and_stands_on_its_page(demo: dict[str, Any], run: Run) -> None:
+def test_every_quote_is_at_its_span_and_on_its_page(demo: dict[str, Any], run: Run) -> None:
     cited_pages = 0
     for item in (item for answer in demo["answers"] for item in answer["evidence"]):
         text = run("show", item["document_id"], "--text", "--home", demo["home"]).out
@@ -69,9 +83,58 @@ def test_every_quote_is_the_text_at_its_span_and_stands_on_its_page(demo: dict[s
     assert cited_pages > 0
 
 
-def test_a_second_demo_ingests_nothing_anew_and_says_the_same(demo: dict[str, Any], run: Run) -> None:
+def test_a_second_demo_gives_the_same_answers(demo: dict[str, Any], run: Run) -> None:
     again = run("demo", "--json", "--home", demo["home"]).json
     assert [answer["answer"] for answer in again["answers"]] == [answer["answer"] for answer in demo["answers"]]
+
+
+def test_a_changed_prompt_replays_with_a_warning(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "multi_agent"
+    shutil.copytree(Path(multi_agent.__file__).parent / "prompts", package / "prompts")
+    extractor = package / "prompts" / "extractor.md"
+    extractor.write_text(extractor.read_text().replace("# System\n", "# System\nWork carefully.\n", 1))
+    monkeypatch.setattr("multi_agent.prompt.files", lambda _: package)
+    result = run("demo", "--json", "--home", tmp_path / "demo")
+    assert result.code == 0, result.err
+    assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
+    assert "2:02:08" in result.json["answers"][0]["answer"]
+    assert "Warning: 3 of 13 recorded prompts have changed: 3 of Extractor (Extraction)." in result.err
+    drifted = result.json["drifted"]
+    assert [(call["caller"], call["response_model"]) for call in drifted] == [("Extractor", "Extraction")] * 3
+    assert all(call["key"] != call["recorded_key"] for call in drifted)
+
+
+def test_a_new_built_in_agent_replays_with_a_warning(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planner's prompts list all agents."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "translator.py").write_text(NEW_AGENT)
+    monkeypatch.setattr(multi_agent.agents, "__path__", [*multi_agent.agents.__path__, str(tmp_path / "agents")])
+    result = run("demo", "--json", "--home", tmp_path / "demo")
+    assert result.code == 0, result.err
+    assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
+    assert {call["caller"] for call in result.json["drifted"]} == {"Planner"}
+    assert "3 of Planner (PlannerResponse), 1 of Planner (RevisionResponse)" in result.err
+
+
+def test_a_recording_that_lacks_a_call_is_an_error(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = tmp_path / "recording.jsonl"
+    entries = RecordedJournal.load(RECORDING).entries
+    RecordedJournal(entry for entry in entries if entry.caller != "Analyst").dump(recording)
+    monkeypatch.setattr("api.cli.demo.RECORDING", str(recording))
+    result = run("demo", "--json", "--home", tmp_path / "demo")
+    assert result.code == 1
+    first, second, _ = result.json["answers"]
+    assert (first["status"], second["status"]) == ("failed", "answered")
+    assert "The recording has no response left for Analyst of the type Analysis" in first["reasoning"]
+
+
+def test_the_recording_is_split_by_question() -> None:
+    runs = split_by_question(RecordedJournal.load(RECORDING).entries, demo_questions())
+    assert [[entry.caller for entry in run if entry.caller != "Extractor"] for run in runs] == [
+        ["Planner", "DataInspector", "PatternGenerator", "Analyst", "Synthesizer"],
+        ["Planner", "Reader"],
+        ["Planner", "Reader", "Planner"],
+    ]
 
 
 def test_a_live_demo_is_recorded_and_replays(
@@ -85,33 +148,30 @@ def test_a_live_demo_is_recorded_and_replays(
     recording = tmp_path / "recording.jsonl"
     live = run("demo", "--live", "--record", recording, "--json", "--home", tmp_path / "demo")
     assert live.code == 0, live.err
-    assert len(recording.read_text().splitlines()) == sum(
-        answer["usage"]["model_calls"] for answer in live.json["answers"]
-    )
+    calls = sum(answer["usage"]["model_calls"] for answer in live.json["answers"])
+    assert len(recording.read_text().splitlines()) == calls
     monkeypatch.setattr("api.cli.demo.RECORDING", str(recording))
     replayed = run("demo", "--json", "--home", tmp_path / "demo").json
     assert [answer["evidence"] for answer in replayed["answers"]] == [
         answer["evidence"] for answer in live.json["answers"]
     ]
+    assert (live.json["drifted"], replayed["drifted"]) == ([], [])
 
 
-def test_the_recording_was_made_by_hand_from_the_prompts_of_this_version() -> None:
-    entries = [
-        json.loads(line)
-        for line in (Path(__file__).parents[3] / "sample_docs" / "recording.jsonl").read_text().splitlines()
-    ]
+def test_the_recording_has_hand_written_responses() -> None:
+    entries = [json.loads(line) for line in RECORDING.read_text().splitlines()]
     assert {entry["model"] for entry in entries} == {"by-hand"}
     assert len(entries) >= 3 * 4
 
 
-def test_the_collection_of_another_copy_of_candor_is_made_anew(run: Run, tmp_path: Path) -> None:
-    """Its documents would be there twice, and no prompt would be the recorded one."""
+def test_the_collection_of_another_copy_of_candor_is_replaced(run: Run, tmp_path: Path) -> None:
+    """Its documents would be duplicates and change every prompt."""
     elsewhere, home = tmp_path / "elsewhere", tmp_path / "demo"
     elsewhere.mkdir()
     (elsewhere / "warranty_policy.html").write_text("<p>Another copy of the sample documents.</p>", encoding="utf-8")
     assert run("ingest", elsewhere, "-c", "sample_docs", "--home", home).code == 0
     result = run("demo", "--home", home)
     assert result.code == 0, result.err
-    assert "is of another copy of Candor; it is made anew" in result.err
+    assert "belongs to another copy of Candor" in result.err
     listed = run("documents", "-c", "sample_docs", "--home", home, "--json").json
     assert not [each for each in listed if str(elsewhere) in each["path"]]
