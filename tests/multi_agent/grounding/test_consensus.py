@@ -69,7 +69,7 @@ class Ballot:
     def __init__(self, endpoint: ScriptedEndpoint, retries: int = 1) -> None:
         self._llm = build_llm(endpoint.settings("ollama"))
         self._retries = retries
-        self.told: list[Voted] = []
+        self.published: list[Voted] = []
         self.requests: list[Request] = endpoint.requests
 
     async def __call__(self, *candidates: Candidate) -> Synthesis:
@@ -77,7 +77,7 @@ class Ballot:
 
     async def _publish(self, body: Body) -> None:
         assert isinstance(body, Voted)
-        self.told.append(body)
+        self.published.append(body)
 
 
 def grouping(*groups: Sequence[int]) -> str:
@@ -101,7 +101,7 @@ async def test_a_single_answer_is_returned_as_it_is() -> None:
     with ScriptedEndpoint(always("never asked")) as endpoint:
         vote = Ballot(endpoint)
         assert await vote(only) is only.synthesis
-    assert (vote.told, vote.requests) == ([], [])
+    assert (vote.published, vote.requests) == ([], [])
 
 
 async def test_two_agents_that_disagree_are_weighed() -> None:
@@ -109,7 +109,7 @@ async def test_two_agents_that_disagree_are_weighed() -> None:
         vote = Ballot(endpoint)
         taken = await vote(candidate("9640", "Reader", 1.0), candidate("9412", "Synthesizer", 3.0, confidence=0.8))
     assert (taken.short, taken.confidence) == ("9412", pytest.approx(0.8 * 0.75))
-    (told,) = vote.told
+    (told,) = vote.published
     assert [(group.answer, group.voters, group.weight) for group in told.groups] == [
         ("9412", ("Synthesizer",), 3.0),
         ("9640", ("Reader",), 1.0),
@@ -133,7 +133,7 @@ async def test_answers_in_other_words_are_compared_by_the_model_in_one_call() ->
         vote = Ballot(endpoint)
         taken = await vote(*answers)
     assert taken.short == "four"
-    assert vote.told[0].share == pytest.approx(2 / 3)
+    assert vote.published[0].share == pytest.approx(2 / 3)
     (request,) = vote.requests
     asked = request.messages[1]["content"]
     assert QUESTION in asked
@@ -161,7 +161,7 @@ async def test_a_tie_goes_to_the_answer_with_more_quotes_behind_it() -> None:
             candidate("9412", quotes=(20,)),
         )
     assert taken.short == "9412"
-    assert vote.told[0].tie == "evidence: 3 against 1 quotes"
+    assert vote.published[0].tie == "evidence: 3 against 1 quotes"
     assert taken.confidence == pytest.approx(0.45)
 
 
@@ -170,7 +170,7 @@ async def test_a_tie_that_evidence_does_not_break_goes_to_the_first() -> None:
         vote = Ballot(endpoint)
         taken = await vote(candidate("9640"), candidate("9412"))
     assert taken.short == "9640"
-    assert vote.told[0].tie == "order: equal weight and evidence"
+    assert vote.published[0].tie == "order: equal weight and evidence"
 
 
 async def test_where_a_weight_is_missing_the_majority_decides() -> None:
@@ -178,7 +178,7 @@ async def test_where_a_weight_is_missing_the_majority_decides() -> None:
         vote = Ballot(endpoint)
         taken = await vote(candidate("9640", "Expert", 9.0), candidate("9412", weight=None), candidate("9412"))
     assert taken.short == "9412"
-    assert (vote.told[0].method, vote.told[0].share) == ("majority", pytest.approx(2 / 3))
+    assert (vote.published[0].method, vote.published[0].share) == ("majority", pytest.approx(2 / 3))
 
 
 async def test_answers_that_found_nothing_are_one_group_and_can_win() -> None:
@@ -192,7 +192,7 @@ async def test_answers_that_found_nothing_are_one_group_and_can_win() -> None:
         taken = await vote(*answers)
     assert not taken.sufficient
     assert taken.confidence == pytest.approx(0.7 * 2 / 3)
-    assert [group.answer for group in vote.told[0].groups] == ["no sufficient answer", "9412"]
+    assert [group.answer for group in vote.published[0].groups] == ["no sufficient answer", "9412"]
     assert vote.requests == []
 
 
@@ -234,7 +234,7 @@ async def test_a_model_that_answers_nonsense_is_given_up_with_its_faults() -> No
         with pytest.raises(InvalidResponse, match=r"3 attempts.*Answer 2 stands in no group"):
             await vote(candidate("a"), candidate("b"))
     assert len(vote.requests) == 3
-    assert vote.told == []
+    assert vote.published == []
 
 
 async def test_the_model_cannot_name_answers_that_are_not_there() -> None:
@@ -242,7 +242,7 @@ async def test_the_model_cannot_name_answers_that_are_not_there() -> None:
         vote = Ballot(endpoint)
         await vote(candidate("a"), candidate("b"))
     assert len(vote.requests) == 2
-    assert vote.told[0].share == 1.0
+    assert vote.published[0].share == 1.0
 
 
 _weights = st.one_of(st.none(), st.floats(0, 100, allow_nan=False))

@@ -118,7 +118,10 @@ async def test_a_task_without_drafts_gets_no_callback() -> None:
     async def publish(_: Body) -> None:
         raise AssertionError
 
-    assert draft_callback(TASK.model_copy(update={"told": False}), "Reader", response_model(5), check, publish) is None
+    assert (
+        draft_callback(TASK.model_copy(update={"streams_claims": False}), "Reader", response_model(5), check, publish)
+        is None
+    )
 
 
 BOOK = "The pump is blue.\nIt weighs 12 kg.\nIt comes from Graz."
