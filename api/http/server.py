@@ -20,8 +20,7 @@ from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that do not end by themselves when the runs have
 _SWITCH_S = 0.0005
-"""For how long a thread keeps the interpreter from another that wants it. A search gives it up and takes it again with
-every multiplication; Python's own 5 ms each time made it wait longer than it worked."""
+"""The thread switch interval; see docs/concurrency.md."""
 
 
 class Server(uvicorn.Server):

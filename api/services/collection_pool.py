@@ -85,7 +85,7 @@ class CollectionPool:
         stored = self._candor.store.open(place)
         collection = self._candor.live(stored)
         opened = Opened(stored, collection, self._candor.library(name, collection))
-        gc.collect()  # what has been loaded stays: Python need not look through it again, 0.2 s each time, for garbage
+        gc.collect()  # see docs/concurrency.md
         gc.freeze()
         return opened
 

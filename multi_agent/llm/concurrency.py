@@ -1,4 +1,4 @@
-"""Limits for the requests and replies of one endpoint within this process."""
+"""Limits for the requests and replies of one endpoint within this process; see docs/concurrency.md."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ class ConcurrencyLimit(EndpointWrapper):
 
 
 class ReplyQueue(EndpointWrapper):
-    """An endpoint that returns replies one at a time, with one iteration of the event loop between two replies.
-
-    Each reply causes milliseconds of work: validation, the journal, events, the next step. If a hundred runs received
-    their replies in the same iteration, every other task would wait for all of that work.
-    """
+    """An endpoint that returns replies one at a time, with one iteration of the event loop between two replies."""
 
     def __init__(self, inner: Endpoint) -> None:
         super().__init__(inner)
