@@ -1,12 +1,14 @@
-"""What can go wrong with the store, by who must act. Foreign errors are translated where their library is imported.
+"""Errors of the vector store, by the action that resolves them.
+
+Errors of other libraries are translated in the module that imports the library.
 
 StoreError
-├── CollectionNotFound      the user names another collection, or ingests into this one
-├── CollectionMismatch      the user rebuilds, or asks with the collection's own settings
-├── CollectionLocked        the user ends the other process, or goes through its server
-├── CollectionClosed        the user asks again: it was deleted meanwhile, or the program is ending
-├── StoreUnavailable        the user starts the server, frees the disk, mends the folder
-└── EmbeddingModelError     the user names a model that exists, or installs one
+├── CollectionNotFound      name another collection, or ingest into this one
+├── CollectionMismatch      rebuild the collection, or use its own settings
+├── CollectionLocked        end the other process, or use a Qdrant server
+├── CollectionClosed        retry: the collection was deleted or the program is ending
+├── StoreUnavailable        start the server, free disk space, correct the folder
+└── EmbeddingModelError     name an existing model, or install one
 """
 
 from __future__ import annotations
@@ -15,23 +17,23 @@ from collections.abc import Sequence
 
 
 class StoreError(Exception):
-    """Base of the store's errors; the message says what happened, to what, and what to do."""
+    """Base of the store's errors."""
 
 
 class CollectionNotFound(StoreError):
-    """No collection of that name. Who may not know which ones there are is told the name alone."""
+    """There is no collection with this name. Without ``known``, the message lists no other names."""
 
     def __init__(self, name: str, known: Sequence[str] | None = None) -> None:
         self.name = name
-        told = f"There is no collection {name!r}."
+        message = f"There is no collection {name!r}."
         if known is not None:
-            there_are = f"There are: {', '.join(known)}." if known else "There are none yet."
-            told = f"{told} {there_are} `candor ingest FOLDER --collection {name}` makes it."
-        super().__init__(told)
+            existing = f"Existing collections: {', '.join(known)}." if known else "No collection exists yet."
+            message = f"{message} {existing} Create it with `candor ingest FOLDER --collection {name}`."
+        super().__init__(message)
 
 
 class CollectionMismatch(StoreError):
-    """The collection was made with another embedding model, dimension or chunking."""
+    """The collection was created with another embedding model, dimension or chunking."""
 
 
 class CollectionLocked(StoreError):
@@ -39,12 +41,12 @@ class CollectionLocked(StoreError):
 
 
 class CollectionClosed(StoreError):
-    """The collection was closed while somebody still used it."""
+    """The collection was closed while it was in use."""
 
 
 class StoreUnavailable(StoreError):
-    """The store's server does not answer, or its folder cannot be read or written."""
+    """The server does not respond, or the folder cannot be read or written."""
 
 
 class EmbeddingModelError(StoreError):
-    """The embedding model cannot be loaded, or is not the one it claims to be."""
+    """The embedding model cannot be loaded, or its weights are not the expected ones."""

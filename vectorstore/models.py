@@ -1,7 +1,7 @@
-"""The values that the store keeps and gives back: chunks, filters, queries, hits. No behaviour beyond reading them.
+"""The values of the vector store: chunks, filters, hits, collection specifications.
 
-Every span is a half-open pair of character offsets into the *parsed text* of the document, which the ingest ledger
-keeps: ``parsed_text[chunk.start:chunk.end] == chunk.text``, always and exactly.
+Every span is a half-open pair of character offsets into the parsed text of the document, which the ingest ledger
+stores: ``parsed_text[chunk.start:chunk.end] == chunk.text``.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 Scalar = str | int | float | bool
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
-"""What people may name a collection."""
+"""The pattern of collection names."""
 
 
 class FrozenModel(BaseModel):
-    """Base of the frozen values: unknown fields are refused, nothing changes after it was made."""
+    """Base of immutable models. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,29 +69,29 @@ class Chunk(FrozenModel):
 
     @property
     def pages(self) -> tuple[int, ...]:
-        """Page numbers that the passage touches, ascending."""
+        """Numbers of the pages that the passage is on, ascending."""
         return tuple(span.number for span in self.page_spans)
 
     @property
     def reading_text(self) -> str:
-        """The passage as a person or a model reads it: with the header of its table."""
+        """The passage with the header of its table."""
         return f"{self.header.text}\n{self.text}" if self.header else self.text
 
     @property
     def embedded_text(self) -> str:
-        """The passage as it is embedded: under a line ``title › section``, which is not part of its span."""
+        """The text to embed: the passage under a line ``title › section``, which is not part of its span."""
         path = " › ".join(part for part in (self.title, *self.section) if part)
         return f"{path}\n{self.reading_text}" if path else self.reading_text
 
     def source_text(self, start: int, end: int) -> str:
-        """The parsed text of [start, end), which must lie in the passage or in its table header."""
+        """Return the parsed text of [start, end), which must be within the passage or its table header."""
         text, offset = (self.text, self.start)
         if self.header and self.header.start <= start < self.header.end:
             text, offset = self.header.text, self.header.start
         return text[start - offset : end - offset]
 
     def pages_of(self, start: int, end: int) -> tuple[int, ...]:
-        """Page numbers that the span [start, end) of the parsed text touches, ascending."""
+        """Return the numbers of the pages that the span [start, end) is on, ascending."""
         return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)
 
 
@@ -123,7 +123,7 @@ class Hit(FrozenModel):
 
 
 class CollectionSpec(FrozenModel):
-    """What a collection is made with; chunks made otherwise are refused."""
+    """The name of a collection and the settings that all its chunks share."""
 
     name: str = Field(pattern=rf"^{NAME.pattern}(\.[0-9]{{1,9}})?$")
     embedding_model: str
@@ -132,12 +132,12 @@ class CollectionSpec(FrozenModel):
 
     @property
     def collection(self) -> str:
-        """The name that people know it by: without the number that tells what is built anew from what it replaces."""
+        """The public name, without the number that distinguishes a rebuilt collection from the one it replaces."""
         return self.name.partition(".")[0]
 
 
 class Counts(FrozenModel):
-    """How much a selection holds."""
+    """The size of a selection."""
 
     documents: int
     chunks: int

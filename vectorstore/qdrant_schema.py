@@ -1,7 +1,7 @@
-"""How chunks lie in Qdrant: names, payload, filters and ranking depth, the same for both stores.
+"""The Qdrant schema of a collection: vector names, payload, filters and ranking depth.
 
-Both stores give the same results because everything that decides a result stands here or in ``bm25.py``; what is left
-to ``edge.py`` and ``server.py`` is to say it in the words of their client.
+Both stores return the same results because everything that decides a result is here or in ``text/bm25.py``. The stores
+only translate it for their client.
 """
 
 from __future__ import annotations
@@ -19,83 +19,84 @@ from vectorstore.text.languages import ENGLISH, LANGUAGE
 DENSE = "dense"
 BM25 = "bm25"
 
-# How deep each ranking is read before the two are fused. They are fused by their scores, each ranking's brought to its
-# own mean and deviation (Qdrant's DBSF), and summed: how far a chunk stands out counts, and not only its place. Against
-# reciprocal ranks with k = 2, nDCG@10 is 0.015 higher on SciFact, 0.014 on SQuAD 2, 0.007 on XQuAD, and no lower on the
-# other sets of benchmarks/README.md.
+# The depth of each ranking before fusion with Qdrant's DBSF, which normalizes scores by their mean and standard
+# deviation, then sums them. Compared to reciprocal rank fusion with k = 2, nDCG@10 is 0.015 higher on SciFact, 0.014 on
+# SQuAD 2, 0.007 on XQuAD, and not lower on the other sets of benchmarks/README.md.
 CANDIDATES = 50
 
 FOLDERS = "folders"
 TERMS = "terms"
-INDEXED = ("document_id", "kind", FOLDERS, TERMS, LANGUAGE)
-READING_ORDER = ("name", "document_id", "index")
+INDEXED_FIELDS = ("document_id", "kind", FOLDERS, TERMS, LANGUAGE)
+ORDER_FIELDS = ("name", "document_id", "index")
 
-LANGUAGES = 200  # more than the detector knows
+MAX_LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
 
 
-def payload_of(chunk: Chunk) -> Payload:
-    """The chunk's own fields, lists of keywords that folder and metadata filters match exactly, and its language."""
+def to_payload(chunk: Chunk) -> Payload:
+    """Return the chunk's fields, the keywords for folder and metadata filters, and its language."""
     return chunk.model_dump(mode="json") | {
         FOLDERS: [folder.as_posix() for folder in PurePath(chunk.document).parents],
         TERMS: [_term(key, value) for key, value in chunk.metadata.items()],
-        LANGUAGE: language_of(chunk),
+        LANGUAGE: chunk_language(chunk),
     }
 
 
-def chunk_of(payload: Payload) -> Chunk:
-    """The chunk that ``payload_of`` was given, exactly."""
+def from_payload(payload: Payload) -> Chunk:
+    """Return the chunk that ``to_payload`` was given."""
     return Chunk.model_validate({key: value for key, value in payload.items() if key not in (FOLDERS, TERMS, LANGUAGE)})
 
 
-def language_of(chunk: Chunk) -> str:
-    """The language that the chunk is indexed in."""
+def chunk_language(chunk: Chunk) -> str:
+    """Return the language that the chunk is indexed in."""
     return str(chunk.metadata.get(LANGUAGE) or ENGLISH)
 
 
-def conditions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
-    """The filter as (field, accepted keywords): a chunk is selected if each field has one of its keywords."""
-    wanted: list[tuple[str, list[str]]] = []
+def required_keywords(where: ChunkFilter) -> list[tuple[str, list[str]]]:
+    """Return (field, keywords) pairs. A selected chunk has one of the keywords in each of the fields."""
+    required: list[tuple[str, list[str]]] = []
     if where.documents:
-        wanted.append(("document_id", list(where.documents)))
+        required.append(("document_id", list(where.documents)))
     if where.folder is not None:
-        wanted.append((FOLDERS, [PurePath(where.folder).as_posix()]))
+        required.append((FOLDERS, [PurePath(where.folder).as_posix()]))
     if where.kinds:
-        wanted.append(("kind", [kind.value for kind in where.kinds]))
-    wanted.extend((TERMS, [_term(key, value)]) for key, value in where.metadata.items())
-    return wanted
+        required.append(("kind", [kind.value for kind in where.kinds]))
+    required.extend((TERMS, [_term(key, value)]) for key, value in where.metadata.items())
+    return required
 
 
-def exclusions(where: ChunkFilter) -> list[tuple[str, list[str]]]:
-    """The filter's other half, (field, keywords): a chunk with any of the keywords is left out."""
+def excluded_keywords(where: ChunkFilter) -> list[tuple[str, list[str]]]:
+    """Return (field, keywords) pairs. A selected chunk has none of the keywords."""
     return [(TERMS, [_term(key, value) for value in values]) for key, values in where.without.items() if values]
 
 
 def _term(key: str, value: Scalar) -> str:
-    """A metadata entry as one keyword: needs no index per key, no escaping, and keeps "1", 1 and true apart."""
+    """Return a metadata entry as one keyword. JSON distinguishes "1", 1 and true, and one index serves all keys."""
     return json.dumps([key, value], ensure_ascii=False)
 
 
-def best(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, float]]:
-    """The ``limit`` best (id, score); equal scores, which Qdrant returns in any order, in order of id."""
+def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, float]]:
+    """Return the best ``limit`` pairs of (id, score). Equal scores, unordered in Qdrant, are ordered by id."""
     return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
 
 
-def hits(ranking: Iterable[tuple[str, float]], payloads: Mapping[str, Payload]) -> list[Hit]:
-    """The ranked chunks; one that was deleted between the search and the reading is left out."""
-    return [Hit(chunk=chunk_of(payloads[chunk_id]), score=score) for chunk_id, score in ranking if chunk_id in payloads]
-
-
-def in_reading_order(points: Iterable[tuple[str, Payload]]) -> list[str]:
-    """Ids by document name, document and position; the payloads need to hold no more than READING_ORDER."""
+def to_hits(ranking: Iterable[tuple[str, float]], payloads: Mapping[str, Payload]) -> list[Hit]:
+    """Return the ranked chunks, without those deleted between the search and the read of the payloads."""
     return [
-        key[-1] for key in sorted((*(payload[field] for field in READING_ORDER), found) for found, payload in points)
+        Hit(chunk=from_payload(payloads[chunk_id]), score=score) for chunk_id, score in ranking if chunk_id in payloads
     ]
 
 
-def check_query(spec: CollectionSpec, mode: SearchMode, vector: Vectors | None) -> None:
-    """Refuse a query whose vector is missing or does not belong to the collection."""
+def sort_ids(points: Iterable[tuple[str, Payload]]) -> list[str]:
+    """Return the ids by document name, document and position. The payloads need only ORDER_FIELDS."""
+    return [
+        key[-1] for key in sorted((*(payload[field] for field in ORDER_FIELDS), found) for found, payload in points)
+    ]
+
+
+def validate_query(spec: CollectionSpec, mode: SearchMode, vector: Vectors | None) -> None:
+    """Raise ValueError if the query's vector is missing, CollectionMismatch if it has the wrong dimension."""
     if mode is SearchMode.SPARSE:
         return
     if vector is None:
@@ -107,8 +108,8 @@ def check_query(spec: CollectionSpec, mode: SearchMode, vector: Vectors | None) 
         )
 
 
-def check_vectors(spec: CollectionSpec, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-    """Refuse vectors that are not one row per chunk, as wide as the collection."""
+def validate_vectors(spec: CollectionSpec, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+    """Raise CollectionMismatch unless there is one row per chunk, with the collection's dimension."""
     if vectors.shape != (len(chunks), spec.dimension):
         raise CollectionMismatch(
             f"{len(chunks)} chunks came with vectors of shape {vectors.shape}, but collection {spec.name!r} needs "
@@ -116,22 +117,22 @@ def check_vectors(spec: CollectionSpec, chunks: Sequence[Chunk], vectors: Vector
         )
 
 
-def check_spec(existing: CollectionSpec, wanted: CollectionSpec) -> None:
-    """Refuse to mix: the collection exists, and was made with something else."""
+def require_same_spec(existing: CollectionSpec, requested: CollectionSpec) -> None:
+    """Raise CollectionMismatch if the collection was created with other settings."""
     differences = [
         f"{field.replace('_', ' ')} {old!r}, not {new!r}"
         for field, old in existing.model_dump().items()
-        if old != (new := getattr(wanted, field))
+        if old != (new := getattr(requested, field))
     ]
     if differences:
         raise CollectionMismatch(
-            f"Collection {existing.name!r} was made with {'; '.join(differences)}. Use it with the settings it was "
-            f"made with, choose another --collection, or rebuild it: `candor drop {existing.name}`, then ingest again."
+            f"Collection {existing.name!r} was created with {'; '.join(differences)}. Use it with its own settings, "
+            f"choose another --collection, or rebuild it: `candor drop {existing.name}`, then ingest again."
         )
 
 
 def find_spec(name: str, existing: Sequence[CollectionSpec]) -> CollectionSpec:
-    """The collection of that name; the error for an unknown one names those that exist."""
+    """Return the specification with this name. Raises CollectionNotFound, which lists the existing names."""
     for spec in existing:
         if spec.name == name:
             return spec

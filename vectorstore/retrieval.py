@@ -1,7 +1,8 @@
-"""Finding chunks for several wordings of one question: every query is embedded and searched, the rankings are fused.
+"""Searches with several queries for one question: each query is embedded and searched, and the rankings are fused.
 
-Fusion is by reciprocal rank, 1 / (k + rank) summed over the rankings that hold a chunk, with k = 60 as in Cormack,
-Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods", SIGIR 2009.
+Fusion is reciprocal rank fusion with k = 60: 1 / (k + rank), summed over the rankings that contain a chunk. Source:
+Cormack, Clarke and Büttcher, "Reciprocal rank fusion outperforms Condorcet and individual rank learning methods", SIGIR
+2009.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ RRF_K = 60
 
 
 class Retriever:
-    """Reads one collection through one embedder. Safe to use from several threads."""
+    """Searches one collection with one embedder. Threads may share it."""
 
     def __init__(self, collection: Collection, embedder: Embedder) -> None:
         self._collection = collection
@@ -31,70 +32,69 @@ class Retriever:
         where: ChunkFilter = EVERYTHING,
         mode: SearchMode = SearchMode.HYBRID,
     ) -> list[Hit]:
-        """The best ``limit`` chunks over all queries, best first; equal scores in order of document name and position.
+        """Return the best ``limit`` chunks over all queries, best first.
 
-        One query gives its own hits and scores; of several, a chunk found by many stands above one found by few.
+        Equal scores are ordered by document name and position. Scores of several queries are fused scores.
         """
-        return self._collection.steady(lambda now: self._fused(now, queries, limit, where, mode))
+        return self._collection.consistent_read(lambda view: self._search_all(view, queries, limit, where, mode))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        """Every selected chunk, in order of document name and position."""
+        """Yield every selected chunk, in order of document name and position."""
         return self._collection.scan(where)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
-        """How many documents and chunks are selected."""
+        """Count the selected documents and chunks."""
         return self._collection.count(where)
 
-    def _fused(
-        self, now: Collection, queries: Sequence[str], limit: int, where: ChunkFilter, mode: SearchMode
+    def _search_all(
+        self, view: Collection, queries: Sequence[str], limit: int, where: ChunkFilter, mode: SearchMode
     ) -> list[Hit]:
         if len(queries) == 1:
-            return self._search(now, queries[0], limit, where, mode)
-        # Each ranking is read no deeper than the limit: from further down, chunks that are a little about everything
-        # would come in by their sum and push out what one query alone finds. (Four unrelated questions of SciFact as
-        # queries: 0.72 of their passages in the first 10; reading each to 100 leaves 0.38.)
-        return fuse([self._search(now, query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
+            return self._search(view, queries[0], limit, where, mode)
+        # Each ranking is read only to the limit. Deeper reading favours chunks that are slightly related to every
+        # query over the best chunks of one query. For four unrelated SciFact questions as queries, the first 10 hold
+        # 0.72 of their passages; reading each ranking to 100 leaves 0.38.
+        return fuse([self._search(view, query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
 
-    def _search(self, now: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
-        if mode is SearchMode.HYBRID and not self._embeds(now, query):
-            return self._words_first(now, query, limit, where)
-        return self._ranked(now, query, limit, where, mode)
+    def _search(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+        if mode is SearchMode.HYBRID and not self._supports_language(view, query):
+            return self._search_keywords_first(view, query, limit, where)
+        return self._rank(view, query, limit, where, mode)
 
-    def _words_first(self, now: Collection, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
-        """What the words find, and below all of that, as far as there is room, what lies nearest in meaning.
+    def _search_keywords_first(self, view: Collection, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
+        """Return the BM25 hits, filled up with dense hits below them.
 
-        A model that does not know the language ranks little better than by chance. Fused with equal weight it would
-        pull down what the words have found; left out, a query without a word in common would find nothing at all.
+        A model that does not support the language ranks little better than chance. Equal weights would push down the
+        BM25 hits; without dense hits, a query without a common word would find nothing.
         """
-        by_words = self._ranked(now, query, limit, where, SearchMode.SPARSE)
-        found = {hit.chunk.id for hit in by_words}
-        by_meaning = self._ranked(now, query, limit, where, SearchMode.DENSE) if len(found) < limit else []
-        return fuse([[*by_words, *(hit for hit in by_meaning if hit.chunk.id not in found)]], limit)
+        sparse = self._rank(view, query, limit, where, SearchMode.SPARSE)
+        found = {hit.chunk.id for hit in sparse}
+        dense = self._rank(view, query, limit, where, SearchMode.DENSE) if len(found) < limit else []
+        return fuse([[*sparse, *(hit for hit in dense if hit.chunk.id not in found)]], limit)
 
-    def _ranked(self, now: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+    def _rank(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)
-        found = now.search(mode, text=query, vector=vector, limit=limit, where=where)
-        return sorted(found, key=_by_score)
+        hits = view.search(mode, text=query, vector=vector, limit=limit, where=where)
+        return sorted(hits, key=_sort_key)
 
-    def _embeds(self, now: Collection, query: str) -> bool:
-        """Whether the embedding model knows the query's language."""
+    def _supports_language(self, view: Collection, query: str) -> bool:
+        """Return whether the embedding model supports the query's language."""
         languages = self._embedder.languages
-        return languages is None or detect_query(query, now.languages()) in languages
+        return languages is None or detect_query(query, view.languages()) in languages
 
 
 def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
-    """One ranking out of several, by reciprocal rank."""
+    """Return one ranking by reciprocal rank fusion."""
     scores: defaultdict[str, float] = defaultdict(float)
     chunks: dict[str, Chunk] = {}
     for ranking in rankings:
         for rank, hit in enumerate(ranking, start=1):
             scores[hit.chunk.id] += 1 / (RRF_K + rank)
             chunks[hit.chunk.id] = hit.chunk
-    return sorted((Hit(chunk=chunks[chunk_id], score=score) for chunk_id, score in scores.items()), key=_by_score)[
-        :limit
-    ]
+    hits = [Hit(chunk=chunks[chunk_id], score=score) for chunk_id, score in scores.items()]
+    return sorted(hits, key=_sort_key)[:limit]
 
 
-def _by_score(hit: Hit) -> tuple[float, str, int, str]:
-    """Best first. Names and positions decide between equals, since ids depend on where the documents lie."""
+def _sort_key(hit: Hit) -> tuple[float, str, int, str]:
+    """Sort by score, then name and position, which unlike ids do not depend on the documents' folder."""
     return (-hit.score, hit.chunk.name, hit.chunk.index, hit.chunk.id)

@@ -1,4 +1,4 @@
-"""Settings of the store and of the embedding model. Where they come from is the business of ``api/settings.py``."""
+"""Settings of the vector store and the embedding model. ``api/settings.py`` reads them."""
 
 from __future__ import annotations
 

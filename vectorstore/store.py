@@ -1,4 +1,4 @@
-"""The contract of a vector store. Implementations: ``edge.py`` (embedded), ``server.py`` (Qdrant by URL).
+"""The contract of a vector store. Implementations: ``edge.py`` (embedded) and ``server.py`` (Qdrant server).
 
 store = EdgeStore(folder)
 with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=384, chunking="c")) as papers:
@@ -22,17 +22,17 @@ EVERYTHING = ChunkFilter()
 
 
 class Collection(Protocol):
-    """An open collection. Safe to search from several threads; closing releases it for other processes."""
+    """An open collection. Threads may search it at the same time; closing it releases it for other processes."""
 
     @property
     def spec(self) -> CollectionSpec:
-        """What it was made with."""
+        """The specification it was created with."""
         ...
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their dense vectors (shape (len(chunks), dimension)); same id replaces. Durable on return.
+        """Write chunks with their dense vectors (shape (len(chunks), dimension)); replace those with the same id.
 
-        Raises CollectionMismatch for a wrong shape, StoreUnavailable when it cannot be written.
+        Durable on return. Raises CollectionMismatch for a wrong shape, StoreUnavailable if writing fails.
         """
         ...
 
@@ -43,42 +43,42 @@ class Collection(Protocol):
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
-        """The best ``limit`` chunks, best first; equal scores in order of chunk id.
+        """Return the best ``limit`` chunks, best first; equal scores are ordered by chunk id.
 
-        ``vector`` (shape (dimension,)) may be None only for SPARSE; ``text`` feeds BM25. HYBRID fuses both rankings
-        inside Qdrant (``layout.py``).
+        ``vector`` (shape (dimension,)) may be None only for SPARSE. ``text`` is the query of BM25. HYBRID fuses both
+        rankings inside Qdrant (``qdrant_schema.py``).
         """
         ...
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        """Every selected chunk, once, in order of document name and position."""
+        """Yield every selected chunk once, in order of document name and position."""
         ...
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
-        """How many documents and chunks are selected."""
+        """Count the selected documents and chunks."""
         ...
 
     def languages(self) -> dict[str, int]:
-        """How many chunks there are in each language (two letters)."""
+        """Return the number of chunks per language (ISO 639-1 code)."""
         ...
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """The dense vectors of those of the chunks that are there, by chunk id."""
+        """Return the dense vectors of the given chunks by chunk id; missing chunks are left out."""
         ...
 
-    def steady(self, read: Callable[[Collection], T]) -> T:
-        """What ``read`` finds in the collection that it is given: this one, as of one moment.
+    def consistent_read(self, read: Callable[[Collection], T]) -> T:
+        """Return ``read(view)``, where the view shows the collection as of one moment.
 
-        ``read`` may be called again, if what it found belongs to two moments.
+        ``read`` is called again if the collection changed in between.
         """
         ...
 
     def optimize(self) -> None:
-        """Build indexes after a large upsert; searching works without, only slower."""
+        """Build indexes after a large upsert. Searches work without them, more slowly."""
         ...
 
     def close(self) -> None:
-        """Release it. Idempotent."""
+        """Release the collection. May be called again."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -87,24 +87,24 @@ class Collection(Protocol):
 
 
 class VectorStore(Protocol):
-    """Where collections live."""
+    """A place for collections."""
 
     def create(self, spec: CollectionSpec) -> Collection:
-        """Open the collection, making it if there is none.
+        """Open the collection, creating it if it does not exist.
 
-        Raises CollectionMismatch if it exists with another model, dimension or chunking (the message says how to
-        rebuild), CollectionLocked if another process has it, StoreUnavailable if it cannot be reached.
+        Raises CollectionMismatch if it exists with another model, dimension or chunking, CollectionLocked if another
+        process has it open, StoreUnavailable if the store cannot be reached.
         """
         ...
 
     def open(self, name: str) -> Collection:
-        """Open an existing collection. Raises CollectionNotFound (naming those that exist), CollectionLocked."""
+        """Open an existing collection. Raises CollectionNotFound, CollectionLocked."""
         ...
 
     def list(self) -> list[CollectionSpec]:
-        """The collections there are, by name; does not open or lock them."""
+        """Return the specifications of all collections, by name, without opening or locking them."""
         ...
 
     def drop(self, name: str) -> None:
-        """Delete a collection and all in it. Raises CollectionNotFound, CollectionLocked."""
+        """Delete a collection and its contents. Raises CollectionNotFound, CollectionLocked."""
         ...

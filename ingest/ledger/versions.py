@@ -38,15 +38,15 @@ class LiveCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         """The best ``limit`` chunks of the live editions."""
-        return self.steady(lambda now: now.search(mode, text=text, vector=vector, limit=limit, where=where))
+        return self.consistent_read(lambda now: now.search(mode, text=text, vector=vector, limit=limit, where=where))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Every selected chunk of the live editions; all are read before the first is given."""
-        return iter(self.steady(lambda now: list(now.scan(where))))
+        return iter(self.consistent_read(lambda now: list(now.scan(where))))
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """How many documents and chunks of live editions are selected."""
-        return self.steady(lambda now: now.count(where))
+        return self.consistent_read(lambda now: now.count(where))
 
     def languages(self) -> dict[str, int]:
         """How many chunks there are in each language, hidden editions included."""
@@ -70,7 +70,7 @@ class LiveCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def steady(self, read: Callable[[Collection], T]) -> T:
+    def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """What ``read`` finds in the live editions of one moment.
 
         It reads again if an ingest beside us changed meanwhile what is hidden: else a document that it replaced in that
@@ -102,7 +102,7 @@ class _Moment(LiveCollection):
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         return self._collection.count(self._live(where))
 
-    def steady(self, read: Callable[[Collection], T]) -> T:
+    def consistent_read(self, read: Callable[[Collection], T]) -> T:
         return read(self)
 
     def _live(self, where: ChunkFilter) -> ChunkFilter:

@@ -1,4 +1,4 @@
-"""What only the embedded store has: files of its own, one process at a time, and a disk that can fill up."""
+"""The embedded store: its files, its lock, a killed process and a full disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vectorstore.models import SearchMode
 PROJECT = Path(__file__).parents[2]
 BATCH = 100
 
-# Fills the collection, a batch after the other, and says after each how many chunks it has been promised to keep.
+# Writes batch after batch, and prints the number of chunks after each one.
 WRITER = f"""
 import sys
 from pathlib import Path
@@ -38,7 +38,7 @@ while True:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has the collection open and writes to it without end."""
+    """Another process that has the collection open and keeps writing."""
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -53,7 +53,7 @@ def writer(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def acknowledged(writer: subprocess.Popen[str], batches: int) -> int:
-    """Wait for some batches, kill the process without warning, and return how many chunks it had acknowledged."""
+    """Wait for some batches, kill the process, and return how many chunks it had acknowledged."""
     assert writer.stdout is not None
     counts = [int(writer.stdout.readline()) for _ in range(batches)]
     writer.kill()
@@ -61,15 +61,15 @@ def acknowledged(writer: subprocess.Popen[str], batches: int) -> int:
 
 
 class TestOneProcessAtATime:
-    def test_a_second_process_is_told_who_has_it(self, tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+    def test_a_second_process_gets_the_owner(self, tmp_path: Path, writer: subprocess.Popen[str]) -> None:
         assert writer.stdout is not None
         writer.stdout.readline()
         store = EdgeStore(tmp_path)
         for attempt in (lambda: store.open("papers"), lambda: store.create(SPEC), lambda: store.drop("papers")):
-            with pytest.raises(CollectionLocked, match=f"process {writer.pid}.*`-c .*wait for that one or end it"):
+            with pytest.raises(CollectionLocked, match=f"process {writer.pid}.*`-c .*Wait for that process or end it"):
                 attempt()
 
-    def test_a_refused_second_does_not_disturb_the_first(self, tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+    def test_a_rejected_process_does_not_disturb_the_owner(self, tmp_path: Path, writer: subprocess.Popen[str]) -> None:
         assert writer.stdout is not None
         writer.stdout.readline()
         for _ in range(3):
@@ -82,29 +82,29 @@ class TestOneProcessAtATime:
         writer.stdout.readline()
         assert EdgeStore(tmp_path).list() == [SPEC]
 
-    def test_a_dead_process_holds_nothing(self, tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+    def test_the_lock_of_a_dead_process_is_free(self, tmp_path: Path, writer: subprocess.Popen[str]) -> None:
         acknowledged(writer, 1)
         EdgeStore(tmp_path).open("papers").close()
 
-    def test_nor_may_one_process_open_it_twice(self, tmp_path: Path) -> None:
+    def test_one_process_cannot_open_it_twice(self, tmp_path: Path) -> None:
         store = EdgeStore(tmp_path)
-        with store.create(SPEC), pytest.raises(CollectionLocked, match="this process itself"):
+        with store.create(SPEC), pytest.raises(CollectionLocked, match=r"\(this process\)"):
             store.open("papers")
         store.open("papers").close()
 
-    def test_one_thread_may_close_what_another_opened(self, tmp_path: Path) -> None:
+    def test_another_thread_may_close_it(self, tmp_path: Path) -> None:
         store = EdgeStore(tmp_path)
         thread = threading.Thread(target=store.create(SPEC).close)
         thread.start()
         thread.join()
         store.open("papers").close()
 
-    def test_other_collections_stay_free(self, tmp_path: Path) -> None:
+    def test_other_collections_are_not_locked(self, tmp_path: Path) -> None:
         store = EdgeStore(tmp_path)
         with store.create(SPEC), store.create(SPEC.model_copy(update={"name": "others"})) as others:
             assert others.count().chunks == 0
 
-    def test_a_refused_create_leaves_it_free(self, tmp_path: Path) -> None:
+    def test_a_failed_create_releases_the_lock(self, tmp_path: Path) -> None:
         store = EdgeStore(tmp_path)
         store.create(SPEC).close()
         with pytest.raises(Exception, match="dimension"):
@@ -114,20 +114,20 @@ class TestOneProcessAtATime:
 
 class TestFailures:
     @pytest.mark.parametrize("batches", [1, 4, 9])
-    def test_killed_while_writing_it_keeps_what_it_acknowledged(
+    def test_acknowledged_chunks_survive_a_kill(
         self, tmp_path: Path, writer: subprocess.Popen[str], batches: int
     ) -> None:
-        promised = acknowledged(writer, batches)
+        written = acknowledged(writer, batches)
         with EdgeStore(tmp_path).open("papers") as collection:
             kept = list(collection.scan())
-            assert [chunk.index for chunk in kept][:promised] == list(range(promised))
-            last = make_vectors(BATCH, seed=promised - BATCH)[-1]
+            assert [chunk.index for chunk in kept][:written] == list(range(written))
+            last = make_vectors(BATCH, seed=written - BATCH)[-1]
             [hit] = collection.search(SearchMode.DENSE, text="", vector=last, limit=1)
-            assert hit.chunk.index == promised - 1
+            assert hit.chunk.index == written - 1
             collection.upsert([make_chunk("it can be written again", document="/docs/b.md")], make_vectors(1))
             assert collection.count().chunks == len(kept) + 1
 
-    def test_killed_while_being_made_it_does_not_exist(self, tmp_path: Path) -> None:
+    def test_an_incomplete_collection_does_not_exist(self, tmp_path: Path) -> None:
         store = EdgeStore(tmp_path)
         store.create(SPEC).close()
         (tmp_path / "papers" / "collection.json").unlink()
@@ -135,25 +135,25 @@ class TestFailures:
         with store.create(SPEC.model_copy(update={"dimension": 3})) as collection:
             assert collection.count().chunks == 0
 
-    def test_on_a_full_disk_it_refuses_to_write_and_keeps_what_it_has(self, tmp_path: Path) -> None:
+    def test_a_full_disk_rejects_writes_and_keeps_data(self, tmp_path: Path) -> None:
         chunk = make_chunk("stored before")
         with EdgeStore(tmp_path).create(SPEC) as collection:
             collection.upsert([chunk], make_vectors(1))
-        more_than_there_is = shutil.disk_usage(tmp_path).total
-        full = EdgeStore(tmp_path, reserve=more_than_there_is)
+        more_than_available = shutil.disk_usage(tmp_path).total
+        full = EdgeStore(tmp_path, reserve=more_than_available)
         with pytest.raises(StoreUnavailable, match=r"MiB free.*Free some space"):
             full.open("papers")
         with EdgeStore(tmp_path).open("papers") as collection:
-            collection._reserve = more_than_there_is  # as if the disk had filled up since
+            collection._reserve = more_than_available  # as if the disk had filled up
             for write in (
                 lambda: collection.upsert([make_chunk("new", index=1)], make_vectors(1)),
                 collection.optimize,
             ):
-                with pytest.raises(StoreUnavailable, match="what was stored before is kept"):
+                with pytest.raises(StoreUnavailable, match="Stored data is kept"):
                     write()
             assert list(collection.scan()) == [chunk]
 
-    def test_a_file_where_the_folder_should_be(self, tmp_path: Path) -> None:
+    def test_a_file_instead_of_the_folder_raises(self, tmp_path: Path) -> None:
         file = tmp_path / "file"
         file.write_text("")
         with pytest.raises(StoreUnavailable, match="file"):
@@ -161,7 +161,7 @@ class TestFailures:
         with pytest.raises(StoreUnavailable, match="file"):
             EdgeStore(file / "below").create(SPEC)
 
-    def test_a_damaged_description_is_named(self, tmp_path: Path) -> None:
+    def test_a_damaged_specification_is_named(self, tmp_path: Path) -> None:
         EdgeStore(tmp_path).create(SPEC).close()
         (tmp_path / "papers" / "collection.json").write_text("{")
         with pytest.raises(StoreUnavailable, match=r"papers/collection\.json"):
@@ -174,7 +174,7 @@ class TestFailures:
         with pytest.raises(StoreUnavailable, match="Could not load collection 'papers'"):
             EdgeStore(tmp_path).open("papers")
 
-    def test_a_closed_collection_says_so(self, tmp_path: Path) -> None:
+    def test_a_closed_collection_raises(self, tmp_path: Path) -> None:
         collection = EdgeStore(tmp_path).create(SPEC)
         collection.close()
         with pytest.raises(CollectionClosed, match="'papers' is closed"):

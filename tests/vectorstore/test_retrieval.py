@@ -1,4 +1,4 @@
-"""Several wordings of one question, one ranking."""
+"""Searches with several queries for one question."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def found(hits: Sequence[Hit]) -> list[int]:
     return [PASSAGES.index(hit.chunk.text) for hit in hits]
 
 
-def test_one_query_gives_its_own_ranking(retriever: Retriever) -> None:
+def test_one_query_keeps_its_own_ranking(retriever: Retriever) -> None:
     hits = retriever.search(["Does any heat pump work below zero?"], limit=5)
     assert found(hits)[:2] == [0, 1]
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_a_paraphrase_is_found_by_meaning_and_a_name_by_its_letters(retriever: Retriever) -> None:
+def test_dense_finds_a_paraphrase_and_sparse_finds_a_name(retriever: Retriever) -> None:
     assert found(retriever.search(["how to bake"], limit=1, mode=SearchMode.DENSE)) == [2]
     assert found(retriever.search(["Borea"], limit=9, mode=SearchMode.SPARSE)) == [0]
 
 
-def test_every_query_has_its_say(retriever: Retriever) -> None:
+def test_the_best_chunk_of_every_query_is_found(retriever: Retriever) -> None:
     assert {2, 3} <= set(found(retriever.search(["baking with eggs", "quarterly revenue"], limit=3)))
 
 
@@ -65,11 +65,11 @@ def test_a_repeated_query_counts_once(retriever: Retriever) -> None:
     assert retriever.search([*queries, "revenue", "revenue"], limit=4) == retriever.search(queries, limit=4)
 
 
-def test_no_query_finds_nothing(retriever: Retriever) -> None:
+def test_no_queries_return_no_hits(retriever: Retriever) -> None:
     assert retriever.search([], limit=5) == []
 
 
-def test_the_filter_holds_for_every_query(retriever: Retriever) -> None:
+def test_the_filter_applies_to_every_query(retriever: Retriever) -> None:
     only = ChunkFilter(documents=("id of /docs/3.md",))
     assert found(retriever.search(["heat pump", "eggs"], limit=5, where=only)) == [3]
 
@@ -79,7 +79,7 @@ def test_scan_and_count_read_all(retriever: Retriever) -> None:
     assert retriever.count().chunks == len(PASSAGES)
 
 
-def test_many_threads_get_the_same_answers(retriever: Retriever) -> None:
+def test_threads_get_the_same_results(retriever: Retriever) -> None:
     queries = [[text, "heat pump"] for text in PASSAGES] * 4
     alone = [retriever.search(query, limit=3) for query in queries]
     with ThreadPoolExecutor(8) as threads:

@@ -1,4 +1,4 @@
-"""What only the server's store has: a server that may be away, refuse, or hold the collections of others."""
+"""A Qdrant server that is down, rejects the key, or has collections of other programs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnav
 from vectorstore.server import ServerStore, connect
 
 
-class WantsKey(BaseHTTPRequestHandler):
-    """A server that knows one key and has no collections."""
+class KeyRequiredHandler(BaseHTTPRequestHandler):
+    """A server with one valid key and no collections."""
 
     def do_GET(self) -> None:
         allowed = self.headers.get("api-key") == "right"
@@ -30,14 +30,14 @@ class WantsKey(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), WantsKey)
+    server = HTTPServer(("127.0.0.1", 0), KeyRequiredHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
 
 
-def test_a_server_that_is_away_says_what_to_start() -> None:
+def test_the_error_for_a_server_that_is_down_says_what_to_start() -> None:
     store = ServerStore(connect("http://127.0.0.1:1", None))
     with pytest.raises(StoreUnavailable, match="docker run"):
         store.list()
@@ -46,18 +46,18 @@ def test_a_server_that_is_away_says_what_to_start() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_the_key_is_sent_and_a_wrong_one_named(url: str) -> None:
+def test_a_wrong_api_key_raises(url: str) -> None:
     assert ServerStore(connect(url, SecretStr("right"))).list() == []
     with pytest.raises(StoreUnavailable, match="API key"):
         ServerStore(connect(url, SecretStr("wrong"))).list()
 
 
-def test_collections_of_others_are_left_alone() -> None:
+def test_collections_of_other_programs_are_ignored() -> None:
     client = QdrantClient(":memory:")
     client.create_collection("papers", models.VectorParams(size=4, distance=models.Distance.DOT))
     store = ServerStore(client)
     assert store.list() == []
-    with pytest.raises(CollectionMismatch, match="did not make"):
+    with pytest.raises(CollectionMismatch, match="did not create"):
         store.create(SPEC)
     with pytest.raises(CollectionNotFound):
         store.drop("papers")

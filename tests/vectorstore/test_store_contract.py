@@ -1,4 +1,4 @@
-"""What every vector store does, run against each of them: Qdrant Edge, and Qdrant by its client."""
+"""The contract of a vector store, tested with Qdrant Edge and with qdrant-client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VECTORS = make_vectors(len(CHUNKS))
 
 @pytest.fixture(params=["edge", "server"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], VectorStore]]:
-    """Makes a store over the same data each time; the one made before is closed, as if the program had ended."""
+    """Opens a store over the same data; the previous one is closed, as at the end of a program."""
     with ExitStack() as clients:
 
         def server() -> VectorStore:
@@ -51,7 +51,7 @@ def store(stores: Callable[[], VectorStore]) -> VectorStore:
 
 @pytest.fixture
 def papers(store: VectorStore) -> Iterator[Collection]:
-    """An open collection that holds CHUNKS."""
+    """An open collection with CHUNKS."""
     with store.create(SPEC) as collection:
         collection.upsert(CHUNKS, VECTORS)
         yield collection
@@ -62,17 +62,17 @@ def texts(collection: Collection, **where: object) -> set[str]:
 
 
 class TestCollections:
-    def test_a_new_store_has_none(self, store: VectorStore) -> None:
+    def test_a_new_store_is_empty(self, store: VectorStore) -> None:
         assert store.list() == []
 
-    def test_created_ones_are_listed_by_name(self, store: VectorStore) -> None:
+    def test_collections_are_listed_by_name(self, store: VectorStore) -> None:
         specs = [SPEC.model_copy(update={"name": name}) for name in ("b", "a", "c")]
         for spec in specs:
             store.create(spec).close()
         assert [spec.name for spec in store.list()] == ["a", "b", "c"]
         assert store.list()[1] == specs[0]
 
-    def test_what_was_written_is_there_after_a_restart(self, stores: Callable[[], VectorStore]) -> None:
+    def test_data_survives_a_restart(self, stores: Callable[[], VectorStore]) -> None:
         with stores().create(SPEC) as collection:
             collection.upsert(CHUNKS, VECTORS)
             before = collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
@@ -83,7 +83,7 @@ class TestCollections:
             assert [hit.chunk for hit in after] == [hit.chunk for hit in before]
             assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
 
-    def test_create_opens_an_existing_one_as_it_is(self, store: VectorStore) -> None:
+    def test_create_opens_an_existing_collection(self, store: VectorStore) -> None:
         with store.create(SPEC) as collection:
             collection.upsert(CHUNKS, VECTORS)
         with store.create(SPEC) as collection:
@@ -92,26 +92,24 @@ class TestCollections:
     @pytest.mark.parametrize(
         ("field", "value"), [("embedding_model", "other-model"), ("dimension", 9), ("chunking", "sections-v1/512")]
     )
-    def test_create_refuses_another_model_dimension_or_chunking(
-        self, store: VectorStore, field: str, value: object
-    ) -> None:
+    def test_create_rejects_other_settings(self, store: VectorStore, field: str, value: object) -> None:
         store.create(SPEC).close()
-        with pytest.raises(CollectionMismatch) as refused:
+        with pytest.raises(CollectionMismatch) as raised:
             store.create(SPEC.model_copy(update={field: value}))
-        assert repr(getattr(SPEC, field)) in str(refused.value)
-        assert repr(value) in str(refused.value)
-        assert "candor drop papers" in str(refused.value)
+        assert repr(getattr(SPEC, field)) in str(raised.value)
+        assert repr(value) in str(raised.value)
+        assert "candor drop papers" in str(raised.value)
 
-    def test_an_unknown_one_is_an_error_that_names_the_known(self, store: VectorStore) -> None:
-        with pytest.raises(CollectionNotFound, match="none yet"):
+    def test_an_unknown_collection_raises_with_the_existing_names(self, store: VectorStore) -> None:
+        with pytest.raises(CollectionNotFound, match="No collection exists yet"):
             store.open("papers")
         store.create(SPEC).close()
-        with pytest.raises(CollectionNotFound, match="There are: papers"):
+        with pytest.raises(CollectionNotFound, match="Existing collections: papers"):
             store.open("../papers")
-        with pytest.raises(CollectionNotFound, match="There are: papers"):
+        with pytest.raises(CollectionNotFound, match="Existing collections: papers"):
             store.drop("other")
 
-    def test_drop_deletes_it_for_good(self, store: VectorStore) -> None:
+    def test_drop_deletes_the_contents(self, store: VectorStore) -> None:
         with store.create(SPEC) as collection:
             collection.upsert(CHUNKS, VECTORS)
         store.drop("papers")
@@ -126,7 +124,7 @@ class TestCollections:
 
 
 class TestWriting:
-    def test_every_field_of_a_chunk_comes_back_exactly(self, papers: Collection) -> None:
+    def test_every_field_of_a_chunk_is_kept(self, papers: Collection) -> None:
         full = Chunk(
             id="0f0e8c5a-7d0c-5a55-9b3a-3b9c6a3f1c11",
             document_id="d",
@@ -154,7 +152,7 @@ class TestWriting:
             key: type(value) for key, value in full.metadata.items()
         }
 
-    def test_the_same_id_replaces(self, papers: Collection) -> None:
+    def test_a_chunk_with_the_same_id_is_replaced(self, papers: Collection) -> None:
         changed = CHUNKS[0].model_copy(update={"text": "An entirely new wording.", "end": 24})
         papers.upsert([changed], VECTORS[:1])
         assert papers.count().chunks == len(CHUNKS)
@@ -164,22 +162,22 @@ class TestWriting:
             hit.chunk.id for hit in papers.search(SearchMode.SPARSE, text="house", vector=None, limit=9)
         }
 
-    def test_many_are_written_in_one_go(self, papers: Collection) -> None:
+    def test_many_chunks_are_written_at_once(self, papers: Collection) -> None:
         many = [make_chunk(f"passage {number}", document="/docs/long.txt", index=number) for number in range(700)]
         papers.upsert(many, make_vectors(700))
         assert list(papers.scan(ChunkFilter(documents=("id of /docs/long.txt",)))) == many
 
-    def test_nothing_is_written_for_no_chunks(self, papers: Collection) -> None:
+    def test_an_empty_upsert_writes_nothing(self, papers: Collection) -> None:
         papers.upsert([], make_vectors(0))
         assert papers.count().chunks == len(CHUNKS)
 
     @pytest.mark.parametrize("shape", [(1, 7), (2, 8), (8,)])
-    def test_vectors_of_a_wrong_shape_are_refused(self, papers: Collection, shape: tuple[int, ...]) -> None:
+    def test_vectors_of_a_wrong_shape_raise(self, papers: Collection, shape: tuple[int, ...]) -> None:
         with pytest.raises(CollectionMismatch, match="shape"):
             papers.upsert([make_chunk("new", index=9)], np.ones(shape, dtype=np.float32))
         assert papers.count().chunks == len(CHUNKS)
 
-    def test_delete_takes_the_selected_and_no_more(self, papers: Collection) -> None:
+    def test_delete_removes_only_selected_chunks(self, papers: Collection) -> None:
         papers.delete(ChunkFilter(documents=(CHUNKS[0].document_id,)))
         assert texts(papers) == {chunk.text for chunk in CHUNKS[2:]}
         papers.delete(ChunkFilter(folder="/docs/energy", kinds=(ChunkKind.PROSE,)))
@@ -206,7 +204,7 @@ class TestFilters:
             ({"folder": "/docs/energy", "kinds": (ChunkKind.PROSE,)}, [0]),
         ],
     )
-    def test_each_condition_selects(self, papers: Collection, where: dict[str, object], selected: list[int]) -> None:
+    def test_conditions(self, papers: Collection, where: dict[str, object], selected: list[int]) -> None:
         wanted = [CHUNKS[position] for position in selected]
         assert texts(papers, **where) == {chunk.text for chunk in wanted}
         filter_ = ChunkFilter.model_validate(where)
@@ -215,7 +213,7 @@ class TestFilters:
             hits = papers.search(mode, text="heat", vector=VECTORS[0], limit=9, where=filter_)
             assert {hit.chunk.text for hit in hits} == {chunk.text for chunk in wanted}
 
-    def test_sparse_search_keeps_to_the_filter(self, papers: Collection) -> None:
+    def test_sparse_search_applies_the_filter(self, papers: Collection) -> None:
         hits = papers.search(
             SearchMode.SPARSE, text="heat", vector=None, limit=9, where=ChunkFilter(folder="/docs/food")
         )
@@ -235,19 +233,19 @@ class TestSearching:
         assert hits[0].chunk == CHUNKS[0]
         assert {hit.chunk.text for hit in hits} == {CHUNKS[position].text for position in (0, 1, 3)}
 
-    def test_sparse_reads_title_and_section_too(self, papers: Collection) -> None:
+    def test_sparse_also_searches_title_and_section(self, papers: Collection) -> None:
         chunk = make_chunk("It costs 12 francs.", index=9, title="Museum", section=("Tickets",))
         papers.upsert([chunk], make_vectors(1))
         [hit] = papers.search(SearchMode.SPARSE, text="museum ticket", vector=None, limit=9)
         assert hit.chunk == chunk
 
-    def test_hybrid_prefers_what_both_rankings_have(self, papers: Collection) -> None:
+    def test_hybrid_prefers_chunks_in_both_rankings(self, papers: Collection) -> None:
         hits = papers.search(SearchMode.HYBRID, text="court appeal", vector=VECTORS[4], limit=9)
         assert hits[0].chunk == CHUNKS[4]
         assert len(hits) == len(CHUNKS)
 
-    def test_hybrid_sees_how_far_a_chunk_stands_out_and_not_only_its_place(self, store: VectorStore) -> None:
-        """First by far in words and third by little in meaning, it stands above what is second and first."""
+    def test_hybrid_fuses_scores_not_only_ranks(self, store: VectorStore) -> None:
+        """A chunk far ahead in BM25 and slightly behind in dense search is first."""
         texts = [
             "quark in a story",
             "boson in a list",
@@ -271,13 +269,13 @@ class TestSearching:
             assert found(SearchMode.HYBRID)[:2] == ["quark gluon meson", "quark in a story"]
 
     @pytest.mark.parametrize("text", ["", "the of and", "?!", "xyzzy"])
-    def test_words_that_stand_nowhere_find_nothing_by_themselves(self, papers: Collection, text: str) -> None:
+    def test_unknown_words_do_not_affect_the_ranking(self, papers: Collection, text: str) -> None:
         assert papers.search(SearchMode.SPARSE, text=text, vector=None, limit=9) == []
         dense = papers.search(SearchMode.DENSE, text=text, vector=VECTORS[1], limit=9)
         hybrid = papers.search(SearchMode.HYBRID, text=text, vector=VECTORS[1], limit=9)
         assert [hit.chunk for hit in hybrid] == [hit.chunk for hit in dense]
 
-    def test_equal_scores_come_in_order_of_id_every_time(self, papers: Collection) -> None:
+    def test_equal_scores_are_ordered_by_id(self, papers: Collection) -> None:
         twins = [make_chunk("quantum entanglement", document=f"/docs/twin{number}.md") for number in range(30)]
         papers.upsert(twins, np.ones((30, SPEC.dimension), dtype=np.float32))
         in_order = sorted(chunk.id for chunk in twins)
@@ -286,13 +284,13 @@ class TestSearching:
                 hits = papers.search(mode, text="entanglement", vector=vector, limit=10)
                 assert [hit.chunk.id for hit in hits] == in_order[:10]
 
-    def test_a_search_repeats_itself(self, papers: Collection) -> None:
+    def test_a_repeated_search_gives_the_same_hits(self, papers: Collection) -> None:
         first = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[3], limit=3)
         assert all(
             papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[3], limit=3) == first for _ in range(20)
         )
 
-    def test_a_vector_that_is_missing_or_too_short_is_refused(self, papers: Collection) -> None:
+    def test_a_missing_or_short_vector_raises(self, papers: Collection) -> None:
         with pytest.raises(ValueError, match="needs the query's vector"):
             papers.search(SearchMode.HYBRID, text="heat", vector=None, limit=1)
         with pytest.raises(CollectionMismatch, match="any-model"):
@@ -303,9 +301,9 @@ class TestSearching:
             assert empty.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == []
             assert list(empty.scan()) == []
 
-    def test_searching_and_writing_side_by_side(self, store: VectorStore, papers: Collection) -> None:
+    def test_searching_while_writing(self, store: VectorStore, papers: Collection) -> None:
         if isinstance(store, ServerStore):
-            pytest.skip("qdrant-client's local mode, which stands in for a server here, is not made for threads")
+            pytest.skip("the local mode of qdrant-client, used instead of a server, does not support threads")
         found: list[int] = []
 
         def search() -> None:
@@ -321,13 +319,13 @@ class TestSearching:
             thread.join()
         assert found == [3] * 80
 
-    def test_optimizing_loses_nothing(self, papers: Collection) -> None:
+    def test_optimizing_keeps_the_results(self, papers: Collection) -> None:
         before = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
         papers.optimize()
         assert papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == before
 
 
-def test_scan_goes_by_document_name_and_position(store: VectorStore) -> None:
+def test_scan_is_ordered_by_document_name_and_position(store: VectorStore) -> None:
     chunks = [
         make_chunk(f"{name} {index}", document=f"/docs/{name}", name=name, index=index)
         for name in ("b.md", "a.md", "a/c.md")
@@ -363,16 +361,16 @@ def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
                 assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], rel=1e-4)
 
 
-def test_a_filter_leaves_out_chunks_by_their_metadata(papers: Collection) -> None:
-    left_out = {"Heat pumps heat a house.", "A cake needs flour, eggs and heat."}
-    assert texts(papers, without={"year": (2023, 2024)}) == {chunk.text for chunk in CHUNKS} - left_out
+def test_a_filter_can_exclude_metadata(papers: Collection) -> None:
+    excluded = {"Heat pumps heat a house.", "A cake needs flour, eggs and heat."}
+    assert texts(papers, without={"year": (2023, 2024)}) == {chunk.text for chunk in CHUNKS} - excluded
     assert texts(papers, without={"year": ()}) == {chunk.text for chunk in CHUNKS}
     where = ChunkFilter(without={"year": (2023,)})
     found = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=10, where=where)
     assert CHUNKS[0].id not in {hit.chunk.id for hit in found}
 
 
-def test_vectors_are_given_back_for_the_chunks_that_are_there(papers: Collection) -> None:
+def test_vectors_leaves_out_missing_chunks(papers: Collection) -> None:
     absent = make_chunk("Not there.", document="/docs/absent.md").id
     vectors = papers.vectors([CHUNKS[2].id, absent])
     assert vectors.keys() == {CHUNKS[2].id}

@@ -1,1 +1,1 @@
-"""Text for the word search: BM25 weights and language detection."""
+"""BM25 term weights and language detection."""

@@ -1,11 +1,13 @@
-"""BM25 term weights: Qdrant's own encoder, used by both stores so that both rank alike.
+"""BM25 term weights from Qdrant's own encoder, for both stores.
 
-Passages are stemmed, and stop words dropped, in their own language; of a language without stemmer, words are taken as
-they stand. A query is encoded in every language of the collection, since a few words do not tell theirs for certain:
-the stems of a language only meet passages in it. The stop words of its own, as far as that can be told, are left out of
-all: in any other language they are words, and rare ones, which the few passages that hold them would win by. Scripts
-that put no spaces between words are indexed by pairs of characters, whatever the language. How often a term stands in a
-passage is weighed here; how rare it is in the collection (IDF) is left to the index, which knows it.
+Passages: words are stemmed and stop words are dropped in the passage's language. Words of a language without a stemmer
+are unchanged. Scripts without spaces between words are indexed by character bigrams.
+
+Queries: a query is encoded in every language of the collection, because a few words are not enough to detect a language
+reliably. The stop words of its most likely language are dropped first. They would be rare words in the other languages,
+and the few passages that contain them would rank first.
+
+The encoder computes term frequency and length; the index computes the inverse document frequency (IDF).
 """
 
 from __future__ import annotations
@@ -25,44 +27,46 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-# How many terms a chunk has on average, to which BM25 compares its length: 61 to 86 over the English sets of
-# benchmarks/README.md, and about twice as many where stop words are kept, or pairs of characters counted. Qdrant takes
-# 256 unless told otherwise; to that, nearly every chunk is short, and one that is full of other words loses too little.
-_TERMS = 75.0
-_TERMS_UNSTOPPED = 150.0
+# The average number of terms of a chunk, for BM25's length normalization: 61 to 86 in the English sets of
+# benchmarks/README.md, and about twice as many with stop words or character bigrams. With Qdrant's default of 256,
+# nearly every chunk counts as short, and length hardly lowers a score.
+_AVERAGE_TERMS = 75.0
+_AVERAGE_TERMS_WITH_STOP_WORDS = 150.0
 
 
 class Bm25Encoder:
-    """Turns text into sparse vectors for an index with the IDF modifier. Safe to use from several threads."""
+    """Encodes text as sparse vectors for an index with the IDF modifier. Threads may share it."""
 
     def passage(self, text: str, language: str) -> qdrant.SparseVector:
-        """Terms of a passage, weighed by frequency and length."""
-        return _model(STEMMERS.get(language)).embed_document(_with_pairs(text))
+        """Return the terms of a passage, weighted by frequency and length."""
+        return _model(STEMMERS.get(language)).embed_document(_with_bigrams(text))
 
     def query(self, text: str, passages: Mapping[str, int]) -> qdrant.SparseVector:
-        """Terms of a query to so many passages per language, as those in any of the languages have them, each once."""
-        own = _model(STEMMERS.get(detect_query(text, passages)))
-        said = " ".join(word for word in _with_pairs(text).split() if own.embed_query(word).indices)
+        """Return the terms of a query in all languages of ``passages`` (language to number of passages), weighted 1."""
+        likely = _model(STEMMERS.get(detect_query(text, passages)))
+        words = " ".join(word for word in _with_bigrams(text).split() if likely.embed_query(word).indices)
         stemmers = {STEMMERS.get(language) for language in passages}
-        terms = sorted({index for stemmer in stemmers for index in _model(stemmer).embed_query(said).indices})
+        terms = sorted({index for stemmer in stemmers for index in _model(stemmer).embed_query(words).indices})
         return qdrant.SparseVector(terms, [1.0] * len(terms))
 
 
 @cache
 def _model(stemmer: str | None) -> qdrant.Bm25:
     if stemmer:
-        return qdrant.Bm25(qdrant.Bm25Config(language=stemmer, avg_len=_TERMS))
+        return qdrant.Bm25(qdrant.Bm25Config(language=stemmer, avg_len=_AVERAGE_TERMS))
     return qdrant.Bm25(
-        qdrant.Bm25Config(stemmer=qdrant.DisabledStemmer(), stopwords=qdrant.StopwordsSet(), avg_len=_TERMS_UNSTOPPED)
+        qdrant.Bm25Config(
+            stemmer=qdrant.DisabledStemmer(), stopwords=qdrant.StopwordsSet(), avg_len=_AVERAGE_TERMS_WITH_STOP_WORDS
+        )
     )
 
 
-def _with_pairs(text: str) -> str:
-    """The text with each run of a script without spaces as its overlapping pairs of characters."""
-    return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", text)
+def _with_bigrams(text: str) -> str:
+    """Replace each run of a script without spaces by its overlapping character bigrams."""
+    return _UNSPACED.sub(lambda run: f" {' '.join(_bigrams(run.group()))} ", text)
 
 
-def _pairs(run: str) -> list[str]:
-    """Vowel and tone signs are left out: the encoder's tokenizer would take some of them for the ends of words."""
+def _bigrams(run: str) -> list[str]:
+    """Return the bigrams without vowel and tone signs, some of which the encoder treats as word boundaries."""
     letters = "".join(character for character in run if unicodedata.category(character) not in ("Mn", "Mc"))
     return [letters[start : start + 2] for start in range(max(len(letters) - 1, 1))]

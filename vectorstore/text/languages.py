@@ -1,7 +1,7 @@
-"""Which language a text is in, and what the word search knows about each language.
+"""Language detection with py3langid, and the languages that BM25 has stemmers for.
 
-Languages are named by their two letters (ISO 639-1). Detection is py3langid's: its model comes with the package, and
-the same text gives the same language every time. Owns all use of it.
+Languages are ISO 639-1 codes. The detection model is part of the package, and its results are deterministic. Owns all
+use of py3langid.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 LANGUAGE = "language"
-"""Where the metadata of documents and chunks names it."""
+"""The metadata key of the language of documents and chunks."""
 
 ENGLISH = "en"
-"""What a text is taken for whose language nobody has said."""
+"""The default for texts without a language."""
 
 STEMMERS = {
     "ar": "arabic",
@@ -41,32 +41,32 @@ STEMMERS = {
     "sv": "swedish",
     "tr": "turkish",
 }
-"""The languages that Qdrant's BM25 has a stemmer and stop words for, by Qdrant's names."""
+"""Languages with a stemmer and stop words in Qdrant's BM25, and Qdrant's names for them."""
 
-# Languages that a document is likely to be written in. The detector knows 140 more, and takes short texts and lists of
-# names for them: "Boil the lentils for 20 minutes." for Nigerian Pidgin.
+# Languages that documents are likely to be in. The detector knows 140 more and wrongly assigns short texts and lists of
+# names to them: "Boil the lentils for 20 minutes." would be Nigerian Pidgin.
 _DETECTED = [
     *STEMMERS, "bg", "bn", "ca", "cs", "et", "fa", "he", "hi", "hr", "id", "is", "ja", "ka", "kk", "km", "ko", "lo",
     "lt", "lv", "mn", "ms", "my", "ne", "pl", "sk", "sl", "sq", "sr", "ta", "te", "th", "tl", "uk", "ur", "uz",
     "vi", "zh",
 ]  # fmt: skip
-_FEWEST_LETTERS = 12  # numbers, codes and names say nothing about a language
-_SAMPLE = 5000  # characters are more than enough, and take a few milliseconds
+_MIN_LETTERS = 12  # numbers, codes and names do not show a language
+_SAMPLE = 5000  # characters; detection takes a few milliseconds
 
 
 def detect(text: str) -> str:
-    """The language of a document's text; empty if there are too few words to tell."""
+    """Return the language of a document's text; empty if it has too few letters."""
     sample = text[:_SAMPLE]
-    if sum(character.isalpha() for character in sample) < _FEWEST_LETTERS:
+    if sum(character.isalpha() for character in sample) < _MIN_LETTERS:
         return ""
     language: str = _identifier().rank(sample)[0][0]
     return language
 
 
 def detect_query(query: str, chunks: Mapping[str, int]) -> str:
-    """The language of a query to passages of which there are so many per language.
+    """Return the most likely language of a query among the languages of ``chunks`` (language to number of chunks).
 
-    A query is short, so that it is only asked which of these languages it is in, and the usual one is the likelier.
+    A query is short, so its score for each language is combined with the language's share of the chunks.
     """
     if len(chunks) < 2:
         return next(iter(chunks), ENGLISH)

@@ -1,4 +1,4 @@
-"""Passages and queries in other languages than English."""
+"""Language detection, and BM25 in several languages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSAGES = {
 
 
 @pytest.mark.parametrize("language", PASSAGES)
-def test_a_text_says_its_language(language: str) -> None:
+def test_the_language_of_a_text_is_detected(language: str) -> None:
     assert detect(PASSAGES[language]) == language
 
 
@@ -33,7 +33,7 @@ def test_numbers_and_codes_have_no_language() -> None:
     assert detect("4711 | 12.5 % | A-17 | 2024-03-01") == ""
 
 
-def test_a_query_is_only_asked_which_of_the_collections_languages_it_has() -> None:
+def test_a_query_gets_a_language_of_the_collection() -> None:
     assert detect_query("Gift", {"de": 5}) == "de"
     assert detect_query("Wie heißt die Hauptstadt?", {"en": 5, "de": 5}) == "de"
     assert detect_query("What is the capital called?", {"en": 5, "de": 5}) == "en"
@@ -50,20 +50,20 @@ def test_a_query_is_only_asked_which_of_the_collections_languages_it_has() -> No
         ("pl", "Warszawa", "warszawa"),
     ],
 )
-def test_words_meet_in_their_own_language(language: str, passage: str, query: str) -> None:
+def test_query_and_passage_share_stems_in_each_language(language: str, passage: str, query: str) -> None:
     encoder = Bm25Encoder()
     assert set(encoder.query(query, {language: 1}).indices) & set(encoder.passage(passage, language).indices)
 
 
-def test_a_query_has_no_language_of_its_own() -> None:
+def test_a_query_is_encoded_in_all_languages() -> None:
     encoder = Bm25Encoder()
     both = set(encoder.query("Häusern", {"en": 1, "de": 1}).indices)
     assert both == {*encoder.query("Häusern", {"en": 1}).indices, *encoder.query("Häusern", {"de": 1}).indices}
 
 
 @pytest.mark.parametrize("other", ["fr", "pl"])
-def test_stop_words_of_a_query_are_no_words_of_another_language(other: str) -> None:
-    """Else a text in Polish, or one that was taken for Polish, would win by "the" in a collection in English."""
+def test_stop_words_of_a_query_are_dropped_in_all_languages(other: str) -> None:
+    """Otherwise "the" would rank a Polish text, or one detected as Polish, first in an English collection."""
     encoder = Bm25Encoder()
     query = encoder.query("What is the price of the pump in the house?", {"en": 1000, other: 1})
     passage = encoder.passage("The end of the road is what is in the way.", other)
@@ -72,8 +72,8 @@ def test_stop_words_of_a_query_are_no_words_of_another_language(other: str) -> N
 
 
 @pytest.mark.parametrize(("language", "length"), [("en", 75), ("pl", 150)])
-def test_a_term_weighs_one_in_a_chunk_of_usual_length(language: str, length: int) -> None:
-    """More in a shorter one, less in a longer: languages without a stemmer keep their stop words."""
+def test_a_term_weighs_one_in_a_chunk_of_average_length(language: str, length: int) -> None:
+    """The average is longer for languages without a stemmer, which keep stop words."""
 
     def weight(terms: int) -> float:
         encoded = Bm25Encoder().passage(" ".join(f"x{number}" for number in range(terms)), language)
@@ -83,7 +83,7 @@ def test_a_term_weighs_one_in_a_chunk_of_usual_length(language: str, length: int
     assert weight(length // 2) > 1 > weight(length * 2)
 
 
-def test_a_term_that_stands_twice_in_a_long_chunk_weighs_less_than_once_in_a_short_one() -> None:
+def test_length_can_outweigh_frequency() -> None:
     encoder = Bm25Encoder()
     (term,) = encoder.query("pump", {"en": 1}).indices
     others = [f"x{number}" for number in range(160)]
@@ -95,7 +95,7 @@ def test_a_term_that_stands_twice_in_a_long_chunk_weighs_less_than_once_in_a_sho
     assert weight("pump", *others[:50]) > weight("pump", "pump", *others)
 
 
-def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -> None:
+def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path) -> None:
     embedder = make_embedder(EmbeddingSettings())
     chunks = [
         make_chunk(text, document=f"/docs/{language}.md", metadata={LANGUAGE: language})
@@ -107,16 +107,16 @@ def test_words_lead_where_the_model_does_not_know_the_language(tmp_path: Path) -
         assert collection.languages() == dict.fromkeys(PASSAGES, 1)
         retriever = Retriever(collection, embedder)
         for query, name in (("房屋供暖", "zh.md"), ("Womit heizt man die Häuser?", "de.md")):
-            by_words = retriever.search([query], 5, mode=SearchMode.SPARSE)
-            led = retriever.search([query], 5)
-            assert [hit.chunk.name for hit in by_words] == [name], "no word in common with the others"
-            assert led[0].chunk.name == name
-            assert len(led) == len(PASSAGES), "the others below, by what the model makes of them"
-            assert [hit.score for hit in led] == sorted((hit.score for hit in led), reverse=True)
+            sparse = retriever.search([query], 5, mode=SearchMode.SPARSE)
+            hybrid = retriever.search([query], 5)
+            assert [hit.chunk.name for hit in sparse] == [name], "the other passages share no word with the query"
+            assert hybrid[0].chunk.name == name
+            assert len(hybrid) == len(PASSAGES), "dense hits fill up the list"
+            assert [hit.score for hit in hybrid] == sorted((hit.score for hit in hybrid), reverse=True)
             assert len(retriever.search([query], 1)) == 1
-        (nothing_in_common,) = retriever.search(["Behaglichkeit für jedes Zimmer"], 1)
+        (dense_only,) = retriever.search(["Behaglichkeit für jedes Zimmer"], 1)
         assert retriever.search(["Behaglichkeit für jedes Zimmer"], 1, mode=SearchMode.SPARSE) == []
-        assert nothing_in_common.score > 0
+        assert dense_only.score > 0
         assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)
         collection.delete(ChunkFilter(documents=("id of /docs/zh.md",)))
-        assert "zh" not in collection.languages(), "what was counted before is counted anew after writing"
+        assert "zh" not in collection.languages(), "writing invalidates the cached counts"
