@@ -1,4 +1,4 @@
-"""How a parser says that it gets on with a file that takes long, so that its time limit counts from there."""
+"""Progress of a parser on a file that takes long. Each report restarts the time limit of the file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
-"""Who wants to know; set by what runs the parser."""
+"""Called on each report. The code that runs the parser sets it."""
 
 
 def still_working() -> None:
-    """To be called by a parser after each part that may take seconds, such as the text recognition of one page."""
-    tell = listener.get()
-    if tell is not None:
-        tell()
+    """Report progress. Parsers call it after each part that may take seconds, such as recognising one page."""
+    report = listener.get()
+    if report is not None:
+        report()

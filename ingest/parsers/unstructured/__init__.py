@@ -1,4 +1,4 @@
-"""Parsing by the ``unstructured`` library, for those who choose it: ``pip install 'candor[unstructured]'``.
+"""A parser that uses the library ``unstructured``. Requires ``pip install 'candor[unstructured]'``.
 
 Owns all use of the library. The library downloads spaCy's English model when it first classifies a text, unless the
 model is installed. ``spacy_stub.py`` provides a substitute, so nothing is downloaded.
@@ -28,12 +28,12 @@ _VERSION = 2
 """Raise it when this module writes different text than before: an ingest then reads unchanged files again."""
 
 _FORMAT_ERRORS = (ValueError, LookupError, RuntimeError, OSError, AttributeError, TypeError, SyntaxError, BadZipFile)
-"""What the libraries behind it raise on damaged files; lxml's errors are SyntaxErrors."""
+"""Errors of its dependencies on damaged files. lxml's errors are SyntaxErrors."""
 _NOT_READ = {"Header", "Footer", "PageBreak", "PageNumber"}
 
 
 class DocumentParser:
-    """Reads what ``unstructured`` and its installed extras read."""
+    """Reads the formats that ``unstructured`` and its installed extras read."""
 
     name = "unstructured"
 
@@ -45,7 +45,7 @@ class DocumentParser:
         self._version = f"unstructured {version('unstructured')}/{_VERSION}"
 
     def parse(self, path: Path) -> ParsedDocument:
-        """Parse the file; its element types become kinds of blocks."""
+        """Parse the file. Element types become block kinds. Raises ParseError."""
         spacy_stub.provide()
         elements = _partition(path)
         builder = DocumentBuilder()
@@ -72,16 +72,16 @@ def _partition(path: Path) -> Sequence[Element]:
 
     try:
         return partition(filename=str(path), languages=[""])
-    except FileNotFoundError as error:  # a program that it calls for old formats
-        raise UnsupportedFormat(f"{path} cannot be read: {error} Or use the parser 'default'.") from error
-    except ImportError as error:  # an extra that this format needs
-        raise UnsupportedFormat(f"{path} cannot be read: {error}. Or use the parser 'default'.") from error
+    except FileNotFoundError as error:  # a program for old formats is not installed
+        raise UnsupportedFormat(f"Cannot read {path}: {error} Or use the parser 'default'.") from error
+    except ImportError as error:  # an extra for this format is not installed
+        raise UnsupportedFormat(f"Cannot read {path}: {error}. Or use the parser 'default'.") from error
     except UnsupportedFileFormatError as error:
-        raise UnsupportedFormat(f"{path} is of a format that unstructured does not read: {error}") from error
+        raise UnsupportedFormat(f"unstructured does not read the format of {path}: {error}") from error
     except UnprocessableEntityError as error:
-        raise CorruptDocument(f"{path} cannot be read: {error}. Export or download it again.") from error
+        raise CorruptDocument(f"Cannot read {path}: {error}. Export or download it again.") from error
     except _FORMAT_ERRORS as error:
-        raise CorruptDocument(f"{path} cannot be read: {type(error).__name__}: {error}. Export it again.") from error
+        raise CorruptDocument(f"Cannot read {path}: {type(error).__name__}: {error}. Export it again.") from error
 
 
 def _write(elements: Sequence[Element], into: DocumentBuilder) -> None:
@@ -119,7 +119,7 @@ def _rows(html: str) -> Iterator[list[str]]:
 
 
 class _TableReader(HTMLParser):
-    """The cells of the tables that unstructured writes: no nesting, no spans."""
+    """Reads the HTML tables of unstructured, which have no nested tables and no merged cells."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Stands in for the English spaCy model that ``unstructured`` would download at the first text that it classifies.
+"""A substitute for the English spaCy model, which ``unstructured`` downloads when it first classifies a text.
 
-It asks the model for two things: where sentences end, and whether a text has a verb, both to tell prose from titles.
-Where the real model is not installed, a pipeline of rules that needs no data answers instead, offered to spaCy in the
-two ways that Python has for packages that do not lie in a folder: a finder of modules and of distributions.
+``unstructured`` uses the model to find sentence ends and verbs, which distinguish prose from titles. If the model is
+not installed, a pipeline of rules without data replaces it. spaCy finds the pipeline through an import finder, which
+also provides the package metadata that spaCy reads.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _VERBS = {
 
 
 def provide() -> None:
-    """Make spaCy find a model of that name: the installed one, or the rules of this module."""
+    """Make ``en_core_web_sm`` importable: the installed model, or the rules of this module."""
     if find_spec(MODEL) is None:
         sys.meta_path.append(_Finder())
 
 
 class _Rules(Distribution):
-    """What the stand-in says about itself as an installed package."""
+    """Package metadata of the substitute."""
 
     def read_text(self, filename: str) -> str | None:
         return f"Metadata-Version: 2.1\nName: {MODEL}\nVersion: 0\n" if filename == "METADATA" else None
@@ -52,7 +52,7 @@ class _Rules(Distribution):
 
 
 class _Finder(DistributionFinder, Loader):
-    """Finds and loads the stand-in by the model's name."""
+    """Finds and loads the substitute by the model's name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
@@ -71,7 +71,7 @@ class _Finder(DistributionFinder, Loader):
 
 
 def _load(**_: Any) -> Language:
-    """Rules that split sentences at their marks and know the commonest verbs, and those in -ed, by form."""
+    """Return a pipeline that splits sentences at punctuation and tags common verbs and words in -ed as verbs."""
     import spacy
     from spacy.language import Language
 

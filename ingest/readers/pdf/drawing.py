@@ -1,4 +1,4 @@
-"""What is drawn on a PDF's page: the lines and shapes that make rows and cells of tables, as PDFium gives them."""
+"""The lines and shapes drawn on a PDF page, which frame the rows and cells of tables."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 _SHORTEST_RULE = 4
 _THICKEST_LINE = 3
-_RULES_READ = 4000  # drawings with more shapes than this are no tables
+_MAX_SHAPES = 4000  # pages with more shapes hold pictures, not tables
 
 Rule = tuple[float, float, float]
-"""A drawn line: where it stands, from where, to where."""
+"""A drawn line: its position on one axis, its start and its end on the other."""
 
 
 class Box(NamedTuple):
-    """A frame that is drawn around something."""
+    """A frame drawn around a cell, in points."""
 
     left: float
     bottom: float
@@ -27,16 +27,16 @@ class Box(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The edges of all shapes, upright and level; and of these the lines that may frame cells."""
+    """The vertical and horizontal edges of all shapes, and those of them that are lines and may frame cells."""
 
-    upright: Sequence[Rule]
-    level: Sequence[Rule]
-    posts: Sequence[Rule]
-    beams: Sequence[Rule]
+    vertical: Sequence[Rule]
+    horizontal: Sequence[Rule]
+    vertical_lines: Sequence[Rule]
+    horizontal_lines: Sequence[Rule]
 
 
-def turned(left: float, bottom: float, right: float, top: float, turn: int) -> tuple[float, float, float, float]:
-    """A box (left, bottom, right, top) on a page that is turned so that its text stands upright."""
+def rotate_box(left: float, bottom: float, right: float, top: float, turn: int) -> tuple[float, float, float, float]:
+    """Return the box (left, bottom, right, top) after rotating the page so that its text is upright."""
     match turn:
         case 1:
             return bottom, -right, top, -left
@@ -48,53 +48,57 @@ def turned(left: float, bottom: float, right: float, top: float, turn: int) -> t
             return left, bottom, right, top
 
 
-def drawing_of(page: PdfPage, turn: int) -> Drawing:
-    """What is drawn on the page: lines, and the cell borders of tables."""
+def read_drawing(page: PdfPage, turn: int) -> Drawing:
+    """Return the lines and cell borders drawn on the page."""
     import pypdfium2.raw as pdfium
 
-    upright: set[Rule] = set()
-    level: set[Rule] = set()
-    posts: set[Rule] = set()
-    beams: set[Rule] = set()
+    vertical: set[Rule] = set()
+    horizontal: set[Rule] = set()
+    vertical_lines: set[Rule] = set()
+    horizontal_lines: set[Rule] = set()
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _RULES_READ)):
+    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _MAX_SHAPES)):
         shape = pdfium.FPDFPage_GetObject(page.raw, index)
         if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
             continue
         pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
-        x0, y0, x1, y1 = turned(left.value, bottom.value, right.value, top.value, turn)
+        x0, y0, x1, y1 = rotate_box(left.value, bottom.value, right.value, top.value, turn)
         is_line = min(x1 - x0, y1 - y0) < _THICKEST_LINE
         if y1 - y0 > _SHORTEST_RULE:
-            upright.update((round(x, 1), y0, y1) for x in (x0, x1))
+            vertical.update((round(x, 1), y0, y1) for x in (x0, x1))
             if is_line:
-                posts.add(((x0 + x1) / 2, y0, y1))
+                vertical_lines.add(((x0 + x1) / 2, y0, y1))
         if x1 - x0 > _SHORTEST_RULE:
-            level.update((round(y, 1), x0, x1) for y in (y0, y1))
+            horizontal.update((round(y, 1), x0, x1) for y in (y0, y1))
             if is_line:
-                beams.add(((y0 + y1) / 2, x0, x1))
-    return Drawing(sorted(upright), sorted(level), sorted(posts), sorted(beams))
+                horizontal_lines.add(((y0 + y1) / 2, x0, x1))
+    return Drawing(sorted(vertical), sorted(horizontal), sorted(vertical_lines), sorted(horizontal_lines))
 
 
-def box_of(x: float, y: float, reach: float, drawing: Drawing) -> Box | None:
-    """The frame of four lines around a place, if what begins there ends in it, at ``reach``.
+def find_box(x: float, y: float, reach: float, drawing: Drawing) -> Box | None:
+    """Return the frame of four lines around a point, or None. The text from the point to ``reach`` must fit in it.
 
-    Underlines frame nothing, nor do shades, which may be of half a cell.
+    Underlines are not frames. Nor are shades, which may cover half a cell.
     """
-    posts = [at for at, start, end in drawing.posts if start <= y <= end]
-    left = max((at for at in posts if at <= x), default=None)
-    right = min((at for at in posts if at > x), default=None)
+    crossing = [at for at, start, end in drawing.vertical_lines if start <= y <= end]
+    left = max((at for at in crossing if at <= x), default=None)
+    right = min((at for at in crossing if at > x), default=None)
     if left is None or right is None or reach > right + _THICKEST_LINE:
         return None
     sides = (left + _THICKEST_LINE, right - _THICKEST_LINE)
-    beams = [at for at, start, end in drawing.beams if start <= x <= end and (start <= sides[0] or end >= sides[1])]
-    bottom = max((at for at in beams if at <= y), default=None)
-    top = min((at for at in beams if at > y), default=None)
+    levels = [
+        at
+        for at, start, end in drawing.horizontal_lines
+        if start <= x <= end and (start <= sides[0] or end >= sides[1])
+    ]
+    bottom = max((at for at in levels if at <= y), default=None)
+    top = min((at for at in levels if at > y), default=None)
     return None if bottom is None or top is None else Box(left, bottom, right, top)
 
 
-def band_of(x: float, y: float, level: Sequence[Rule]) -> tuple[float, float] | None:
-    """The heights of the edges below and above a place."""
-    heights = [height for height, left, right in level if left <= x <= right]
+def find_band(x: float, y: float, horizontal: Sequence[Rule]) -> tuple[float, float] | None:
+    """Return the heights of the edges below and above a point, or None."""
+    heights = [height for height, left, right in horizontal if left <= x <= right]
     below = max((height for height in heights if height <= y), default=None)
     above = min((height for height in heights if height > y), default=None)
     return None if below is None or above is None else (round(below), round(above))

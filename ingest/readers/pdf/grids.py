@@ -1,4 +1,4 @@
-"""Reads the tables of PDFs whose cells are framed: what stands in a frame is a cell, however its lines are broken."""
+"""Reads tables with framed cells: all text inside a frame is one cell, whatever its line breaks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ingest.readers.pdf.drawing import Box
 from ingest.readers.pdf.lines import Line, joined
 
 _SAME_EDGE = 3.0  # points by which the borders of one edge may differ
-_FEWEST_CELLS = 4
+_MIN_CELLS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The framed table in lines [start, end), all of one page, what merged cells say in each of their places."""
+    """A framed table in lines [start, end) of one page. Merged cells repeat their text in each column and row."""
 
     start: int
     end: int
@@ -24,19 +24,19 @@ class Grid:
     header_rows: int
 
 
-def grid_at(lines: Sequence[Line], start: int) -> Grid | None:
-    """The framed table that begins with this line, if one does: frames within frames are none."""
+def find_grid(lines: Sequence[Line], start: int) -> Grid | None:
+    """Return the framed table that begins with this line, or None. Frames within frames are not a table."""
     end = _end(lines, start)
     cells = [(box, joined(cell)) for line in lines[start:end] for box, cell in zip(line.boxes, line.cells, strict=True)]
     boxes = [box for box, _ in cells if box]
     lefts = _edges([box.left for box in boxes] + [box.right for box in boxes])
     tops = _edges([-box.top for box in boxes] + [-box.bottom for box in boxes])
-    if len(set(boxes)) < _FEWEST_CELLS or len(lefts) < 3 or len(tops) < 3:
+    if len(set(boxes)) < _MIN_CELLS or len(lefts) < 3 or len(tops) < 3:
         return None
     texts: dict[Box, str] = {}
     for box, text in cells:
         if box:
-            texts[box] = unbroken(texts.get(box, ""), text)
+            texts[box] = join_wrapped(texts.get(box, ""), text)
     spans = {box: (_span(lefts, box.left, box.right), _span(tops, -box.top, -box.bottom)) for box in texts}
     places = Counter((row, column) for columns, rows in spans.values() for row in rows for column in columns)
     if any(not columns or not rows for columns, rows in spans.values()) or max(places.values()) > 1:
@@ -50,21 +50,21 @@ def grid_at(lines: Sequence[Line], start: int) -> Grid | None:
 
 
 def _header_rows(spans: Sequence[tuple[range, range]]) -> int:
-    """As many rows as the first row's cells are high, where some of them span columns; else one."""
+    """Return the height of the first row's cells if some of them span columns, otherwise 1."""
     first = [(columns, rows) for columns, rows in spans if rows.start == 0]
     is_merged = any(len(columns) > 1 for columns, _ in first)
     return max((len(rows) for _, rows in first), default=1) if is_merged else 1
 
 
-def unbroken(above: str, below: str) -> str:
-    """Two lines of a cell as one; a word broken between them is whole again, since a cell has no line ends."""
+def join_wrapped(above: str, below: str) -> str:
+    """Join two lines of a cell, and the halves of a word divided between them."""
     if above.endswith("-") and below[:1].islower():
         return above[:-1] + below
     return f"{above} {below}".strip()
 
 
 def _end(lines: Sequence[Line], start: int) -> int:
-    """Where the lines whose cells are all framed, each beside another's frame, end."""
+    """Return the end of the lines whose cells are all framed and touch another frame."""
     end = start
     area: list[Box] = []
     while end < len(lines) and lines[end].page == lines[start].page:
@@ -79,18 +79,18 @@ def _end(lines: Sequence[Line], start: int) -> int:
 
 
 def _touch(one: Box, other: Box) -> bool:
-    beside = min(one.right, other.right) - max(one.left, other.left)
-    level = min(one.top, other.top) - max(one.bottom, other.bottom)
-    return min(beside, level) >= -_SAME_EDGE
+    horizontal = min(one.right, other.right) - max(one.left, other.left)
+    vertical = min(one.top, other.top) - max(one.bottom, other.bottom)
+    return min(horizontal, vertical) >= -_SAME_EDGE
 
 
-def _edges(places: Sequence[float]) -> list[float]:
-    """The places in order, those close to each other as one."""
-    ordered = sorted(places)
-    return [ordered[0], *(place for last, place in pairwise(ordered) if place - last > _SAME_EDGE)] if ordered else []
+def _edges(borders: Sequence[float]) -> list[float]:
+    """Return the borders in order; borders close to each other become one."""
+    ordered = sorted(borders)
+    return [ordered[0], *(edge for last, edge in pairwise(ordered) if edge - last > _SAME_EDGE)] if ordered else []
 
 
 def _span(edges: Sequence[float], start: float, end: float) -> range:
-    """The numbers of the columns or rows between two edges."""
-    first, last = (min(range(len(edges)), key=lambda index: abs(edges[index] - place)) for place in (start, end))
+    """Return the indexes of the columns or rows between two borders."""
+    first, last = (min(range(len(edges)), key=lambda index: abs(edges[index] - border)) for border in (start, end))
     return range(first, last)

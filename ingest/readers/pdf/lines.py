@@ -1,6 +1,6 @@
-"""The lines of a PDF's pages: words with their boxes and type, as PDFium gives them.
+"""The lines of a PDF's pages: words with their boxes and type, read with PDFium.
 
-Only this file, pdf_drawing.py and page_images.py use PDFium.
+Of the readers, only this module and ``drawing.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
-from ingest.readers.pdf.drawing import Box, Drawing, Rule, band_of, box_of, drawing_of, turned
+from ingest.readers.pdf.drawing import Box, Drawing, Rule, find_band, find_box, read_drawing, rotate_box
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
 _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
-_SOFT_HYPHEN = "\x02"  # what PDFium puts where a word is broken at a line end
+_SOFT_HYPHEN = "\x02"  # PDFium's character for a hyphen at a line end
 _LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
@@ -34,13 +34,13 @@ _PERCENT = re.compile(r"^\)?%\)?$")
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
-_RULED_GAP = 0.2  # the same where a ruled line stands between them
-_ON_ONE_LINE = 0.8  # of their height in which words overlap that stand on one line
+_RULED_GAP = 0.2  # the same with a drawn line between them
+_ON_ONE_LINE = 0.8  # share of their height in which words on one line overlap
 
-_ANGLES_READ = 200  # characters of a page that tell how it is turned
+_ANGLES_READ = 200  # characters per page that decide its rotation
 
 _DPI = 300  # of page images for text recognition
-_MOST_PIXELS = 40_000_000
+_MAX_PIXELS = 40_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class Line:
     bold: bool
     page: int
     band: tuple[float, float] | None
-    """The drawn lines below and above it, where it stands between such: in a ruled table, its row."""
+    """Heights of the drawn lines below and above it, if any: the row of a ruled table."""
     boxes: tuple[Box | None, ...]
-    """The frames of its cells."""
+    """The frame of each cell."""
 
     @property
     def text(self) -> str:
@@ -86,16 +86,20 @@ class Line:
 
 
 Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
-"""Text recognition: from a page's number, whether it has text, a resolution, and its image in that, its lines."""
+"""Text recognition: takes a page's number, whether it has text, a resolution in dpi and a function that renders the
+page in that resolution. Returns its lines, or None to use the page's own text."""
 
 
 def joined(words: Iterable[Word]) -> str:
-    """The words of a line as text."""
+    """Join words with blanks."""
     return " ".join(word.text for word in words)
 
 
 def read_lines(data: bytes, path: Path, recognise: Recognise) -> tuple[list[list[Line]], dict[str, Scalar]]:
-    """The lines of every page in PDFium's reading order, and the title, authors and the like."""
+    """Return the lines of every page in PDFium's reading order, and metadata such as title and authors.
+
+    Raises EncryptedDocument, CorruptDocument. ``path`` is for error messages.
+    """
     document = _open(data, path)
     try:
         pages = (_page(document, number, path) for number in range(1, len(document) + 1))
@@ -119,17 +123,17 @@ def _page(document: PdfDocument, number: int, path: Path) -> PdfPage:
     try:
         return document[number - 1]
     except pypdfium2.PdfiumError as error:
-        raise CorruptDocument(f"{path} is damaged: page {number} cannot be read. Export it again.") from error
+        raise CorruptDocument(f"Cannot read page {number} of {path}: the file is damaged. Export it again.") from error
 
 
 def _open_error(path: Path, reason: str) -> ParseError:
     if "password" in reason.lower() or "security" in reason.lower():
         return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
-    return CorruptDocument(f"{path} is damaged: PDFium says {reason!r}. Export or download it again.")
+    return CorruptDocument(f"{path} is damaged (PDFium: {reason!r}). Export or download it again.")
 
 
 def _metadata(document: PdfDocument) -> dict[str, Scalar]:
-    """The entries that say what the document is, under the names that other formats use."""
+    """Return the document properties under the names that all readers use."""
     found = document.get_metadata_dict()
     return {
         name: found[key]
@@ -141,7 +145,7 @@ def _metadata(document: PdfDocument) -> dict[str, Scalar]:
 def _lines(page: PdfPage, number: int, recognise: Recognise) -> list[Line]:
     try:
         lines = _written_lines(page, number)
-        if not _is_drawn_on(page):
+        if not _has_objects(page):
             return lines
         dpi = _resolution(page)
         return recognise(number, bool(lines), dpi, lambda: _image(page, dpi)) or lines
@@ -149,20 +153,20 @@ def _lines(page: PdfPage, number: int, recognise: Recognise) -> list[Line]:
         page.close()
 
 
-def _is_drawn_on(page: PdfPage) -> bool:
+def _has_objects(page: PdfPage) -> bool:
     import pypdfium2.raw as pdfium
 
     return bool(pdfium.FPDFPage_CountObjects(page.raw))
 
 
 def _resolution(page: PdfPage) -> int:
-    """Dots per inch for text recognition: fewer for posters."""
+    """Return the dots per inch for text recognition: fewer for large pages."""
     square_inches = page.get_width() * page.get_height() / 72**2
-    return max(1, min(_DPI, int((_MOST_PIXELS / max(square_inches, 1)) ** 0.5)))
+    return max(1, min(_DPI, int((_MAX_PIXELS / max(square_inches, 1)) ** 0.5)))
 
 
 def _image(page: PdfPage, dpi: int) -> bytes:
-    """The page as a grey image, in the portable format that needs no encoder."""
+    """Render the page in grey, in the PGM format, which needs no encoder."""
     bitmap = page.render(scale=dpi / 72, grayscale=True)
     try:
         pixels = bytes(bitmap.buffer)
@@ -176,7 +180,7 @@ def _written_lines(page: PdfPage, number: int) -> list[Line]:
     text_page = page.get_textpage()
     try:
         turn = _turn(text_page.raw)
-        drawing = drawing_of(page, turn)
+        drawing = read_drawing(page, turn)
         groups = _word_lines(text_page.raw, turn)
         return [_line(text_page.raw, words, drawing, number) for words in groups]
     finally:
@@ -184,7 +188,7 @@ def _written_lines(page: PdfPage, number: int) -> list[Line]:
 
 
 def _turn(text_page: ctypes.c_void_p) -> int:
-    """By how many quarters the page's text is turned to the left: that of most of its characters."""
+    """Return by how many quarter turns most of the page's characters are rotated to the left."""
     import pypdfium2.raw as pdfium
 
     count = pdfium.FPDFText_CountChars(text_page)
@@ -195,14 +199,14 @@ def _turn(text_page: ctypes.c_void_p) -> int:
 
 
 def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[int, Word]]]:
-    """Lines of words with the index of each word's first character. A word beside the line begins a new one.
+    """Yield lines of words with the index of each word's first character.
 
-    The cells of a row can be lines to PDFium: those that follow one another to the right are one here.
+    PDFium may return each cell of a row as a line. Cells that follow one another to the right are joined to one line.
     """
     line: list[tuple[int, Word]] = []
     ended = False
     for index, word, ends_line in _words(text_page, turn):
-        if line and not (_continues(line[-1][1], word) if ended else _beside(line[-1][1], word)):
+        if line and not (_continues(line[-1][1], word) if ended else _overlaps(line[-1][1], word)):
             yield line
             line = []
         line.append((index, word))
@@ -211,19 +215,19 @@ def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[in
         yield line
 
 
-def _beside(last: Word, word: Word, share: float = 0.3) -> bool:
-    """Whether two words share a line: they overlap in height."""
+def _overlaps(last: Word, word: Word, share: float = 0.3) -> bool:
+    """Return whether two words overlap in height."""
     overlap = min(last.top, word.top) - max(last.bottom, word.bottom)
     return overlap > share * min(last.top - last.bottom, word.top - word.bottom)
 
 
 def _continues(last: Word, word: Word) -> bool:
-    """Whether a word is on the same line, to the right."""
-    return word.x0 >= last.x1 and _beside(last, word, _ON_ONE_LINE)
+    """Return whether a word is on the same line, to the right."""
+    return word.x0 >= last.x1 and _overlaps(last, word, _ON_ONE_LINE)
 
 
 def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, bool]]:
-    """Every word with the index of its first character, and whether a line ends after it."""
+    """Yield every word with the index of its first character, and whether a line ends after it."""
     import pypdfium2.raw as pdfium
 
     count = pdfium.FPDFText_CountChars(text_page)
@@ -243,7 +247,7 @@ def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, b
 
 
 def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
-    """The page's characters by PDFium's index; halves of surrogate pairs joined, the second half left empty."""
+    """Return the page's characters by PDFium's index. Surrogate pairs are joined; their second half is empty."""
     import pypdfium2.raw as pdfium
 
     codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count)]
@@ -254,13 +258,13 @@ def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
             is_pair = code < 0xDC00 and 0xDC00 <= low < 0xE000
             characters[index] = chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)) if is_pair else ""
     for index in range(1, count):
-        if characters[index] == _LAM and characters[index - 1] in _ALEFS and _one_glyph(text_page, index - 1, index):
+        if characters[index] == _LAM and characters[index - 1] in _ALEFS and _is_ligature(text_page, index - 1, index):
             characters[index - 1 : index + 1] = [_LAM, characters[index - 1]]
     return characters
 
 
-def _one_glyph(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
-    """Whether two characters are written as one: then PDFium gives those of Arabic from left to right."""
+def _is_ligature(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
+    """Return whether two characters are one ligature. PDFium returns those of Arabic from left to right."""
     import pypdfium2.raw as pdfium
 
     boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
@@ -275,7 +279,7 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: in
     first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
     pdfium.FPDFText_GetLooseCharBox(text_page, end - 1, last)
-    left, bottom, right, top = turned(
+    left, bottom, right, top = rotate_box(
         min(first.left, last.left),
         min(first.bottom, last.bottom),
         max(first.right, last.right),
@@ -292,15 +296,15 @@ def _line(
     page: int,
 ) -> Line:
     plain = tuple(word for _, word in words)
-    cells = cells_of(plain, rules=drawing.upright)
+    cells = split_cells(plain, rules=drawing.vertical)
     return Line(
         words=plain,
         cells=cells,
         size=median(word.top - word.bottom for word in plain),
         bold=all(_is_bold(text_page, index) for index in {words[0][0], words[-1][0]}),
         page=page,
-        band=band_of(*plain[0].middle, drawing.level),
-        boxes=tuple(box_of(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
+        band=find_band(*plain[0].middle, drawing.horizontal),
+        boxes=tuple(find_box(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
     )
 
 
@@ -312,10 +316,10 @@ def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
     return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
 
 
-def cells_of(
+def split_cells(
     words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[Rule] = ()
 ) -> tuple[tuple[Word, ...], ...]:
-    """The words of a line as table cells: split at wide gaps, and at narrower ones with a ruled line between."""
+    """Split the words of a line into table cells: at wide gaps, and at narrower gaps with a drawn line between."""
     cells: list[list[Word]] = [[words[0]]]
     for last, word in pairwise(words):
         begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
@@ -331,12 +335,12 @@ def cells_of(
 
 
 def _begins_amount(last: Word, word: Word) -> bool:
-    """Whether a currency's sign follows a figure: the next amount, however narrow the gap."""
+    """Return whether a currency sign follows a figure: the next amount begins, however narrow the gap."""
     return bool(_CURRENCY.match(word.text)) and last.text[-1] in "0123456789)%—–-"
 
 
 def is_bullet(word: Word) -> bool:
-    """Whether the word is the mark of a list item."""
+    """Return whether the word is a bullet."""
     return bool(_BULLET.match(word.text))
 
 

@@ -1,7 +1,7 @@
-"""Text recognition on page images by Tesseract, where it is installed: lines such as PDFium gives for other pages.
+"""Text recognition on page images with Tesseract. Returns lines like those that PDFium returns for other pages.
 
-Owns the choice of the pages, all use of Tesseract (a program, run once per page image; nothing is downloaded), and what
-is said about pages that stay unread. How lines become headings, paragraphs and tables is left to ``pdf.py``.
+Owns the choice of pages, all use of Tesseract (a program that runs once per page image; nothing is downloaded), and the
+warnings about unread pages. ``pdf.py`` turns the lines into headings, paragraphs and tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from ingest.errors import CorruptDocument, EmptyDocument
 from ingest.heartbeat import still_working
 from ingest.reader import OcrMode, ParserOptions
-from ingest.readers.pdf.lines import Line, Word, cells_of
+from ingest.readers.pdf.lines import Line, Word, split_cells
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _INSTALL = "the program Tesseract is not installed (`apt-get install tesseract-ocr`, `brew install tesseract`)"
-_MOST_LANGUAGES = 4  # taken unasked; with more, recognition gets slow and worse
-_UNSURE = 30  # per cent: words that Tesseract gives less are specks and drawings
+_MAX_DEFAULT_LANGUAGES = 4  # with more, recognition gets slow and less accurate
+_MIN_CONFIDENCE = 30  # per cent: words below it are specks and drawings
 _DEFAULT_DPI = 300
 _HOCR = "{http://www.w3.org/1999/xhtml}"
 _NUMBERS = r"-?[\d.]+(?: -?[\d.]+)*"
 
 
 class ScanReader:
-    """Reads the page images of one document, and keeps account of what it read and what it could not read."""
+    """Reads the page images of one document and keeps a list of recognised and unread pages."""
 
     def __init__(self, options: ParserOptions, path: Path) -> None:
         self._options = options
@@ -45,10 +45,10 @@ class ScanReader:
         self._unread: list[int] = []
 
     def page(self, number: int, has_text: bool, dpi: int, render: Callable[[], bytes]) -> list[Line] | None:
-        """The lines recognised on a page; None where its own text, if any, is to be taken."""
+        """Return the lines recognised on a page, or None if the page's own text is used. ``page`` starts at 1."""
         if has_text and self._options.ocr is not OcrMode.ALWAYS:
             return None
-        if self._reason():
+        if self._unavailable():
             if not has_text:
                 self._unread.append(number)
             return None
@@ -60,8 +60,8 @@ class ScanReader:
         return [*_numbered(lines, number)]
 
     def image(self, data: bytes) -> list[list[Line]]:
-        """The lines of every page of an image file."""
-        if self._reason():
+        """Return the lines of every page of an image file."""
+        if self._unavailable():
             self._unread.append(1)
             return []
         pages = [[*_numbered(lines, number)] for number, lines in enumerate(self._pages(data, dpi=None), start=1)]
@@ -76,18 +76,18 @@ class ScanReader:
         if into.is_empty:
             raise EmptyDocument(f"{self._path} holds no text. {self._why_empty()}")
         if self._unread:
-            into.warn(f"{_spans(self._unread)} without text not read: {self._reason()}.")
+            into.warn(f"{_spans(self._unread)} without text not read: {self._unavailable()}.")
         if not self._recognised:
             return {}
         return {"recognised": f"{_spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"}
 
     def _why_empty(self) -> str:
         if self._unread:
-            return f"Its pages are images, and {self._reason()}. Then ingest it again."
+            return f"Its pages are images, and {self._unavailable()}. Then ingest it again."
         return "Tesseract recognises none on its images." if self._images else "Its pages are blank."
 
-    def _reason(self) -> str:
-        """Why nothing can be recognised; empty if it can."""
+    def _unavailable(self) -> str:
+        """Return why recognition is not possible, or ``""`` if it is."""
         if self._options.ocr is OcrMode.NEVER:
             return "text recognition is switched off (choose 'auto' for ocr)"
         if shutil.which("tesseract") is None:
@@ -111,7 +111,7 @@ class ScanReader:
 
 
 def _run_tesseract(image: bytes, path: Path, languages: Sequence[str], dpi: int | None) -> Element:
-    """Its hOCR, from one core: parsers run side by side already."""
+    """Return the image's hOCR. Uses one core, because several parsers run in parallel."""
     segmentation = "1" if "osd" in _installed_languages() else "3"  # 1 turns pages that lie on their side
     command = [
         "env",
@@ -127,8 +127,10 @@ def _run_tesseract(image: bytes, path: Path, languages: Sequence[str], dpi: int 
     command += ["--dpi", str(dpi)] if dpi else []
     result = subprocess.run([*command, "hocr"], input=image, capture_output=True, check=False)
     if result.returncode != 0:
-        said = result.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
-        raise CorruptDocument(f"{path}: Tesseract cannot read a page image: {said[-1]}. Save it anew, as PNG or PDF.")
+        output = result.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
+        raise CorruptDocument(
+            f"Tesseract cannot read a page image of {path}: {output[-1]}. Save the file again, as PNG or PDF."
+        )
     return ElementTree.fromstring(result.stdout)
 
 
@@ -139,9 +141,9 @@ def _installed_languages() -> tuple[str, ...]:
 
 
 def _usual_languages(installed: Sequence[str]) -> Sequence[str]:
-    """All that are installed, unless somebody installed them all: then English."""
+    """Return all installed languages, or only English if there are many."""
     languages = sorted((code for code in installed if code not in ("osd", "equ")), key=lambda code: code != "eng")
-    return languages if len(languages) <= _MOST_LANGUAGES else languages[:1]
+    return languages if len(languages) <= _MAX_DEFAULT_LANGUAGES else languages[:1]
 
 
 def _lines(page: Element) -> Iterator[Line]:
@@ -150,7 +152,7 @@ def _lines(page: Element) -> Iterator[Line]:
     for span in page.iter(f"{_HOCR}span"):
         if not span.get("class", "").startswith("ocrx") and (words := [*_words(span, height, 72 / dpi)]):
             size = (_values(span, "x_size") or (10 * dpi / 72,))[0] * 72 / dpi
-            cells = cells_of(words)
+            cells = split_cells(words)
             yield Line(
                 words=tuple(words),
                 cells=cells,
@@ -163,17 +165,17 @@ def _lines(page: Element) -> Iterator[Line]:
 
 
 def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:
-    """The words of a line, as high as the line, in points from the page's lower left corner."""
+    """Yield the words of a line, each as high as the line, in points from the page's lower left corner."""
     _, top, _, bottom = _values(line, "bbox")
     for span in line.iter(f"{_HOCR}span"):
         text = "".join(span.itertext()).strip()
-        if span.get("class") == "ocrx_word" and text and _values(span, "x_wconf")[0] >= _UNSURE:
+        if span.get("class") == "ocrx_word" and text and _values(span, "x_wconf")[0] >= _MIN_CONFIDENCE:
             left, _, right, _ = _values(span, "bbox")
             yield Word(text, left * scale, right * scale, (page_height - bottom) * scale, (page_height - top) * scale)
 
 
 def _values(element: Element, key: str) -> tuple[float, ...]:
-    """The numbers that hOCR writes after a key in an element's title."""
+    """Return the numbers after a key in an element's title attribute."""
     found = re.search(rf"\b{key} ({_NUMBERS})", element.get("title", ""))
     return tuple(map(float, found[1].split())) if found else ()
 
@@ -183,7 +185,7 @@ def _numbered(lines: Sequence[Line], page: int) -> Iterator[Line]:
 
 
 def _spans(pages: Sequence[int]) -> str:
-    """Page numbers as people write them: 'page 3', 'pages 1-4, 7'."""
+    """Format page numbers: 'page 3', 'pages 1-4, 7'."""
     starts = [page for page in pages if page - 1 not in pages]
     ends = [page for page in pages if page + 1 not in pages]
     shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))

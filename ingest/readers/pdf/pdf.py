@@ -1,8 +1,8 @@
-"""Reads a PDF's text with its layout: headings by their type size, paragraphs by their spacing, tables by columns.
+"""Reads PDF: headings by type size, paragraphs by spacing, tables by columns.
 
-kreuzberg takes PDF text from the same engine (PDFium), but either without any structure or, in its Markdown mode, with
-lines missing (20,000 of the 23,000 words of one quarterly report, table rows beside a page break) and no tables. So the
-layout is read here: pdf_lines.py gives lines, pdf_tables.py finds tables in them, this makes blocks of them all.
+kreuzberg uses the same engine (PDFium), but its plain text has no structure, and its Markdown has no tables and misses
+lines (20,000 of the 23,000 words of one quarterly report, table rows next to a page break). So this package reads the
+layout itself: ``lines.py`` returns lines, ``tables.py`` finds tables in them, and this module builds the blocks.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 
 
 def write_pages(pages: Sequence[Sequence[Line]], into: DocumentBuilder) -> None:
-    """Add the blocks that the lines of pages form to the builder."""
-    _write(_joined_tables(_elements(without_page_headers(pages))), into)
+    """Turn the lines of pages into blocks and add them to the builder."""
+    _write(_join_tables(_elements(without_page_headers(pages))), into)
 
 
 def _elements(lines: Sequence[Line]) -> Iterator[_Element]:
-    """Headings, tables and paragraphs in reading order."""
+    """Yield headings, tables and paragraphs in reading order."""
     levels = _heading_levels(lines)
     position = 0
     for table in find_tables(lines):
@@ -115,7 +115,7 @@ def _text_of(lines: Sequence[Line]) -> str:
 
 
 def _body_size(lines: Sequence[Line]) -> float:
-    """The type size of most characters."""
+    """Return the type size of most characters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[round(line.size * 2) / 2] += len(line.text)
@@ -127,7 +127,10 @@ def _style(line: Line) -> tuple[float, bool]:
 
 
 def _heading_levels(lines: Sequence[Line]) -> _Levels:
-    """Styles of headings with their level: larger than the body, or bold in its size; the largest is level 1."""
+    """Return the level of each heading style. Headings are larger than the body, or bold in its size.
+
+    The largest style is level 1.
+    """
     body = _body_size(lines)
     larger, bold = set(), set()
     for size, is_bold in {_style(line) for line in lines if len(line.cells) == 1}:
@@ -141,7 +144,7 @@ def _heading_levels(lines: Sequence[Line]) -> _Levels:
 
 
 def _heading_end(lines: Sequence[Line], start: int, levels: _Levels) -> int:
-    """Where the heading that begins at ``start`` ends; ``start`` if none does."""
+    """Return the end of the heading at ``start``, or ``start`` if there is none."""
     first = lines[start]
     end = start
     while end < len(lines) and _continues_heading(first, lines[end], lines[end - 1] if end > start else None, levels):
@@ -163,7 +166,7 @@ def _continues_heading(first: Line, line: Line, previous: Line | None, levels: _
 
 
 def _gap(above: Line, below: Line) -> float:
-    """The space between two lines in heights of the lower one; large where the text goes on elsewhere."""
+    """Return the space between two lines in heights of the lower one. It is large if the lower one is further up."""
     gap = (above.bottom - below.top) / max(below.height, 1.0)
     return gap if gap > -2 else 99.0
 
@@ -173,12 +176,12 @@ def _is_item(line: Line) -> bool:
 
 
 def _paragraph_end(lines: Sequence[Line], start: int, levels: _Levels) -> int:
-    """Where the paragraph that begins at ``start`` ends: at a gap, a heading, another list item, or with its page."""
+    """Return the end of the paragraph at ``start``: a gap, a heading, another list item or the end of the page."""
     end = start + 1
     is_item = _is_item(lines[start])
     while (
         end < len(lines)
-        and _reads_on(lines[end - 1], lines[end])
+        and _continues_paragraph(lines[end - 1], lines[end])
         and (is_item or not _is_item(lines[end]))
         and _heading_end(lines, end, levels) == end
     ):
@@ -186,20 +189,23 @@ def _paragraph_end(lines: Sequence[Line], start: int, levels: _Levels) -> int:
     return end
 
 
-def _reads_on(last: Line, line: Line) -> bool:
-    """Whether a line belongs to the paragraph of the one before: near it, or in its sentence over a page break."""
+def _continues_paragraph(last: Line, line: Line) -> bool:
+    """Return whether a line belongs to the paragraph of the line before.
+
+    It is near that line, or continues its sentence after a page break.
+    """
     if line.page == last.page:
         return _gap(last, line) < _PARAGRAPH_GAP
     is_sentence = not _SENTENCE_END.search(last.text) and line.text[0].islower()
     return is_sentence and line.page == last.page + 1 and abs(line.size - last.size) < _SAME_SIZE
 
 
-def _joined_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
-    """The elements, with a table that goes on at the top of the next page as one table."""
+def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
+    """Yield the elements; tables that continue on the next page become one table."""
     last: _Element | None = None
     for element in elements:
-        if isinstance(last, _Table) and isinstance(element, _Table) and _goes_on(last, element):
-            last = _appended(last, element)
+        if isinstance(last, _Table) and isinstance(element, _Table) and _continues_table(last, element):
+            last = _append_rows(last, element)
             continue
         if last is not None:
             yield last
@@ -208,11 +214,11 @@ def _joined_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
         yield last
 
 
-def _goes_on(table: _Table, more: _Table) -> bool:
+def _continues_table(table: _Table, more: _Table) -> bool:
     return more.page == table.last_page + 1 and len(more.rows[0]) == len(table.rows[0])
 
 
-def _appended(table: _Table, more: _Table) -> _Table:
+def _append_rows(table: _Table, more: _Table) -> _Table:
     rows = more.rows[1:] if more.rows[0] == table.rows[0] else more.rows
     return replace(table, rows=table.rows + rows, pages=(*table.pages, (len(table.rows), more.page)))
 

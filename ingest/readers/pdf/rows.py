@@ -1,4 +1,4 @@
-"""Puts the lines of a PDF's table together that are one row, since a label or a cell of it is wrapped."""
+"""Joins the lines of a PDF table that form one row because a label or a cell is wrapped."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ingest.readers.pdf.grids import unbroken
+from ingest.readers.pdf.grids import join_wrapped
 from ingest.readers.pdf.lines import Line
 
 Band = tuple[float, float]
 
 _WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
-_SAME_PITCH = 1.3  # times the gap between rows: a label reads on in lines no further apart
-_LEAST_PITCH = 0.1  # in line heights
+_SAME_PITCH = 1.3  # times the gap between rows: a label continues in lines no further apart
+_MIN_PITCH = 0.1  # in line heights
 
 
 class _Part(NamedTuple):
-    """A line of the table, and what it says in each column."""
+    """A line of the table and its text in each column."""
 
     line: Line
     cells: Sequence[str]
@@ -34,20 +34,20 @@ class _Part(NamedTuple):
 
 
 def gap(one: Line, other: Line) -> float:
-    """The space between two lines in line heights; 0 where they stand beside each other."""
+    """Return the space between two lines in line heights; 0 if they are next to each other."""
     space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
     return space / max(one.height, other.height, 1.0)
 
 
-def whole_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: float) -> tuple[tuple[str, ...], ...]:
-    """The rows of a table from its lines, each with its cells. ``limit`` is how far right its labels reach."""
+def join_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: float) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of a table from its lines and their cells. ``limit`` is the right end of the label column."""
     parts = [_Part(*part) for part in zip(lines, cells, strict=True)]
     layout = _Layout(parts, limit)
     rows: list[_Part] = []
     members: list[Line] = []
     for part in parts:
-        if rows and layout.goes_on(rows[-1], members, part):
-            rows[-1] = _Part(part.line, [unbroken(*pair) for pair in zip(rows[-1].cells, part.cells, strict=True)])
+        if rows and layout.continues(rows[-1], members, part):
+            rows[-1] = _Part(part.line, [join_wrapped(*pair) for pair in zip(rows[-1].cells, part.cells, strict=True)])
             members.append(part.line)
         else:
             rows.append(part)
@@ -56,11 +56,11 @@ def whole_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: flo
 
 
 class _Layout:
-    """How the rows of one table stand apart: by the space between them, or by drawn lines and shades."""
+    """How the rows of one table are separated: by space, or by drawn lines and shades."""
 
     def __init__(self, parts: Sequence[_Part], limit: float) -> None:
         starts = [part.line for part in parts if part.label]
-        self._pitch = max(median([gap(above, below) for above, below in pairwise(starts)] or [0.0]), _LEAST_PITCH)
+        self._pitch = max(median([gap(above, below) for above, below in pairwise(starts)] or [0.0]), _MIN_PITCH)
         self._limit = limit
         labelled: Counter[Band] = Counter()
         full: Counter[Band] = Counter()
@@ -69,14 +69,14 @@ class _Layout:
                 labelled[part.line.band] += bool(part.label)
                 full[part.line.band] += bool(part.label and part.has_values)
         self._single = {band for band, count in labelled.items() if count == 1}
-        """Spaces between drawn lines with one label line: whatever else stands in them is of its row."""
+        """Bands between drawn lines with one label line: all other lines in them belong to its row."""
         self._wrapped = {band for band, count in labelled.items() if count > 1 and full[band] <= 1}
-        """Spaces with several label lines, but no more than one with values, if most spaces are rows."""
+        """Bands with several label lines, at most one of them with values, if most bands are rows."""
         if 2 * len(self._single | self._wrapped) <= len(labelled):
             self._wrapped = set()
 
-    def goes_on(self, row: _Part, members: Sequence[Line], part: _Part) -> bool:
-        """Whether the row, of these lines, goes on with a line."""
+    def continues(self, row: _Part, members: Sequence[Line], part: _Part) -> bool:
+        """Return whether ``part`` continues the row that consists of the lines ``members``."""
         same_band = row.line.band == part.line.band
         if same_band and part.line.band in self._single:
             return True
@@ -90,6 +90,6 @@ class _Layout:
         return same_band and part.line.band in self._wrapped and not row.has_values and self._fills(row, part)
 
     def _fills(self, row: _Part, part: _Part) -> bool:
-        """Whether a label had to be wrapped: the next line's first word would not have stood in its line."""
+        """Return whether the label had to be wrapped: the next line's first word does not fit on its line."""
         word = part.line.words[0]
         return row.line.words[-1].x1 + (word.x1 - word.x0) > self._limit

@@ -1,7 +1,7 @@
-"""Makes one header row of the several that stand above the figures of a PDF's table.
+"""Merges the header rows of a PDF table into one.
 
-``Three Months Ended`` stands once, in the middle above the columns of two years, and the years stand below it. Under
-each column comes then what stands above it from top to bottom, so that every row can be read with the header alone.
+For example, ``Three Months Ended`` is printed once, centred above two columns, with a year above each column. The
+merged header repeats it for each column, so every row can be read with the header alone.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Row = Sequence[str]
 _FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?$|^[$€£¥₹]? ?[-–—]$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _COUNTED = re.compile(r"^[$€£¥₹(]*\d")  # "11.3 years" too
-_CENTRED = 0.35  # of a column's width by which the middle of a header may miss that of its columns
+_CENTRED = 0.35  # of a column's width: how far the middle of a header may be from the middle of its columns
 
 
 def is_header(row: Row) -> bool:
-    """Whether a table's first row can be its header: no cell but the first is a figure, if not a year."""
+    """Return whether a row can be a header: no cell except the first is a figure. Years are not figures."""
     return not any(_is_figure(cell) for cell in row[1:])
 
 
 def header_height(rows: Sequence[Row]) -> int:
-    """How many of a table's first rows are its header; those of a table of words are never more than one."""
+    """Return how many of the first rows are the header: at most one in a table without figures."""
     if not rows or not is_header(rows[0]):
         return 0
     if rows[0][0] or not _holds_figures(rows):
@@ -39,17 +39,17 @@ def header_height(rows: Sequence[Row]) -> int:
 
 
 def _names_columns(row: Row) -> bool:
-    """Whether a row with a label belongs to the header above it, such as one with a unit and years."""
+    """Return whether a row with a label belongs to the header above it, for example one with a unit and years."""
     return any(row[1:]) and is_header(row) and not any(_COUNTED.match(cell) and not _is_year(cell) for cell in row[1:])
 
 
-def merged(header: Sequence[Row]) -> list[str]:
-    """The header rows as one: each column's words from top to bottom, those of merged cells once."""
+def merge_headers(header: Sequence[Row]) -> list[str]:
+    """Merge header rows: join each column's cells from top to bottom, repeated text once."""
     return [" ".join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*header, strict=True)]
 
 
-def spread(cells: Cells, columns: Columns) -> list[str] | None:
-    """A row of headers under which several columns stand, each said for all of its columns; None if it is none."""
+def repeat_spanning(cells: Cells, columns: Columns) -> list[str] | None:
+    """Return a header row with each spanning header repeated for its columns, or None if no header spans columns."""
     labels = [cell for cell in cells if cell[0].x0 < columns[0][1]]
     spanning = [cell for cell in cells if cell[0].x0 >= columns[0][1]]
     if not spanning or len(spanning) >= len(columns) - 1:
@@ -76,14 +76,14 @@ def _is_year(cell: str) -> bool:
 
 
 def _holds_figures(rows: Sequence[Row]) -> bool:
-    """Whether most cells beside the labels are figures, from the first row with one on."""
+    """Return whether most cells except labels are figures, from the first row with a figure on."""
     first = next((index for index, row in enumerate(rows) if any(map(_is_figure, row[1:]))), len(rows))
     values = [cell for row in rows[first:] for cell in row[1:] if cell]
     return 2 * sum(map(_is_figure, values)) > len(values)
 
 
 def _is_centred(cell: Sequence[Word], columns: Columns) -> bool:
-    """Whether a header stands in the middle above the columns."""
+    """Return whether a header is centred above the columns."""
     if not columns:
         return False
     left, right = columns[0][0], columns[-1][1]
