@@ -1,12 +1,11 @@
-"""Cuts a parsed document into chunks: of all ways to cut it, the one with the fewest chunks and the best boundaries.
+"""Divides a parsed document into chunks: few chunks, with boundaries that separate little.
 
-A document is first divided into pieces, each with what it costs to begin a chunk with it (``pieces.py``). The chunks
-are then the partition of the pieces with the least cost, found by dynamic programming. What its context line says of
-where a chunk stands is the business of ``outline.py``.
+``segments.py`` divides the document into segments, each with the cost of beginning a chunk with it. Dynamic programming
+finds the partition of the segments into chunks with the least cost. ``outline.py`` makes the context lines.
 
-What is embedded for a chunk (its context line, its table's header, its text) never exceeds what the model reads; every
-word of the document is in a chunk; ``parsed.text[chunk.start:chunk.end] == chunk.text`` holds by construction, since
-chunks are spans until the last step.
+The embedded text of a chunk (context line, table header, text) never exceeds the model's limit. Every word of the
+document is in a chunk. ``parsed.text[chunk.start:chunk.end] == chunk.text``, because chunks are spans until the last
+step.
 """
 
 from __future__ import annotations
@@ -17,24 +16,23 @@ from math import inf
 from uuid import UUID, uuid5
 
 from ingest.chunking.outline import Outline, TokenCounter
-from ingest.chunking.segments import Division, Segment, boundary_of, divide
+from ingest.chunking.segments import Segment, Segmenter, boundary_of, divide
 from ingest.document import BlockKind, ParsedDocument
 from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan
 
 ALGORITHM = "sections-v3"
-"""Changes when the same settings give other chunks, or ``vectorstore/text/bm25.py`` indexes them differently, so that
-collections do not mix them."""
+"""Change it when the same settings give different chunks, or ``vectorstore/text/bm25.py`` indexes them differently.
+Collections then do not mix both."""
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 
-# What a partition costs beside its boundaries (``pieces.py``): every chunk, and the room that it leaves unused, as a
-# share of the budget, squared.
+# Costs besides the boundaries (``segments.py``): of every chunk, and of its unused share of the budget, squared.
 _EACH_CHUNK = 0.5
 _UNUSED = 1.0
 
 
 class Source(FrozenModel):
-    """Which file chunks come from."""
+    """The file of a document."""
 
     document_id: str
     path: str
@@ -43,7 +41,7 @@ class Source(FrozenModel):
 
 
 class Chunker:
-    """Chunks for one embedding model: ``count_tokens`` is its tokenizer's, ``budget`` what it reads at most."""
+    """Makes chunks for one embedding model: ``count_tokens`` is its tokenizer, ``budget`` its limit in tokens."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, overlap: int = 0) -> None:
         self._count = count_tokens
@@ -52,11 +50,11 @@ class Chunker:
 
     @property
     def fingerprint(self) -> str:
-        """Names the way of chunking; equal fingerprints give equal chunks."""
+        """Name of the algorithm and its settings. Equal fingerprints give equal chunks."""
         return f"{ALGORITHM}/{self._budget}" + (f"/overlap-{self._overlap}" if self._overlap else "")
 
     def chunk(self, parsed: ParsedDocument, source: Source) -> list[Chunk]:
-        """The document's chunks in order."""
+        """Return the document's chunks in order."""
         return _Chunking(self._count, self._budget, self._overlap, parsed, source).chunks()
 
 
@@ -74,11 +72,11 @@ class _Chunking:
         self._source = source
         self._page_starts = [page.start for page in parsed.pages]
         self._outline = Outline(count_tokens, budget, parsed, source.name)
-        self._division = Division(count_tokens, budget, parsed, self._outline)
+        self._segmenter = Segmenter(count_tokens, budget, parsed, self._outline)
 
     def chunks(self) -> list[Chunk]:
-        """Divide into pieces, put them together at least cost, and divide again what turns out too long."""
-        groups = self._partition(list(self._division.pieces()))
+        """Divide into segments, join them at least cost, and divide chunks that are too long again."""
+        groups = self._partition(list(self._segmenter.segments()))
         chunks = [self._chunk(group, start) for group, start in zip(groups, self._starts(groups), strict=True)]
         within = list(self._within_budget(chunks))
         return [
@@ -88,31 +86,30 @@ class _Chunking:
 
     # Packing
 
-    def _partition(self, pieces: Sequence[Segment]) -> list[Sequence[Segment]]:
-        """The pieces of each chunk: of all partitions that fit the budget, the one of least cost."""
-        costs = [0.0, *[inf] * len(pieces)]  # of the best partition of the first so many pieces
-        begins = [0] * (len(pieces) + 1)  # where its last chunk begins
-        for first in range(len(pieces)):
-            for end, cost in self._candidates(pieces, first):
+    def _partition(self, segments: Sequence[Segment]) -> list[Sequence[Segment]]:
+        """Return the segments of each chunk: the partition with the least cost that fits the budget."""
+        costs = [0.0, *[inf] * len(segments)]  # costs[n] is the cost of the best partition of the first n segments
+        begins = [0] * (len(segments) + 1)  # where its last chunk begins
+        for first in range(len(segments)):
+            for end, cost in self._candidates(segments, first):
                 if costs[first] + cost < costs[end]:
                     costs[end], begins[end] = costs[first] + cost, first
         groups: list[Sequence[Segment]] = []
-        end = len(pieces)
+        end = len(segments)
         while end:
-            groups.append(pieces[begins[end] : end])
+            groups.append(segments[begins[end] : end])
             end = begins[end]
         return groups[::-1]
 
-    def _candidates(self, pieces: Sequence[Segment], first: int) -> Iterator[tuple[int, float]]:
-        """The chunks that can begin with a piece: where each ends, and what it costs."""
-        begin = pieces[first]
+    def _candidates(self, segments: Sequence[Segment], first: int) -> Iterator[tuple[int, float]]:
+        """Yield the end and the cost of each chunk that can begin with the segment at index ``first``."""
+        begin = segments[first]
         budget = self._budget - (self._overlap if begin.continues else 0)
         tokens = begin.header_tokens
         section = _Section(begin)
-        for end in range(first + 1, len(pieces) + 1):
-            piece = pieces[end - 1]
-            section.add(piece)
-            tokens += piece.tokens
+        for end in range(first + 1, len(segments) + 1):
+            section.add(segments[end - 1])
+            tokens += segments[end - 1].tokens
             needed = tokens + self._outline.context(section.path)[1]
             if needed <= budget or end == first + 1:
                 yield end, begin.cost + _EACH_CHUNK + _UNUSED * (1 - needed / budget) ** 2
@@ -120,25 +117,25 @@ class _Chunking:
                 return
 
     def _starts(self, groups: Sequence[Sequence[Segment]]) -> Iterator[int]:
-        """Where each chunk begins: one that reads on in a paragraph repeats whole sentences, if overlap was chosen."""
-        earlier = 0
+        """Yield where each chunk begins. With overlap, one that continues a paragraph repeats whole sentences."""
+        previous = 0
         for group in groups:
             start = group[0].start
             if self._overlap and group[0].continues:
-                begins = [begin for begin, _ in divide(self._text, earlier, start, boundary_of(group[0].kind))]
+                begins = [begin for begin, _ in divide(self._text, previous, start, boundary_of(group[0].kind))]
                 texts = [self._text[begin:start] for begin in begins[1:]]
                 counts = zip(begins[1:], self._count(texts), strict=True)
                 start = min((begin for begin, tokens in counts if tokens <= self._overlap), default=start)
             yield start
-            earlier = group[0].start
+            previous = group[0].start
 
     # Chunks
 
     def _chunk(self, group: Sequence[Segment], start: int) -> Chunk:
         end = group[-1].end
         section = _Section(group[0])
-        for piece in group:
-            section.add(piece)
+        for segment in group:
+            section.add(segment)
         return Chunk(
             id="",
             document_id=self._source.document_id,
@@ -158,7 +155,7 @@ class _Chunking:
         )
 
     def _pages(self, start: int, end: int) -> tuple[PageSpan, ...]:
-        """The parts of pages that the span covers."""
+        """Return the parts of pages that the span covers."""
         first = max(bisect_right(self._page_starts, start) - 1, 0)
         return tuple(
             PageSpan(number=page.number, start=max(page.start, start), end=min(page.end, end))
@@ -167,14 +164,14 @@ class _Chunking:
         )
 
     def _within_budget(self, chunks: Sequence[Chunk]) -> Iterator[Chunk]:
-        """The chunks; one that its tokenizer counts longer than its parts is divided once more."""
+        """Yield the chunks. One with more tokens than its parts have together may be too long and is divided again."""
         counts = self._count([chunk.embedded_text for chunk in chunks])
         for chunk, tokens in zip(chunks, counts, strict=True):
             if tokens <= self._budget or len(chunk.text) == 1:
                 yield chunk
             else:
                 room = max(self._count([chunk.text])[0] - (tokens - self._budget), 1)
-                spans = self._division.split(chunk.start, chunk.end, room)
+                spans = self._segmenter.split(chunk.start, chunk.end, room)
                 parts = [
                     chunk.model_copy(
                         update={
@@ -190,7 +187,7 @@ class _Chunking:
 
 
 class _Section:
-    """The path of a chunk that grows: what names its passage and does not stand in its text."""
+    """The section path of a growing chunk: the headings that apply to all of it and are not in its text."""
 
     def __init__(self, first: Segment) -> None:
         self._begins_with_heading = first.kind is BlockKind.HEADING
@@ -198,17 +195,16 @@ class _Section:
         self._has_text = False
         self.path = first.section
 
-    def add(self, piece: Segment) -> None:
-        """Take the next piece in. A chunk that begins with a heading is under what all of its sections share."""
-        is_heading = piece.kind is BlockKind.HEADING
-        if self._begins_with_heading and piece.section != self.path and not (is_heading and self._has_text):
-            shared = _common(self.path, piece.section) if self._has_text else piece.section
+    def add(self, segment: Segment) -> None:
+        """Add the next segment. The path of a chunk that begins with a heading is the one all its sections share."""
+        is_heading = segment.kind is BlockKind.HEADING
+        if self._begins_with_heading and segment.section != self.path and not (is_heading and self._has_text):
+            shared = _common_prefix(self.path, segment.section) if self._has_text else segment.section
             self.path = max(shared, self._above, key=len)
         self._has_text = self._has_text or not is_heading
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """What two paths begin with."""
+def _common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     same = [first == second for first, second in zip(one, other, strict=False)]
     return one[: same.index(False) if False in same else len(same)]
 
@@ -218,9 +214,9 @@ def _chunk_id(source: Source, index: int) -> str:
 
 
 def _kind(group: Sequence[Segment]) -> ChunkKind:
-    """The form of most of the passage, headings aside."""
+    """Return the kind of most of the passage, ignoring headings."""
     sizes: dict[BlockKind, int] = {}
-    for piece in group:
-        if piece.kind is not BlockKind.HEADING:
-            sizes[piece.kind] = sizes.get(piece.kind, 0) + piece.end - piece.start
+    for segment in group:
+        if segment.kind is not BlockKind.HEADING:
+            sizes[segment.kind] = sizes.get(segment.kind, 0) + segment.end - segment.start
     return ChunkKind(max(sizes, key=lambda kind: sizes[kind]).value) if sizes else ChunkKind.PROSE

@@ -1,4 +1,4 @@
-"""What stands above a passage: the title of its document and the headings over it, which its context line names."""
+"""The context line of a passage: the title of its document and the headings above it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TokenCounter = Callable[[Sequence[str]], list[int]]
 
 _CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget
 _TITLE_LENGTH = 120
-_TITLE_BEGINS = 500  # characters: a heading further down names its section, not the document
+_TITLE_WITHIN = 500  # characters: a heading further down names its section, not the document
 _PDF = "application/pdf"
 _WORD = re.compile(r"[^\W\d_]{2}")
 
 
 class Outline:
-    """Title and sections of a document, which was read from a file of this ``name``."""
+    """Title and sections of a document. ``name`` is the name of its file, ``budget`` the tokens of a chunk."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, parsed: ParsedDocument, name: str) -> None:
         self._count = count_tokens
@@ -30,10 +30,10 @@ class Outline:
 
     @cached_property
     def title(self) -> str:
-        """The document's own title, the heading that it begins with, or its file's name: the first that has a word.
+        """The first of these that contains a word: the document's own title, its first heading, its file's name.
 
-        Headings of a PDF are guessed from the size of their letters, and are the same on every form of a kind ("UNITED
-        STATES SECURITIES AND EXCHANGE COMMISSION"): there, the name that a person gave the file comes first.
+        For a PDF, the file's name comes before the first heading: its headings are guessed from type sizes, and are the
+        same on every form of a kind ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").
         """
         stem = PurePosixPath(self._name).stem.replace("_", " ")
         heading = self._first_heading()
@@ -45,14 +45,14 @@ class Outline:
         return _shortened(named, length)
 
     def _first_heading(self) -> str:
-        """The first heading, if it stands where a title would, and is not a paragraph that was taken for a heading."""
+        """Return the first heading if it is near the start and short enough to be a title, otherwise ``""``."""
         first = next((block for block in self._parsed.blocks if block.kind is BlockKind.HEADING), None)
-        if first is None or first.start > _TITLE_BEGINS or first.end - first.start > 2 * _TITLE_LENGTH:
+        if first is None or first.start > _TITLE_WITHIN or first.end - first.start > 2 * _TITLE_LENGTH:
             return ""
         return self._of(first)
 
     def sections(self) -> Iterator[tuple[Block, tuple[str, ...]]]:
-        """Every block with the headings above it, its own included; the document's title is not repeated."""
+        """Yield every block with its section path, a heading's own text included, without the document's title."""
         path: list[tuple[int, str]] = []
         for block in self._parsed.blocks:
             if block.kind is BlockKind.HEADING:
@@ -62,7 +62,7 @@ class Outline:
             yield block, tuple(names[1:] if names and names[0] == self.title else names)
 
     def context(self, section: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-        """The section without its outermost headings where they would crowd out the passage; the line's tokens."""
+        """Return the section, without outermost headings if the line is too long, and the tokens of the line."""
         if section not in self._contexts:
             path = " › ".join(part for part in (self.title, *section) if part)
             tokens = self._count([path])[0] if path else 0
@@ -71,7 +71,7 @@ class Outline:
         return self._contexts[section]
 
     def room(self, section: tuple[str, ...]) -> int:
-        """Tokens left for a passage under its context line."""
+        """Return the tokens left for a passage below its context line."""
         return self._budget - self.context(section)[1]
 
     def _of(self, block: Block) -> str:
@@ -79,7 +79,7 @@ class Outline:
 
 
 def _shortened(text: str, length: int) -> str:
-    """At most ``length`` characters, cut between words."""
+    """Shorten the text to at most ``length`` characters, at a word boundary."""
     text = " ".join(text.split())
     if len(text) <= length:
         return text

@@ -1,7 +1,6 @@
-"""Divides a parsed document into pieces: sentences of prose, lines of lists and code, rows of tables.
+"""Divides a parsed document into segments: sentences of prose, lines of lists and code, rows of tables.
 
-What it costs to begin a chunk with a piece says how much that boundary takes apart: nothing before a heading, much
-between a caption and its table.
+Each segment has the cost of beginning a chunk with it: nothing before a heading, much between a caption and its table.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from vectorstore.models import TableHeader
 if TYPE_CHECKING:
     from llama_index.core.node_parser import SentenceSplitter
 
-_HEADER_SHARE = 2  # a table's header takes at most a half of the budget
-_PIECE_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget go together
-_CAPTION_SHARE = 5  # a paragraph beside a table is its caption if it takes at most a fifth of the budget
+_HEADER_SHARE = 2  # a table's header takes at most half of the budget
+_SEGMENT_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget are joined
+_CAPTION_SHARE = 5  # a paragraph next to a table is its caption if it takes at most a fifth of the budget
 
-# What the boundary that a chunk begins at costs. The order of these is the principle; the values were found by trying.
+# Costs of the boundary at which a chunk begins. The values were tuned with benchmarks/chunking.py; their order matters.
 _BEFORE_HEADING = 0.0
 _BETWEEN_BLOCKS = 0.1
 _BETWEEN_SENTENCES = 0.4
-_BESIDE = 0.8  # between sentences and what they introduce or explain: a table, a list, a formula, a line of its own
+_NEXT_TO_OTHER = 0.8  # between sentences and the table, list, formula or single line that they introduce
 _BETWEEN_LINES = 1.0  # of a table, an item, a verse
 _INSIDE_SENTENCE = 1.5
-_NEVER = 4.0  # after a heading or a table's header, in a table that fits a chunk: only where nothing else fits
+_AVOID = 4.0  # after a heading or a table's header, inside a table that fits a chunk: only if nothing else fits
 
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?…؟।])(?=\s)|(?<=[.!?…][\"'”’»)\]])(?=\s)|(?<=[。！？])|(?<=\n)")
 _SENTENCE_END = re.compile(r"[.!?…؟।。！？][\"'”’»)\]]?\s*$")
@@ -38,7 +37,7 @@ _LINE_STARTS = re.compile(r"(?<=\n)")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A span that is not divided any more, and what it means to begin a chunk with it."""
+    """A span that is not divided further, and the cost of beginning a chunk with it."""
 
     start: int
     end: int
@@ -46,15 +45,15 @@ class Segment:
     kind: BlockKind
     section: tuple[str, ...]
     cost: float
-    """Of the boundary before it."""
+    """Cost of the boundary before it."""
     continues: bool = False
-    """Whether the boundary before it is inside of a block that can be read on from its last sentences."""
+    """Whether the boundary before it is inside a block of sentences, so that overlap with the last ones makes sense."""
     header: TableHeader | None = None
     header_tokens: int = 0
 
 
-class Division:
-    """The pieces of one document, whose sections the ``outline`` tells; ``budget`` is what the model reads."""
+class Segmenter:
+    """Divides one document. ``budget`` is the number of tokens that the embedding model reads."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, parsed: ParsedDocument, outline: Outline) -> None:
         self._count = count_tokens
@@ -63,57 +62,57 @@ class Division:
         self._text = parsed.text
         self._outline = outline
 
-    def pieces(self) -> Iterator[Segment]:
-        """The blocks in order, divided."""
+    def segments(self) -> Iterator[Segment]:
+        """Yield the segments of all blocks in order."""
         blocks = list(self._outline.sections())
         spans = [divide(self._text, block.start, block.end, boundary_of(block.kind)) for block, _ in blocks]
         counts = iter(self._count([self._text[start:end] for block_spans in spans for start, end in block_spans]))
         counted = [[(start, end, next(counts)) for start, end in block_spans] for block_spans in spans]
         sizes = [sum(tokens for _, _, tokens in block_spans) for block_spans in counted]
-        headings = 0  # tokens of the headings directly above
+        heading_tokens = 0  # of the headings directly above
         for index, ((block, section), block_spans) in enumerate(zip(blocks, counted, strict=True)):
             cost = self._cost_before(index, sizes)
             room = self._outline.room(section)
-            beside = headings if headings <= room // 2 else 0
+            reserved = heading_tokens if heading_tokens <= room // 2 else 0
             first = Segment(block.start, block.end, sizes[index], block.kind, section, cost)
-            yield from self._divided(first, block, block_spans, room - beside)
-            headings = headings + sizes[index] if block.kind is BlockKind.HEADING else 0
+            yield from self._divide(first, block, block_spans, room - reserved)
+            heading_tokens = heading_tokens + sizes[index] if block.kind is BlockKind.HEADING else 0
 
     def _cost_before(self, index: int, sizes: Sequence[int]) -> float:
-        """Of beginning a chunk with the block of this index."""
+        """Return the cost of beginning a chunk with the block at this index."""
         if index == 0:
             return 0.0
         above, block = self._blocks[index - 1 : index + 1]
         if above.kind is BlockKind.HEADING:
-            return _NEVER
+            return _AVOID
         if block.kind is BlockKind.HEADING:
             return _BEFORE_HEADING
         if BlockKind.TABLE not in (above.kind, block.kind) and (
             self._is_caption(index, index + 1, sizes) or self._is_caption(index - 1, index - 2, sizes)
         ):
             return _BETWEEN_BLOCKS  # it belongs to the table on its other side
-        return _BETWEEN_BLOCKS if self._is_sentences(above) and self._is_sentences(block) else _BESIDE
+        return _BETWEEN_BLOCKS if self._is_sentences(above) and self._is_sentences(block) else _NEXT_TO_OTHER
 
-    def _is_caption(self, index: int, beside: int, sizes: Sequence[int]) -> bool:
-        """Whether a block is a short paragraph and the one beside it a table."""
+    def _is_caption(self, index: int, neighbour: int, sizes: Sequence[int]) -> bool:
+        """Return whether a block is a short paragraph and its neighbour a table."""
         blocks = self._blocks
         return (
-            0 <= beside < len(blocks)
-            and (blocks[index].kind, blocks[beside].kind) == (BlockKind.PROSE, BlockKind.TABLE)
+            0 <= neighbour < len(blocks)
+            and (blocks[index].kind, blocks[neighbour].kind) == (BlockKind.PROSE, BlockKind.TABLE)
             and sizes[index] <= self._budget // _CAPTION_SHARE
         )
 
     def _is_sentences(self, block: Block) -> bool:
-        """Whether a block ends as a sentence does; a formula, a line of a form, "as follows:" do not."""
+        """Return whether a block ends like a sentence. A formula, a line of a form and "as follows:" do not."""
         return block.kind is BlockKind.PROSE and self._ends_sentence(block.start, block.end)
 
     def _ends_sentence(self, start: int, end: int) -> bool:
         return bool(_SENTENCE_END.search(self._text[max(end - 8, start) : end]))
 
     def _cost_inside(self, whole: Segment, start: int, room: int) -> float:
-        """Of beginning a chunk inside of a block, at one of its pieces."""
+        """Return the cost of beginning a chunk inside a block, with the segment at ``start``."""
         if whole.kind is BlockKind.TABLE and whole.tokens <= room:
-            return _NEVER
+            return _AVOID
         if whole.kind in (BlockKind.LIST, BlockKind.CODE):
             is_indented = self._text[start - 1] != "\n"
             return _BETWEEN_LINES if is_indented else _BETWEEN_SENTENCES
@@ -121,12 +120,12 @@ class Division:
             return _BETWEEN_SENTENCES
         return _BETWEEN_LINES
 
-    def _divided(
+    def _divide(
         self, whole: Segment, block: Block, spans: Sequence[tuple[int, int, int]], room: int
     ) -> Iterator[Segment]:
-        """The pieces of a block; the first has the block's own boundary before it."""
+        """Yield the segments of a block. The first has the cost of the boundary before the block."""
         header, header_tokens = self._header(block, room)
-        least = self._budget // _PIECE_SHARE
+        least = self._budget // _SEGMENT_SHARE
         inner = replace(
             whole,
             continues=whole.kind in (BlockKind.PROSE, BlockKind.LIST, BlockKind.CODE),
@@ -136,34 +135,34 @@ class Division:
         last: Segment | None = None
         for start, end, tokens in spans:
             in_header = header is not None and start < header.end
-            if last and (in_header or (last.tokens + tokens <= least and last.cost != _NEVER)):
+            if last and (in_header or (last.tokens + tokens <= least and last.cost != _AVOID)):
                 last = replace(last, end=end, tokens=last.tokens + tokens)
                 continue
             if last:
                 yield last
             after_header = header is not None and last is not None and last.end <= header.end
             cost = self._cost_inside(whole, start, room) if last else whole.cost
-            piece = replace(inner if last else whole, start=start, end=end, tokens=tokens, cost=cost)
-            last = replace(piece, cost=_NEVER) if after_header else piece
+            segment = replace(inner if last else whole, start=start, end=end, tokens=tokens, cost=cost)
+            last = replace(segment, cost=_AVOID) if after_header else segment
             if tokens > room - header_tokens:
                 *parts, last = self._parts(last, inner, room - header_tokens)
                 yield from parts
         if last:
             yield last
 
-    def _parts(self, piece: Segment, inner: Segment, room: int) -> list[Segment]:
-        """Parts of about equal size, of at most ``room`` tokens, of a sentence, line or row that exceeds it."""
-        limit = -(-piece.tokens // -(-piece.tokens // room))
-        spans = self.split(piece.start, piece.end, min(limit + limit // 8, room))
+    def _parts(self, segment: Segment, inner: Segment, room: int) -> list[Segment]:
+        """Split a sentence, line or row of more than ``room`` tokens into parts of about equal size."""
+        limit = -(-segment.tokens // -(-segment.tokens // room))
+        spans = self.split(segment.start, segment.end, min(limit + limit // 8, room))
         counts = self._count([self._text[start:end] for start, end in spans])
-        begins = [piece, *[replace(inner, cost=_INSIDE_SENTENCE)] * (len(spans) - 1)]
+        begins = [segment, *[replace(inner, cost=_INSIDE_SENTENCE)] * (len(spans) - 1)]
         return [
             replace(begin, start=start, end=end, tokens=tokens)
             for begin, (start, end), tokens in zip(begins, spans, counts, strict=True)
         ]
 
     def _header(self, block: Block, room: int) -> tuple[TableHeader | None, int]:
-        """The table's header and its tokens; none where it would crowd out the rows."""
+        """Return the table's header and its tokens, or None and 0 if it leaves too little room for the rows."""
         if block.header_end is None:
             return None, 0
         text = self._text[block.start : block.header_end]
@@ -173,7 +172,7 @@ class Division:
         return TableHeader(text=text, start=block.start, end=block.header_end), tokens
 
     def split(self, start: int, end: int, room: int) -> list[tuple[int, int]]:
-        """Spans of at most ``room`` tokens, cut between phrases or words where that is possible."""
+        """Split a span into spans of at most ``room`` tokens, between phrases or words if possible."""
         splitter = _sentence_splitter(self._count, room)
         spans: list[tuple[int, int]] = []
         for part in splitter.split_text(self._text[start:end]):
@@ -184,12 +183,12 @@ class Division:
 
 
 def boundary_of(kind: BlockKind) -> re.Pattern[str]:
-    """Where a block of this kind may be divided."""
+    """Return the pattern of the boundaries at which a block of this kind may be divided."""
     return _LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else _SENTENCE_ENDS
 
 
 def divide(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
-    """The non-blank parts of text[start:end] between boundaries, without the blanks around them."""
+    """Return the spans of the non-blank parts of text[start:end] between boundaries, without surrounding blanks."""
     spans = []
     position = start
     for part in boundary.split(text[start:end]):
@@ -201,7 +200,7 @@ def divide(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[t
 
 
 def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitter:
-    """llama-index's splitter with our tokenizer and sentence ends: its own would look for data on the network."""
+    """Return llama-index's splitter with our tokenizer and sentence ends. Its own would download data."""
     from llama_index.core.node_parser import SentenceSplitter
 
     return SentenceSplitter(

@@ -1,6 +1,6 @@
 """Reads OpenDocument text and presentations: headings, lists, tables with merged cells, notes, comments, charts.
 
-kreuzberg drops tables, footnotes and most lists of .odt, and reads no .odp. Spreadsheets are read by workbooks.py.
+kreuzberg omits tables, footnotes and most lists of .odt, and does not read .odp. ``sheets.py`` reads spreadsheets.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from xml.etree.ElementTree import Element
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.merged_cells import Cell, spread
+from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import attribute, comment_line, local_name, number
 from vectorstore.models import Scalar
 
-_MOST_REPEATS = 1024  # a program fills a sheet to its edge by one cell "repeated" a million times
+_MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is repeated a million times
 _LEFT_OUT = {"tracked-changes", "sequence-decls", "forms", "annotation-end", "bookmark", "soft-page-break", "title"}
 _PROPERTIES = {
     "title": "title",
@@ -35,9 +35,9 @@ _PROPERTIES = {
 
 
 def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the document's blocks, of a presentation also its pages; return its properties."""
+    """Add the document's blocks, and the pages of a presentation, to the builder; return its properties."""
     path = request.path
-    archive = _opened(request.data, path)
+    archive = _open(request.data, path)
     content = _xml(archive, "content.xml", path)
     body = content.find("{*}body")
     if body is not None:
@@ -45,10 +45,10 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     return _properties(archive, path)
 
 
-def _opened(data: bytes, path: Path) -> zipfile.ZipFile:
+def _open(data: bytes, path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # of offsets before the beginning
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # ValueError: negative offsets
         raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
 
 
@@ -56,7 +56,7 @@ def _xml(archive: zipfile.ZipFile, name: str, path: Path) -> Element:
     try:
         return ElementTree.fromstring(archive.read(name))
     except KeyError:
-        raise CorruptDocument(f"{path} lacks its part {name}. Export or download it again.") from None
+        raise CorruptDocument(f"{path} has no part {name}. Export or download it again.") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
         raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
     except (ElementTree.ParseError, RuntimeError, LookupError) as error:
@@ -99,7 +99,7 @@ class _Body:
         self._slides = 0
 
     def write(self, element: Element) -> None:
-        """The children of an element, each by what it is."""
+        """Write the children of an element."""
         for child in element:
             self._write(child)
 
@@ -115,7 +115,7 @@ class _Body:
                 for paragraph in element.iterfind(".//{*}p"):
                     self._write_attached(paragraph)
             case "table":
-                self._into.table(spread(self._rows(element)))
+                self._into.table(repeat_merged(self._rows(element)))
                 for paragraph in element.iterfind(".//{*}p"):
                     self._write_attached(paragraph, also_frames=False)
             case "page":
@@ -139,7 +139,7 @@ class _Body:
         self._write_attached(paragraph)
 
     def _write_attached(self, paragraph: Element, *, also_frames: bool = True) -> None:
-        """What stands in a paragraph by its place and not by its words: notes, comments, text boxes and charts."""
+        """Write what is anchored in a paragraph: notes, comments, text boxes and charts."""
         for element in _attached(paragraph):
             match local_name(element):
                 case "note":
@@ -156,7 +156,7 @@ class _Body:
                     pass
 
     def _write_slide(self, page: Element) -> None:
-        """A slide: its title, then its frames; its notes last."""
+        """Write a slide: its title, then its frames, then its notes."""
         frames = [child for child in page if local_name(child) not in ("notes", *_LEFT_OUT)]
         for frame in sorted(frames, key=lambda frame: attribute(frame, "class") != "title"):
             if attribute(frame, "class") == "title":
@@ -184,7 +184,9 @@ class _Body:
     def _rows(self, table: Element) -> Iterator[list[Cell]]:
         for row in _own_rows(table):
             cells = [cell for element in row for cell in self._repeated(element)]
-            for _ in range(min(_count(row, "number-rows-repeated"), _MOST_REPEATS if _said(cells) else 1)):
+            for _ in range(
+                min(_count(row, "number-rows-repeated"), _MAX_REPEATS if any(cell.text for cell in cells) else 1)
+            ):
                 yield cells
 
     def _repeated(self, element: Element) -> list[Cell]:
@@ -192,10 +194,10 @@ class _Body:
             return []
         text = self._cell_text(element)
         cell = Cell(text, _count(element, "number-columns-spanned"), _count(element, "number-rows-spanned"))
-        return [cell] * min(_count(element, "number-columns-repeated"), _MOST_REPEATS if text else 64)
+        return [cell] * min(_count(element, "number-columns-repeated"), _MAX_REPEATS if text else 64)
 
     def _cell_text(self, cell: Element) -> str:
-        """All that a cell says, a table in it row by row."""
+        """Return the text of a cell; tables inside it row by row."""
         parts: list[str] = []
         for part in cell:
             match local_name(part):
@@ -203,7 +205,7 @@ class _Body:
                     lines = list(self._list_lines(part))
                     parts += lines if len(lines) > 1 else [line.partition(" ")[2] for line in lines]
                 case "table":
-                    parts += [" ".join(row) for row in spread(self._rows(part))]
+                    parts += [" ".join(row) for row in repeat_merged(self._rows(part))]
                 case "annotation":
                     pass
                 case _:
@@ -211,7 +213,7 @@ class _Body:
         return "\n".join(part for part in parts if part.strip())
 
     def _write_object(self, element: Element) -> None:
-        """A chart, by the table of its data; other embedded objects say nothing here."""
+        """Write a chart as the table of its data. Other embedded objects are ignored."""
         name = posixpath.join(posixpath.normpath(attribute(element, "href")), "content.xml")
         if name not in self._archive.namelist():
             return
@@ -222,11 +224,11 @@ class _Body:
         kind = f"{attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"
         self._into.prose(kind if title is None else f"{kind}: {' '.join(_words(line) for line in title)}")
         for table in chart.iterfind("{*}table"):
-            self._into.table(spread(self._rows(table)))
+            self._into.table(repeat_merged(self._rows(table)))
 
 
 def _attached(element: Element) -> Iterator[Element]:
-    """The elements below; what holds paragraphs of its own is not entered."""
+    """Yield all descendants, except those inside elements that hold paragraphs of their own."""
     for child in element:
         yield child
         if local_name(child) not in ("note", "annotation", "text-box", "custom-shape"):
@@ -234,16 +236,12 @@ def _attached(element: Element) -> Iterator[Element]:
 
 
 def _own_rows(table: Element) -> Iterator[Element]:
-    """The rows of a table, also those in groups; not those of a table in a cell."""
+    """Yield the rows of a table, including grouped rows, without rows of tables in its cells."""
     for child in table:
         if local_name(child) == "table-row":
             yield child
         elif local_name(child) in ("table-header-rows", "table-rows", "table-row-group"):
             yield from _own_rows(child)
-
-
-def _said(cells: list[Cell]) -> bool:
-    return any(cell.text for cell in cells)
 
 
 def _numbered_styles(content: Element) -> Iterator[str]:
@@ -260,12 +258,12 @@ def _title_styles(content: Element) -> Iterator[str]:
 
 
 def _comment(annotation: Element) -> str:
-    said = " ".join(_words(line) for line in annotation.iterfind(".//{*}p"))
-    return comment_line(annotation.findtext("{*}creator", ""), annotation.findtext("{*}date", ""), said)
+    text = " ".join(_words(line) for line in annotation.iterfind(".//{*}p"))
+    return comment_line(annotation.findtext("{*}creator", ""), annotation.findtext("{*}date", ""), text)
 
 
 def _words(element: Element) -> str:
-    """The words of a paragraph: blanks and line breaks that stand for themselves, without notes and frames."""
+    """Return the text of a paragraph with its blanks and line breaks, without notes and frames."""
     parts = [element.text or ""]
     for child in element:
         match local_name(child):

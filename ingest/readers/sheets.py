@@ -1,7 +1,7 @@
 """Reads spreadsheets: a heading and a table per sheet, then the sheet's charts and comments.
 
-Cells come from calamine (fast, and it reads .xls, .xlsx, .xlsb and .ods alike). Charts and comments, which no reader
-of cells gives, are read from the parts of .xlsx.
+calamine reads the cells: it is fast and reads .xls, .xlsx, .xlsb and .ods. It does not read charts and comments, so
+these are read from the parts of .xlsx files.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from vectorstore.models import Scalar
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
-_SEALED = "EncryptedPackage".encode("utf-16-le")
-"""The name of the stream in which Office keeps an encrypted file."""
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+"""The name of the stream in which Office stores an encrypted file."""
 
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
 _EXACT = 2**53  # whole numbers beyond this are not exact in a sheet
-_MOST_COPIES = 256  # of the text of a merged cell; wider ones are decoration
+_MAX_COPIES = 256  # of the text of a merged cell; larger ones are decoration
 
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
 
@@ -37,11 +37,11 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     data, path = request.data, request.path
     package = Package(data, path) if _has_parts(data) else None
     extras = dict(_extras(package)) if package else {}
-    for name, rows in _sheets(_opened(data, path), path):
+    for name, rows in _sheets(_open(data, path), path):
         charts, comments = extras.get(name, ([], []))
         into.heading(name, _SHEET_LEVEL)
         for table in _tables(rows):
-            into.table([[_written(value) for value in row] for row in table])
+            into.table([[_format(value) for value in row] for row in table])
         for chart in charts:
             chart.write(into)
         into.prose("\n".join(comments))
@@ -49,22 +49,22 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
 
 
 def _has_parts(data: bytes) -> bool:
-    """Whether the file keeps its workbook as XML, as .xlsx and its like do."""
+    """Return whether the file stores its workbook as XML parts, as .xlsx does."""
     return data.startswith(b"PK") and b"xl/workbook.xml" in data
 
 
-def _opened(data: bytes, path: Path) -> CalamineWorkbook:
+def _open(data: bytes, path: Path) -> CalamineWorkbook:
     import python_calamine
 
-    if _SEALED in data:
+    if _ENCRYPTED in data:
         raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
-    with _translated(path):
+    with _translate_errors(path):
         return python_calamine.load_workbook(io.BytesIO(data))
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    """calamine's errors, and the panics of its native code, as ours."""
+def _translate_errors(path: Path) -> Iterator[None]:
+    """Translate calamine's errors, and the panics of its native code, to ParseErrors."""
     import python_calamine
 
     try:
@@ -72,16 +72,16 @@ def _translated(path: Path) -> Iterator[None]:
     except (python_calamine.CalamineError, OSError, ValueError) as error:
         if isinstance(error, python_calamine.PasswordError) or "password" in str(error).lower():
             raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password.") from error
-        raise CorruptDocument(f"{path} cannot be read as a workbook: {error}. Export or download it again.") from error
+        raise CorruptDocument(f"Cannot read {path} as a workbook: {error}. Export or download it again.") from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # how a crash of native code arrives: no Exception
+        if type(error).__name__ != "PanicException":  # a panic of native code is not an Exception
             raise
-        raise CorruptDocument(f"{path} made the reader of workbooks fail: {error}. Save it anew and retry.") from None
+        raise CorruptDocument(f"{path} crashed the workbook reader: {error}. Save it again and retry.") from None
 
 
 def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[list[Value]]]]:
     for name in workbook.sheet_names:
-        with _translated(path):
+        with _translate_errors(path):
             sheet = workbook.get_sheet_by_name(name)
             rows: list[list[Value]] = list(sheet.to_python(skip_empty_area=False))
             merged = sheet.merged_cell_ranges or []
@@ -90,22 +90,22 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
 
 
 def _copy_merged(rows: list[list[Value]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> None:
-    """Write a merged cell's text in every place that it covers, so that each row says all that it says on screen."""
+    """Write a merged cell's text in every cell that it covers, so each row can be read without the others."""
     for (top, left), (bottom, right) in merged:
-        if top >= len(rows) or left >= len(rows[top]) or (bottom - top + 1) * (right - left + 1) > _MOST_COPIES:
+        if top >= len(rows) or left >= len(rows[top]) or (bottom - top + 1) * (right - left + 1) > _MAX_COPIES:
             continue
         for row in rows[top : bottom + 1]:
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
 
 
 def _without_margin(rows: list[list[Value]]) -> list[list[Value]]:
-    """The rows from the first filled column on."""
+    """Return the rows without empty columns at the left."""
     left = min((index for row in rows for index, value in enumerate(row) if value != ""), default=0)
     return [row[left:] for row in rows]
 
 
 def _tables(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
-    """The rows of a sheet, split where after an empty row another header begins."""
+    """Split the rows of a sheet where another header follows an empty row."""
     start = 0
     for index in range(1, len(rows) - 1):
         if not _filled(rows[index - 1]) and _is_header(rows[index], rows[index + 1]):
@@ -119,7 +119,7 @@ def _filled(row: Sequence[Value]) -> list[int]:
 
 
 def _is_header(row: Sequence[Value], below: Sequence[Value]) -> bool:
-    """Whether a row of several words stands over a row with figures in the same columns."""
+    """Return whether a row has several words, and the row below has figures in the same columns."""
     columns = _filled(row)
     return (
         len(columns) > 1
@@ -129,8 +129,8 @@ def _is_header(row: Sequence[Value], below: Sequence[Value]) -> bool:
     )
 
 
-def _written(value: Value) -> str:
-    """A cell as people write it: whole numbers without a point, midnight without a time."""
+def _format(value: Value) -> str:
+    """Format a cell: whole numbers without decimals, midnight without a time."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
@@ -144,7 +144,7 @@ def _written(value: Value) -> str:
 
 
 def _extras(package: Package) -> Iterator[tuple[str, tuple[list[Chart], list[str]]]]:
-    """For each sheet by its name: its charts and its comments."""
+    """Yield the name of each sheet with its charts and comments."""
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
     relations = package.relations(main)
     people = dict(_people(package, main))
@@ -168,15 +168,15 @@ def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[
         for comment in package.xml(part).iterfind("{*}threadedComment"):
             cell = comment.get("ref", "")
             threaded.add(cell)
-            said = comment.findtext("{*}text", "")
-            yield f"{cell}: {comment_line(people.get(comment.get('personId', ''), ''), comment.get('dT', ''), said)}"
+            text = comment.findtext("{*}text", "")
+            yield f"{cell}: {comment_line(people.get(comment.get('personId', ''), ''), comment.get('dT', ''), text)}"
     for part in package.related(sheet, "comments"):
         root = package.xml(part)
         authors = [author.text or "" for author in root.iterfind("{*}authors/{*}author")]
         for comment in root.iterfind(".//{*}comment"):
-            if comment.get("ref", "") not in threaded:  # kept there once more for older programs
-                place = number(comment.get("authorId"), len(authors))
-                author = authors[place] if place < len(authors) else ""
+            if comment.get("ref", "") not in threaded:  # stored a second time for older programs
+                index = number(comment.get("authorId"), len(authors))
+                author = authors[index] if index < len(authors) else ""
                 yield f"{comment.get('ref', '')}: {comment_line(author, '', ''.join(texts(comment)))}"
 
 

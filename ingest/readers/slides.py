@@ -1,7 +1,7 @@
 """Reads PowerPoint: a page per slide with its title as heading, its lists, tables, charts, notes and comments.
 
-kreuzberg fails on slides with damaged pictures and leaves out charts, comments and merged cells; so the parts are read
-here. A slide's text comes in the order of its shapes, its title first.
+kreuzberg fails on slides with damaged pictures and omits charts, comments and merged cells. A slide's text is in the
+order of its shapes, its title first.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from xml.etree.ElementTree import Element
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.merged_cells import Cell, spread
+from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
 from vectorstore.models import Scalar
 
 _TITLES = {"title", "ctrTitle"}
-_FURNITURE = {"dt", "ftr", "sldNum", "hdr", "sldImg"}
+_IGNORED = {"dt", "ftr", "sldNum", "hdr", "sldImg"}
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _OWN_MARK = re.compile(r"(?:[-*•–]|\d{1,3}[.)])\s")
 _LISTED = {"body", "obj", ""}
-"""Kinds of placeholders whose paragraphs the layout marks as items."""
+"""Types of placeholders whose paragraphs are list items by the layout."""
 
 
 def read_presentation(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the slides' blocks and pages to the builder; return the presentation's properties."""
+    """Add the slides' blocks and pages to the builder; return the properties of the presentation."""
     package = Package(request.data, request.path)
     main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
     authors = dict(_comment_authors(package, main))
@@ -70,13 +70,13 @@ class _Slide:
             self._into.prose(_description(shape))
         elif body is not None and kind in _TITLES:
             self._into.heading(" ".join(_text(paragraph) for paragraph in body.iterfind("{*}p")), level=1)
-        elif body is not None and kind not in _FURNITURE:
+        elif body is not None and kind not in _IGNORED:
             self._write_text(body.findall("{*}p"), listed=kind in _LISTED)
 
     def _write_graphic(self, frame: Element) -> None:
         table = frame.find(".//{*}tbl")
         if table is not None:
-            self._into.table(spread(_cells(row) for row in table.iterfind("{*}tr")))
+            self._into.table(repeat_merged(_cells(row) for row in table.iterfind("{*}tr")))
         for chart in frame.iterfind(".//{*}chart"):
             relation = self._relations.get(attribute(chart, "id"))
             if relation is not None:
@@ -88,7 +88,7 @@ class _Slide:
                 self._into.list_items([f"- {text}" for point in points if (text := " ".join(texts(point)).strip())])
 
     def _write_text(self, paragraphs: Sequence[Element], *, listed: bool) -> None:
-        """Paragraphs, and lists of those that carry a mark of their own or stand in a list by the slide's layout."""
+        """Write paragraphs, and lists of those that have a bullet of their own or by the slide's layout."""
         filled = [paragraph for paragraph in paragraphs if _text(paragraph).strip()]
         items: list[str] = []
         numbers: dict[int, int] = {}
@@ -111,7 +111,7 @@ class _Slide:
     def _write_notes(self, part: str) -> None:
         for shape in _shapes(self._package.xml(part).find(".//{*}spTree")):
             body = shape.find("{*}txBody")
-            if body is not None and _placeholder(shape) not in _FURNITURE:
+            if body is not None and _placeholder(shape) not in _IGNORED:
                 text = "\n".join(_text(paragraph) for paragraph in body.iterfind("{*}p")).strip()
                 self._into.prose(f"Notes: {text}" if text else "")
 
@@ -124,7 +124,7 @@ class _Slide:
 
 
 def _shapes(tree: Element | None) -> Iterator[Element]:
-    """The shapes of a tree and of its groups; of alternatives for newer and older programs the first."""
+    """Yield the shapes of a tree and of its groups; of alternatives for several program versions, the first."""
     for element in () if tree is None else tree:
         match local_name(element):
             case "sp" | "pic" | "graphicFrame" | "cxnSp":
@@ -139,20 +139,20 @@ def _shapes(tree: Element | None) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """Which kind of placeholder of the layout the shape fills; None if it is a shape of its own."""
+    """Return the type of the layout's placeholder that the shape fills, or None."""
     found = shape.find("./*/{*}nvPr/{*}ph")
     return None if found is None else found.get("type", "")
 
 
 def _description(picture: Element) -> str:
-    """What its author says that the picture shows; not what programs guess or fill in."""
+    """Return the author's description of a picture. Generated descriptions and file names are ignored."""
     properties = picture.find("./{*}nvPicPr/{*}cNvPr")
     text = "" if properties is None else properties.get("descr", "")
     return "" if "generated" in text or _FILE_NAME.fullmatch(text) else text
 
 
 def _text(paragraph: Element) -> str:
-    """A paragraph's words, its line breaks kept; mathematics by its letters."""
+    """Return a paragraph's text with its line breaks. Formulas are reduced to their letters."""
     parts = []
     for element in paragraph.iter():
         if local_name(element) == "t":
@@ -177,7 +177,7 @@ def _is_item(paragraph: Element, *, listed: bool) -> bool:
 
 
 def _cells(row: Element) -> list[Cell]:
-    """A row's cells; those that a merged one covers are left out."""
+    """Return a row's cells without those that a merged cell covers."""
     cells = []
     for cell in row.iterfind("{*}tc"):
         if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):

@@ -1,7 +1,7 @@
-"""Reads Word: headings with their numbers, lists as they are marked, tables with merged cells, notes and comments.
+"""Reads Word: headings with their numbers, lists with their markers, tables with merged cells, notes and comments.
 
-kreuzberg leaves out the numbers of headings, charts, comments and ticked boxes, and shifts the rows of tables with
-merged cells. Deleted text, running heads and the code of fields are not read.
+kreuzberg omits heading numbers, charts, comments and checked boxes, and shifts the rows of tables with merged cells.
+Deleted text, page headers and field codes are ignored.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from xml.etree.ElementTree import Element
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.formulas import latex
+from ingest.readers.shared.formulas import formula_to_latex
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
 from vectorstore.models import Scalar
 
-_BODY_LEVEL = 9  # the outline level that stands for "no heading"
-_DEEPEST_STYLE = 20
+_BODY_LEVEL = 9  # the outline level that means "no heading"
+_MAX_STYLE_DEPTH = 20
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
@@ -61,7 +61,7 @@ def _styles(package: Package, main: str) -> dict[str, _Style]:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How one level of a list is marked."""
+    """The marker format of one list level."""
 
     format: str
     pattern: str
@@ -70,7 +70,7 @@ class _Level:
 
 @dataclass
 class _Numbering:
-    """The lists of a document, and how far each has counted."""
+    """The lists of a document and their counters."""
 
     lists: Mapping[str, str]
     levels: Mapping[str, Mapping[int, _Level]]
@@ -94,7 +94,7 @@ class _Numbering:
         return _Numbering(lists, levels, restarts)
 
     def mark(self, identity: str, level: int) -> str | None:
-        """Count one paragraph on; how it is marked: ``-``, a number as printed, or None if it is in no list."""
+        """Count one paragraph and return its marker: ``-``, a number as printed, or None outside lists."""
         abstract = self.lists.get(identity)
         defined = self.levels.get(abstract or "", {})
         if abstract is None or level not in defined:
@@ -107,9 +107,9 @@ class _Numbering:
         if defined[level].format in ("bullet", "none", ""):
             return "-"
         mark = defined[level].pattern
-        for place, shown in defined.items():
-            count = counts.get(place, shown.start)
-            mark = mark.replace(f"%{place + 1}", _counted(count, shown.format))
+        for index, definition in defined.items():
+            count = counts.get(index, definition.start)
+            mark = mark.replace(f"%{index + 1}", _format_count(count, definition.format))
         return mark.strip() or "-"
 
 
@@ -125,8 +125,7 @@ def _levels(abstract: Element) -> Iterator[tuple[int, _Level]]:
         )
 
 
-def _counted(count: int, style: str) -> str:
-    """A count as the list shows it."""
+def _format_count(count: int, style: str) -> str:
     match style:
         case "lowerLetter" | "upperLetter":
             letter = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1) if 0 < count < 1000 else str(count)
@@ -143,18 +142,18 @@ def _counted(count: int, style: str) -> str:
 def _roman(count: int) -> str:
     if not 0 < count < 4000:
         return str(count)
-    written = ""
+    numeral = ""
     for value, letters in _ROMAN:
-        written += letters * (count // value)
+        numeral += letters * (count // value)
         count %= value
-    return written
+    return numeral
 
 
 # The body
 
 
 class _Body:
-    """Writes the elements of a body into a builder, in order; items that follow one another become one list."""
+    """Writes the elements of a body into a builder, in order. Consecutive items become one list."""
 
     def __init__(self, package: Package, main: str, into: DocumentBuilder) -> None:
         self._package = package
@@ -168,7 +167,7 @@ class _Body:
         self._items: list[str] = []
 
     def write(self, body: Element) -> None:
-        """All blocks of an element."""
+        """Write all blocks of an element."""
         for block in _blocks(body):
             if local_name(block) == "p":
                 self._write_paragraph(block)
@@ -212,9 +211,9 @@ class _Body:
         return None
 
     def _ancestry(self, paragraph: Element) -> Iterator[_Style]:
-        """The paragraph's style and those that it is based on."""
+        """Yield the paragraph's style and the styles that it is based on."""
         identity = attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")
-        for _ in range(_DEEPEST_STYLE):
+        for _ in range(_MAX_STYLE_DEPTH):
             style = self._styles.get(identity)
             if style is None:
                 return
@@ -222,7 +221,7 @@ class _Body:
             identity = style.base
 
     def _mark(self, paragraph: Element) -> tuple[str | None, int]:
-        """How the paragraph is marked in its list, and how deep it stands there."""
+        """Return the paragraph's list marker and its depth in the list."""
         properties = paragraph.find("{*}pPr/{*}numPr")
         numbering = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
         level = attribute(properties.find("{*}ilvl"), "val") if properties is not None else ""
@@ -234,7 +233,7 @@ class _Body:
         return self._numbering.mark(numbering, number(level)), number(level)
 
     def _write_attached(self, block: Element) -> None:
-        """What belongs to a place in a block and not to its words: notes, comments, text boxes, charts."""
+        """Write what is anchored in a block: notes, comments, text boxes, charts."""
         for element in _visible(block):
             match local_name(element):
                 case "footnoteReference" | "endnoteReference" | "commentReference":
@@ -259,14 +258,14 @@ class _Body:
     # Tables
 
     def _rows(self, table: Element) -> Iterator[list[str]]:
-        """The rows with one text per column: merged cells say theirs in each column and row that they cover."""
+        """Yield the rows, one text per column. Merged cells repeat their text in each column and row they cover."""
         above: list[str] = []
         for row in _inside(table, "tr"):
             line = [""] * min(number(attribute(row.find("{*}trPr/{*}gridBefore"), "val")), 64)
             for cell in _inside(row, "tc"):
                 merge = cell.find("{*}tcPr/{*}vMerge")
-                goes_on = merge is not None and attribute(merge, "val", "continue") == "continue"
-                text = above[len(line)] if goes_on and len(line) < len(above) else self._cell_text(cell)
+                is_covered = merge is not None and attribute(merge, "val", "continue") == "continue"
+                text = above[len(line)] if is_covered and len(line) < len(above) else self._cell_text(cell)
                 width = number(attribute(cell.find("{*}tcPr/{*}gridSpan"), "val", "1")) or 1
                 line += [text] * min(width, 256)
             yield line
@@ -287,7 +286,7 @@ _WRAPPERS = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "Alt
 
 
 def _blocks(body: Element) -> Iterator[Element]:
-    """The paragraphs and tables of a body, a cell or a box, also those in content controls."""
+    """Yield the paragraphs and tables of a body, a cell or a box, including those in content controls."""
     for child in body:
         if local_name(child) in ("p", "tbl"):
             yield child
@@ -296,7 +295,7 @@ def _blocks(body: Element) -> Iterator[Element]:
 
 
 def _inside(element: Element, name: str) -> Iterator[Element]:
-    """The rows of a table or the cells of a row, also those in content controls."""
+    """Yield the rows of a table or the cells of a row, including those in content controls."""
     for child in element:
         if local_name(child) == name:
             yield child
@@ -305,13 +304,13 @@ def _inside(element: Element, name: str) -> Iterator[Element]:
 
 
 def _only_cell(table: Element) -> Element | None:
-    """The cell of a table that is a frame around other blocks; None of a table of several cells."""
+    """Return the cell of a table with a single cell, which frames other blocks; otherwise None."""
     cells = [cell for row in _inside(table, "tr") for cell in _inside(row, "tc")]
     return cells[0] if len(cells) == 1 else None
 
 
 def _visible(element: Element) -> Iterator[Element]:
-    """The elements below, without deleted ones, without what stands in a text box, and drawings once."""
+    """Yield all descendants without deleted elements and the content of text boxes. Drawings come once."""
     for child in element:
         if local_name(child) in ("del", "moveFrom", "Fallback"):
             continue
@@ -321,7 +320,7 @@ def _visible(element: Element) -> Iterator[Element]:
 
 
 def _text(paragraph: Element) -> str:
-    """A paragraph's words as printed."""
+    """Return a paragraph's text as printed."""
     return "".join(_runs(paragraph))
 
 
@@ -337,7 +336,7 @@ def _runs(element: Element) -> Iterator[str]:
             case "noBreakHyphen":
                 yield "-"
             case "oMath":
-                yield f"${latex(child)}$"
+                yield f"${formula_to_latex(child)}$"
             case "sdt" if (box := child.find("{*}sdtPr/{*}checkbox")) is not None:
                 yield "[x]" if attribute(box.find("{*}checked"), "val") in ("1", "true") else "[ ]"
             case "footnoteReference" | "endnoteReference":
@@ -349,17 +348,17 @@ def _runs(element: Element) -> Iterator[str]:
 
 
 def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Notes or comments by their ids, as they are written after the paragraph that they stand at."""
+    """Yield notes or comments with their ids, as they are written after their paragraph."""
     for part in package.related(main, relation):
         for remark in package.xml(part).iterfind(f"{{*}}{kind}"):
             identity = attribute(remark, "id")
-            said = " ".join(
+            body = " ".join(
                 " ".join(texts(paragraph)) if kind == "comment" else _text(paragraph)
                 for paragraph in remark.iterfind(".//{*}p")
             ).strip()
-            if said and attribute(remark, "type") not in ("separator", "continuationSeparator"):
+            if body and attribute(remark, "type") not in ("separator", "continuationSeparator"):
                 author, when = attribute(remark, "author"), attribute(remark, "date")
-                yield identity, comment_line(author, when, said) if kind == "comment" else f"[{identity}] {said}"
+                yield identity, comment_line(author, when, body) if kind == "comment" else f"[{identity}] {body}"
 
 
 READER = Reader(name="word", version=1, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

@@ -1,4 +1,4 @@
-"""Reads AsciiDoc into blocks: headings, lists, tables with merged cells, code, captions, descriptions of pictures."""
+"""Reads AsciiDoc: headings, lists, tables with merged cells, code, captions, image descriptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import zip_longest
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.merged_cells import Cell, spread
+from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from vectorstore.models import Scalar
 
 _HEADING = re.compile(r"(={1,6}) +(\S.*)$")
@@ -29,7 +29,7 @@ _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language",
 
 
 def read_asciidoc(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the document's blocks to the builder; return its title and what its header says of it."""
+    """Add the document's blocks to the builder; return the title and properties of its header."""
     text = decode(request.data, request.path).replace("\r\n", "\n")
     writer = _Writer(text.split("\n"), into)
     writer.write()
@@ -38,7 +38,7 @@ def read_asciidoc(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
 
 @dataclass
 class _Writer:
-    """Goes through the lines once."""
+    """Writes lines into a builder, in one pass."""
 
     lines: Sequence[str]
     into: DocumentBuilder
@@ -50,7 +50,6 @@ class _Writer:
         self._items: list[str] = []
 
     def write(self) -> None:
-        """All blocks."""
         while self._position < len(self.lines):
             line = self.lines[self._position]
             self._position += 1
@@ -72,7 +71,7 @@ class _Writer:
             self._heading(len(heading[1]), _plain(heading[2]))
         elif _FENCE.match(line):
             self._flush()
-            self.into.table(spread(_rows(list(self._until(line)))))
+            self.into.table(repeat_merged(_rows(list(self._until(line)))))
         elif fence := _VERBATIM.match(line):
             self._flush()
             content = "\n".join(self._until(line))
@@ -106,7 +105,7 @@ class _Writer:
             self.properties[_PROPERTIES[name]] = value.strip()
 
     def _until(self, fence: str) -> Iterator[str]:
-        """The lines up to the fence that ends a block."""
+        """Yield the lines up to the fence that ends a block."""
         while self._position < len(self.lines):
             line = self.lines[self._position]
             self._position += 1
@@ -129,7 +128,7 @@ class _Writer:
 
 
 def _rows(lines: Sequence[str]) -> Iterator[list[Cell]]:
-    """The rows of a table: as many columns as its first line of several cells has, or as its cells on one line."""
+    """Yield the rows of a table. Its first line with several cells gives the number of columns."""
     per_line = [list(_cells(line)) for line in lines if line.strip()]
     width = next((sum(cell.columns for cell in cells) for cells in per_line if len(cells) > 1), 1)
     if all(len(cells) != 1 for cells in per_line):
@@ -150,12 +149,12 @@ def _cells(line: str) -> Iterator[Cell]:
     for mark, after in zip_longest(marks, marks[1:]):
         text = line[mark.end() : after.start() if after else len(line)]
         if after is None and not text.strip() and len(marks) > 1:
-            return  # a mark that closes the line
+            return  # a separator at the end of the line
         yield Cell(_plain(text.strip()), int(mark[1] or 1), int(mark[2] or 1))
 
 
 def _plain(text: str) -> str:
-    """Inline text without the marks of its emphasis and the targets of its links."""
+    """Return inline text without emphasis markup and link targets."""
     text = _LINK.sub(lambda link: link[1] or link[2] or link[0], text)
     return _EMPHASIS.sub(r"\2", text)
 

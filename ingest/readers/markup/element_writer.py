@@ -1,7 +1,7 @@
-"""Reads HTML, and XML of any vocabulary, into blocks: web pages, articles (JATS), patents, filings (XBRL), feeds.
+"""Turns elements of HTML, and of XML of any vocabulary, into blocks.
 
-What an element is follows from how it is used: text beside its children makes them words of one paragraph; children
-that are all text of their own are fields, written with their names. Names are looked at only where vocabularies agree.
+The use of an element decides: children with text between them are words of one paragraph; children that each hold only
+text are fields, written with their names. Element names count only where vocabularies agree on them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.readers.markup.tree import html_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.merged_cells import Cell, spread
+from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import local_name
 
 TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
@@ -22,7 +22,7 @@ _ORDERED = {"ol", "orderedlist"}
 _ROWS = {"tr", "row"}
 _CELLS = {"td", "th", "entry"}
 _VERBATIM = {"pre", "preformat", "programlisting", "screen"}
-_LEFT_OUT = {
+_IGNORED = {
     "script", "style", "noscript", "template", "graphic", "processing-meta", "colspec", "journal-id", "subj-group",
     "object-id", "contrib-id", "institution-id", "counts",
 }  # fmt: skip
@@ -30,7 +30,7 @@ _ONE_LINE = {
     "name", "string-name", "contrib", "person-group", "element-citation", "mixed-citation", "nlm-citation", "citation",
     "aff", "date", "pub-date", "address", "label", "addressbook", "figref", "claim-text", "claim-ref", "name-1", "math",
 }  # fmt: skip
-"""Elements whose children are the words of one line, although no text stands beside them."""
+"""Elements whose children are the words of one line, although no text is between them."""
 _PHRASES = {
     "a", "abbr", "b", "big", "bold", "br", "cite", "code", "em", "ext-link", "font", "i", "img", "italic", "kbd",
     "mark", "named-content", "q", "s", "samp", "sc", "small", "span", "strike", "strong", "sub", "sup", "tt", "u",
@@ -40,7 +40,7 @@ _PARAGRAPHS = {"p", "para", "div", "section", "blockquote", "table", *_LISTS, *_
 _MARKUP = re.compile(r"<(p|div|table|span|ul|ol|h[1-6]|br|b|i|a)\b[^>]*>", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\f\xa0]+")
 _LINE_END = re.compile(r"\s*[\n\v]\s*")
-_LAYOUT = 0.8  # of a table's text in tables within it: then it is no table itself
+_LAYOUT = 0.8  # share of a table's text in nested tables, above which the table is only layout
 
 
 def write_html_fragment(source: str, into: DocumentBuilder) -> None:
@@ -56,7 +56,7 @@ class ElementWriter:
         self._fields: list[str] = []
 
     def write(self, element: Element, depth: int) -> None:
-        """An element by what it is; ``depth`` counts the headings that it stands under."""
+        """Write an element. ``depth`` is the number of headings above it."""
         self._write(element, depth)
         self._flush()
 
@@ -66,7 +66,7 @@ class ElementWriter:
 
     def _write(self, element: Element, depth: int) -> None:
         name = element_name(element)
-        if name in _LEFT_OUT:
+        if name in _IGNORED:
             return
         if name not in TITLES and not len(element) and name not in _PARAGRAPHS and not _is_heading(name):
             self._write_field(element, name)
@@ -80,7 +80,7 @@ class ElementWriter:
         elif name in ("table", "tgroup"):
             caption = element.find("{*}caption")
             self._into.prose("" if caption is None else words(caption))
-            self._into.table(spread(_rows(element)))
+            self._into.table(repeat_merged(_rows(element)))
         elif name in _LISTS and any(element_name(child) in _ITEMS for child in element):
             self._write_list(element, depth)
         elif name in _VERBATIM:
@@ -91,7 +91,7 @@ class ElementWriter:
             self._write_children(element, depth)
 
     def _write_field(self, element: Element, name: str) -> None:
-        """An element that holds text alone: a line with its name, or the HTML that it was given as text."""
+        """Write an element with text only: a line with its name, or the blocks of the HTML in its text."""
         text = (element.text or "").strip()
         if _MARKUP.search(text):
             self._flush()
@@ -102,9 +102,9 @@ class ElementWriter:
             self._fields.append(f"{name}: {_lines(text)}")
 
     def _write_children(self, element: Element, depth: int) -> None:
-        """The children of an element: words beside one another as paragraphs, blocks each by itself."""
+        """Write the children of an element: adjacent words as paragraphs, blocks one by one."""
         inner = depth + any(element_name(child) in TITLES for child in element)
-        is_mixed = _has_text_beside(element)
+        is_mixed = _has_own_text(element)
         words: list[str] = [element.text or ""]
         for child in element:
             if _is_block(child, is_mixed):
@@ -137,7 +137,7 @@ def _is_heading(name: str) -> bool:
     return len(name) == 2 and name[0] == "h" and name[1] in "123456"
 
 
-def _has_text_beside(element: Element) -> bool:
+def _has_own_text(element: Element) -> bool:
     return bool((element.text or "").strip()) or any((child.tail or "").strip() for child in element)
 
 
@@ -155,23 +155,23 @@ def words(element: Element) -> str:
 
 
 def _lines(text: str) -> str:
-    """Text without blanks that show nothing; its line ends stay, as those of breaks do."""
+    """Collapse blanks; keep line ends and line breaks."""
     return _LINE_END.sub("\n", _BLANKS.sub(" ", text)).strip()
 
 
 def _raw_words(element: Element) -> str:
-    """All text of an element, words of fields apart."""
+    """Return all text of an element, with blanks between fields."""
     name = element_name(element)
-    if name in _LEFT_OUT:
+    if name in _IGNORED:
         return ""
     if name == "br":
         return "\v"
     if name == "img":
         return _description(element)
     formula = element if name == "tex-math" else element.find("{*}tex-math")
-    if formula is not None:  # the same formula as a picture and in MathML stands beside it
+    if formula is not None:  # its siblings are the same formula as a picture and in MathML
         return f" {_formula(''.join(formula.itertext()))} "
-    between = "" if _has_text_beside(element) or name in _PHRASES else " "
+    between = "" if _has_own_text(element) or name in _PHRASES else " "
     parts = [element.text or ""]
     for child in element:
         parts += [_raw_words(child), child.tail or "", between if element_name(child) not in _PHRASES else ""]
@@ -179,18 +179,18 @@ def _raw_words(element: Element) -> str:
 
 
 def _description(image: Element) -> str:
-    """What the author says that a picture shows."""
+    """Return the author's description of a picture."""
     return f" {image.get('alt', '').strip()} " if image.get("alt", "").strip() else ""
 
 
 def _formula(source: str) -> str:
-    """A formula in TeX without the document that publishers wrap it in."""
+    """Return a formula in TeX without the document that publishers wrap it in."""
     _, begin, body = source.partition(r"\begin{document}")
     return body.partition(r"\end{document}")[0].strip(" $\n") if begin else source.strip()
 
 
 def _item_lines(element: Element, depth: int) -> Iterator[str]:
-    """The lines of a list, nested ones indented."""
+    """Yield the lines of a list, nested ones indented."""
     ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
     number = _number(element, "start", 1) - 1
     for item in element:
@@ -207,7 +207,7 @@ def _item_lines(element: Element, depth: int) -> Iterator[str]:
 
 
 def _rows(table: Element) -> Iterator[list[Cell]]:
-    """The rows of a table in either model: cells that span by number (HTML), or by the names of columns (CALS)."""
+    """Yield the rows of an HTML or CALS table. In HTML cells span by number, in CALS by column names."""
     columns: dict[str, int] = {}
     for element in _outside_inner_tables(table):
         if element_name(element) == "colspec":
@@ -217,9 +217,9 @@ def _rows(table: Element) -> Iterator[list[Cell]]:
 
 
 def _is_layout(table: Element) -> bool:
-    """Whether a table only places other blocks on the page: it has one cell, or says nearly all in tables within it.
+    """Return whether a table is only layout: it has one cell, or nearly all its text is in nested tables.
 
-    One with headings of columns or rows is a table, whatever is in its cells.
+    A table with header cells is not layout.
     """
     cells = [cell for row in _outside_inner_tables(table) for cell in row if element_name(cell) in _CELLS]
     if any(element_name(cell) == "th" for cell in cells):
@@ -232,7 +232,7 @@ def _is_layout(table: Element) -> bool:
 
 
 def _inner_tables(element: Element) -> Iterator[Element]:
-    """The tables in a cell, without those in them."""
+    """Yield the tables in a cell, without tables nested in them."""
     for child in element:
         if element_name(child) == "table":
             yield child

@@ -23,7 +23,7 @@ _META = {
 
 
 def read_html(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the page's blocks to the builder; return its title, authors, date and language, as its head names them."""
+    """Add the page's blocks to the builder; return the title, authors, date and language in its head."""
     root = html_tree(decode_html(request.data, request.path))
     properties = dict(_head(root))
     prune(root)

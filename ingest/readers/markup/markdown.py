@@ -1,6 +1,6 @@
-"""Reads Markdown into blocks: headings, paragraphs, lists, tables and code, without the marks of its emphasis.
+"""Reads Markdown: headings, paragraphs, lists, tables and code, without emphasis markup.
 
-kreuzberg's own Markdown reader drops the text of a list item that holds a nested list, so Markdown is read here.
+kreuzberg's Markdown reader omits the text of list items with a nested list.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _add(node: SyntaxTreeNode, into: DocumentBuilder) -> None:
 
 
 def _list_lines(node: SyntaxTreeNode, depth: int) -> Iterator[str]:
-    """The lines of a list, nested ones indented; what an item holds besides text follows on lines of its own."""
+    """Yield the lines of a list, nested ones indented. Other blocks of an item follow on lines of their own."""
     indent = "  " * depth
     number = int(node.attrs.get("start", 1))
     for item in node.children:
@@ -84,7 +84,7 @@ def _list_lines(node: SyntaxTreeNode, depth: int) -> Iterator[str]:
 
 
 def _plain(node: SyntaxTreeNode) -> str:
-    """All text of a block inside a list item."""
+    """Return all text of a block inside a list item."""
     if node.type in ("fence", "code_block"):
         return node.content
     if node.type == "html_block":
@@ -95,7 +95,7 @@ def _plain(node: SyntaxTreeNode) -> str:
 
 
 def _inline(node: SyntaxTreeNode) -> str:
-    """The words of inline Markdown: no emphasis marks, no link targets, an image by its description."""
+    """Return inline text without emphasis markup and link targets. Images become their description."""
     if not node.children:
         return node.content if node.type in ("text", "code_inline", "image") else _break_or_tag(node)
     return "".join(_inline(child) for child in node.children)

@@ -1,4 +1,4 @@
-"""Makes trees of elements out of HTML and XML as they are written: unclosed, unfetchable, in declared encodings."""
+"""Parses HTML and XML as found in practice: unclosed elements, undefined entities, wrong encodings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element, TreeBuilder
 
 from ingest.readers.shared.decoding import decode
 
-_DEEPEST = 200  # elements in elements; deeper ones are no document
-_FURNITURE = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}
+_MAX_DEPTH = 200  # of nested elements
+_NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,31});")
 _GREEK_NAMES = (
@@ -21,63 +21,63 @@ _GREEK_NAMES = (
     "kh", "ps", "oh",
 )  # fmt: skip
 _GREEK = {
-    **{f"{name}gr": chr(ord("α") + place) for place, name in enumerate(_GREEK_NAMES)},
-    **{f"{name.capitalize()}gr": chr(ord("Α") + place) for place, name in enumerate(_GREEK_NAMES) if name != "sf"},
+    **{f"{name}gr": chr(ord("α") + index) for index, name in enumerate(_GREEK_NAMES)},
+    **{f"{name.capitalize()}gr": chr(ord("Α") + index) for index, name in enumerate(_GREEK_NAMES) if name != "sf"},
 }
-"""Greek letters as the SGML sets of publishers and patent offices name them; HTML names them otherwise."""
+"""Greek letters by their names in the SGML entity sets of publishers and patent offices. HTML uses other names."""
 
 
 def xml_tree(data: bytes, path: Path, warn: Callable[[str], None]) -> Element:
-    """The tree of an XML document; of one that is not well-formed what can be told, with a warning."""
+    """Parse an XML document. If it is not well-formed, ``warn`` and return the elements that can be recognised."""
     parser = ElementTree.XMLParser()
     parser.entity.update(_entities(data))
     try:
         parser.feed(data)
         return parser.close()
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        warn(f"It is not well-formed XML ({error}): read as far as its elements can be told.")
+        warn(f"The file is not well-formed XML ({error}); it was read like HTML.")
         return html_tree(decode(data, path))
 
 
 def html_tree(source: str) -> Element:
-    """The tree of a page, or of a piece of one."""
+    """Parse a page, or a fragment of one."""
     reader = _HtmlReader()
     reader.feed(source)
     return reader.tree()
 
 
 def decode_html(data: bytes, path: Path) -> str:
-    """The page's text, in the encoding that its head declares if that fits."""
+    """Decode a page in the encoding that its head declares, or in the one that fits if the declared one does not."""
     declared = _CHARSET.search(data[:2048])
     if declared:
         try:
             return data.decode(declared[1].decode("ascii"))
         except (UnicodeDecodeError, LookupError):
-            pass  # declared wrongly, as happens: the bytes decide
+            pass  # wrong declaration: the bytes decide
     return decode(data, path)
 
 
 def prune(element: Element) -> None:
-    """Take out what a page holds for its own use: its head, its menus, its controls and what it hides."""
+    """Remove the head, menus, controls and hidden elements of a page."""
     for child in list(element):
-        if child.tag in _FURNITURE or child.get("role") == "navigation" or child.get("hidden") is not None:
-            place = list(element).index(child)
+        if child.tag in _NOT_CONTENT or child.get("role") == "navigation" or child.get("hidden") is not None:
+            index = list(element).index(child)
             element.remove(child)
-            _append_text(element, place, child.tail or "")
+            _append_text(element, index, child.tail or "")
         else:
             prune(child)
 
 
-def _append_text(element: Element, place: int, text: str) -> None:
-    """Give an element the text that stood behind a child that was at that place."""
-    if place == 0:
+def _append_text(element: Element, index: int, text: str) -> None:
+    """Keep the text after a child that was removed at this index."""
+    if index == 0:
         element.text = f"{element.text or ''} {text}"
     else:
-        element[place - 1].tail = f"{element[place - 1].tail or ''} {text}"
+        element[index - 1].tail = f"{element[index - 1].tail or ''} {text}"
 
 
 def _entities(data: bytes) -> dict[str, str]:
-    """What the named characters of a document stand for, whose definitions it would have to fetch."""
+    """Return the text of each named entity in the document. Their definitions are not fetched."""
     names = {name.decode() for name in _ENTITY.findall(data)}
     return {name: _GREEK.get(name) or html5.get(f"{name};", f" {name} ") for name in names}
 
@@ -91,11 +91,11 @@ _ENDED_BY = {
     "dt": {"dt", "dd"},
     "dd": {"dt", "dd"},
 }
-"""Which open elements end where another one begins, if no table or list stands between."""
+"""The open elements that end where another element begins, unless a table or list is between them."""
 
 
 class _HtmlReader(HTMLParser):
-    """Makes a tree of HTML as people write it: ends that are missing are added, ends of nothing are passed over."""
+    """Builds a tree from HTML: adds missing end tags and ignores end tags without a start."""
 
     _VOID = frozenset({"br", "img", "hr", "col", "input", "wbr", "meta", "link", "source", "area"})
     _FENCES = frozenset({"table", "ul", "ol", "dl"})
@@ -118,7 +118,7 @@ class _HtmlReader(HTMLParser):
         while ended and (reached := self._nearest(ended)) is not None:
             while len(self._open) > reached:
                 self._end()
-        if len(self._open) < _DEEPEST:
+        if len(self._open) < _MAX_DEPTH:
             self._start(tag, {name: value or "" for name, value in attrs})
             if tag in self._VOID:
                 self._end()
@@ -141,7 +141,7 @@ class _HtmlReader(HTMLParser):
         self._builder.data(data)
 
     def tree(self) -> Element:
-        """The tree of what was fed."""
+        """Return the tree of the text fed so far."""
         self.close()
         while self._open:
             self._end()

@@ -13,14 +13,14 @@ from vectorstore.models import Scalar
 
 
 def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the document's blocks to the builder; return its title, if it names one."""
+    """Add the document's blocks to the builder; return its title and authors, if it has elements for them."""
     root = xml_tree(request.data, request.path, into.warn)
     ElementWriter(into).write(root, depth=0)
     return dict(_properties(root))
 
 
 def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
-    """Title and authors, as articles, patents and feeds name them."""
+    """Yield the title and authors of articles, patents and feeds."""
     elements = [element for element in root.iter() if isinstance(element.tag, str)]
     title = next((element for element in elements if element_name(element) in TITLES), None)
     if title is not None:

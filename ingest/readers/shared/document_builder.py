@@ -1,7 +1,7 @@
-"""Puts a ParsedDocument together block by block, so that every offset is right by construction.
+"""Builds a ParsedDocument block by block, so every offset is correct by construction.
 
-Owns the written form of the text: blocks stand apart by a blank line, headings are plain lines, list items begin with
-``- `` or ``1. ``, tables are Markdown pipe tables. No emphasis marks: quotes are compared with the source's words.
+Owns the text format: blocks are separated by a blank line, headings are plain lines, list items begin with ``- `` or
+``1. ``, tables are Markdown pipe tables. There is no emphasis markup, because quotes are compared with the text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ingest.document import Block, BlockKind, ParsedDocument
 from vectorstore.models import PageSpan, Scalar
 
 PageBreaks = Sequence[tuple[int, int]]
-"""Where pages begin in a block: the line or row that is the first of a page, and the page's number."""
+"""Page breaks inside a block: the index of the first line or row of a page, and the page's number."""
 
 BETWEEN_BLOCKS = "\n\n"
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
@@ -22,12 +22,12 @@ _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 def clean(text: str) -> str:
-    """The text without control characters, with ``\\n`` as its only line end and no blanks at line ends."""
+    """Remove control characters and blanks at line ends; convert all line ends to ``\\n``."""
     return _TRAILING.sub("", _UNPRINTABLE.sub("", _LINE_ENDS.sub("\n", text)))
 
 
 class DocumentBuilder:
-    """Collects blocks in reading order; ``page`` says on which page the following ones stand."""
+    """Collects blocks in reading order. ``page`` sets the page of the blocks that follow."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -38,39 +38,39 @@ class DocumentBuilder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no block was added yet."""
+        """Whether it has no block yet."""
         return not self._blocks
 
     def warn(self, warning: str) -> None:
-        """Note what a person should know about how the document was read."""
+        """Add a warning for the user about how the document was read."""
         self._warnings.append(warning)
 
     def page(self, number: int) -> None:
-        """What follows stands on page ``number``."""
+        """Begin page ``number``."""
         self._page_starts.append((number, self._length))
 
     def heading(self, text: str, level: int) -> None:
-        """A heading on one line; ``level`` 1 is the outermost."""
+        """Add a heading, on one line. ``level`` 1 is the outermost."""
         self._add(BlockKind.HEADING, " ".join(clean(text).split()), level=max(level, 1))
 
     def prose(self, text: str, pages: PageBreaks = ()) -> None:
-        """A paragraph; its line breaks are kept. ``pages`` says where pages begin in it."""
+        """Add a paragraph with its line breaks. ``pages`` are the page breaks inside it."""
         text = clean(text).strip()
         self._mark_pages(text.split("\n"), pages)
         self._add(BlockKind.PROSE, text)
 
     def code(self, text: str) -> None:
-        """Code or preformatted text, indentation kept."""
+        """Add code or preformatted text with its indentation."""
         self._add(BlockKind.CODE, clean(text).strip("\n"))
 
     def list_items(self, lines: Sequence[str], pages: PageBreaks = ()) -> None:
-        """A list whose items already carry their marks and indentation. ``pages`` says where pages begin in it."""
+        """Add a list. Its lines include markers and indentation. ``pages`` are the page breaks inside it."""
         kept = [clean(line).rstrip() for line in lines if line.strip()]
         self._mark_pages(kept, pages)
         self._add(BlockKind.LIST, "\n".join(kept).strip("\n"))
 
     def table(self, rows: Sequence[Sequence[str]], *, has_header: bool = True, pages: PageBreaks = ()) -> None:
-        """A table, its header in the first row if it has one; ``pages`` says where pages begin in it."""
+        """Add a table. Its first row is the header if ``has_header``. ``pages`` are the page breaks inside it."""
         kept = [row for row in rows if any(cell.strip() for cell in row)]
         if not kept:
             return
@@ -119,7 +119,7 @@ class DocumentBuilder:
         metadata: dict[str, Scalar] | None = None,
         warnings: Sequence[str] = (),
     ) -> ParsedDocument:
-        """The document as collected so far."""
+        """Return the document as collected so far."""
         return ParsedDocument(
             text="".join(self._parts),
             blocks=tuple(self._blocks),
@@ -132,7 +132,7 @@ class DocumentBuilder:
         )
 
     def _pages(self) -> tuple[PageSpan, ...]:
-        """Each page reaches to where the next one begins; a page without text has an empty span and is left out."""
+        """Return the pages. Each ends where the next one begins. Pages without text are omitted."""
         following = [*self._page_starts[1:], (0, self._length)]
         return tuple(
             PageSpan(number=number, start=start, end=end)
@@ -142,6 +142,6 @@ class DocumentBuilder:
 
 
 def _pipe_row(cells: Sequence[str], width: int) -> str:
-    """One row as Markdown: line breaks in a cell become blanks, a pipe in it is escaped."""
+    """Format one row as Markdown. Line breaks in cells become blanks; pipes are escaped."""
     padded = [*cells, *[""] * (width - len(cells))]
     return "| " + " | ".join(" ".join(clean(cell).split()).replace("|", "\\|") for cell in padded) + " |"

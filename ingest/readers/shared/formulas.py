@@ -1,4 +1,4 @@
-"""Writes the formulas of Office documents in LaTeX, as far as readers of text need it."""
+"""Converts the formulas of Office documents to LaTeX. Common elements only; others are reduced to their text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def latex(element: Element) -> str:
-    """A formula, or a part of one."""
-    return " ".join(_written(element).split())
+def formula_to_latex(element: Element) -> str:
+    """Convert a formula, or a part of one."""
+    return " ".join(_convert(element).split())
 
 
-def _written(element: Element) -> str:
+def _convert(element: Element) -> str:
     def part(name: str) -> str:
         found = element.find(f"{{*}}{name}")
-        return "" if found is None else latex(found)
+        return "" if found is None else formula_to_latex(found)
 
     match local_name(element):
         case "t":
@@ -45,7 +45,7 @@ def _written(element: Element) -> str:
         case "d":
             begin = attribute(element.find("{*}dPr/{*}begChr"), "val", "(")
             end = attribute(element.find("{*}dPr/{*}endChr"), "val", ")")
-            return f"{begin}{', '.join(latex(inner) for inner in element.iterfind('{*}e'))}{end}"
+            return f"{begin}{', '.join(formula_to_latex(inner) for inner in element.iterfind('{*}e'))}{end}"
         case "limLow":
             return f"{part('e')}_{{{part('lim')}}}"
         case "limUpp":
@@ -56,15 +56,15 @@ def _written(element: Element) -> str:
             sign = _sign(attribute(element.find("{*}groupChrPr/{*}chr"), "val", "⏟"))
             return f"{sign}{{{part('e')}}}"
         case "mr":
-            return " & ".join(latex(inner) for inner in element.iterfind("{*}e")) + r" \\ "
+            return " & ".join(formula_to_latex(inner) for inner in element.iterfind("{*}e")) + r" \\ "
         case name if name.endswith("Pr"):
             return ""
         case _:
-            return "".join(_written(child) for child in element)
+            return "".join(_convert(child) for child in element)
 
 
 def _sign(character: str) -> str:
-    """A character as LaTeX names it; letters of mathematical alphabets as plain ones."""
+    """Return the LaTeX command of a character. Letters of mathematical alphabets become plain letters."""
     if character in _SIGNS:
         return f"{_SIGNS[character]} "
     plain = unicodedata.normalize("NFKC", character)

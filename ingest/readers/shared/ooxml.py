@@ -1,6 +1,6 @@
-"""What Word, Excel and PowerPoint files have in common: a zip of XML parts, their relations, properties and charts.
+"""The common format of Word, Excel and PowerPoint files: a zip of XML parts with relations, properties and charts.
 
-Owns opening them; a part that is missing or damaged is the caller's to pass over, a damaged package is an error here.
+A damaged package raises CorruptDocument when it is opened, a damaged part when it is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
 
 _OLE = b"\xd0\xcf\x11\xe0"
-"""How files begin that hold an encrypted package."""
+"""The first bytes of an encrypted package."""
 
 _CHART_KINDS = {
     "barChart": "Bar chart",
@@ -48,7 +48,7 @@ _PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What one part says about another: the last word of the relation's type, and the other's name in the zip."""
+    """A relation from one part to another: the last word of its type, and the other part's name in the zip."""
 
     id: str
     kind: str
@@ -57,14 +57,14 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart by its data: a row per category, a column per series."""
+    """The data of a chart: a row per category, a column per series."""
 
     kind: str
     title: str
     rows: list[list[str]]
 
     def write(self, into: DocumentBuilder) -> None:
-        """Add it as a line and a table."""
+        """Add the chart to the builder as a line and a table."""
         into.prose(f"{self.kind}: {self.title}" if self.title else self.kind)
         into.table(self.rows)
 
@@ -81,14 +81,14 @@ _DAMAGE = (
 
 
 class Package:
-    """An opened package of parts."""
+    """An opened package. Raises CorruptDocument, EncryptedDocument."""
 
     def __init__(self, data: bytes, path: Path) -> None:
         if data.startswith(_OLE):
             raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
-        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # of offsets before the beginning
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # ValueError: negative offsets
             raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
         self._path = path
         self._names = set(self._zip.namelist())
@@ -97,18 +97,18 @@ class Package:
         return name in self._names
 
     def xml(self, name: str) -> ElementTree.Element:
-        """The root of a part. Raises CorruptDocument if the part is missing or damaged."""
+        """Return the root of a part. Raises CorruptDocument if the part is missing or damaged."""
         try:
             return ElementTree.fromstring(self._zip.read(name))
         except KeyError:
-            raise CorruptDocument(f"{self._path} lacks its part {name}. Export or download it again.") from None
+            raise CorruptDocument(f"{self._path} has no part {name}. Export or download it again.") from None
         except _DAMAGE as error:
             raise CorruptDocument(f"{self._path} is damaged in {name}: {error}. Export it again.") from error
-        except RuntimeError as error:  # how zipfile says that a member is encrypted
+        except RuntimeError as error:  # raised by zipfile for encrypted members
             raise EncryptedDocument(f"{self._path} is encrypted. Save a copy without its password.") from error
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """The relations of a part to other parts that are there, by their ids."""
+        """Return the relations of a part to existing parts, by id."""
         folder, base = posixpath.split(name)
         part = posixpath.join(folder, "_rels", f"{base}.rels")
         if part not in self:
@@ -122,18 +122,18 @@ class Package:
         return relations
 
     def related(self, name: str, *kinds: str) -> list[str]:
-        """The names of the parts that a part relates to in one of these ways."""
+        """Return the names of the parts that this part has a relation of these kinds to."""
         return [relation.target for relation in self.relations(name).values() if relation.kind in kinds]
 
     def properties(self) -> dict[str, Scalar]:
-        """Title, authors, dates and the like, as the user's program noted them."""
+        """Return the document properties: title, authors, dates and others."""
         if "docProps/core.xml" not in self:
             return {}
         found = {local_name(element): (element.text or "").strip() for element in self.xml("docProps/core.xml")}
         return {key: found[name] for name, key in _PROPERTIES.items() if found.get(name)}
 
     def chart(self, name: str) -> Chart:
-        """The chart in a part, read from the values that it keeps of its data."""
+        """Read the chart in a part from its cached values."""
         root = self.xml(name)
         plot = root.find(".//{*}plotArea")
         kinds = [_CHART_KINDS[local_name(element)] for element in plot or () if local_name(element) in _CHART_KINDS]
@@ -179,27 +179,27 @@ def _chart_rows(series: list[_Series]) -> list[list[str]]:
 
 
 def local_name(element: ElementTree.Element) -> str:
-    """The element's name without its namespace: the strict and the usual flavour of the format differ in those."""
+    """Return the element's name without its namespace, which differs between the strict and the transitional format."""
     return element.tag.rpartition("}")[2]
 
 
 def attribute(element: ElementTree.Element | None, name: str, default: str = "") -> str:
-    """An attribute that belongs to a namespace, such as ``w:val`` or ``r:id``, by its name alone."""
+    """Return a namespaced attribute, such as ``w:val`` or ``r:id``, by its local name."""
     if element is None:
         return default
     return next((value for key, value in element.attrib.items() if key[0] == "{" and key.endswith("}" + name)), default)
 
 
 def number(value: str | None, default: int = 0) -> int:
-    """A count that a document gives; the default where it is none, or one that no document has."""
+    """Parse a count from a document. Return the default if it is not a number or implausibly large."""
     return int(value) if value and value.isdecimal() and len(value) < 10 else default
 
 
 def comment_line(author: str, when: str, text: str) -> str:
-    """A reader's comment on one line, with who made it and when."""
+    """Format a comment on one line with its author and date."""
     return f"Comment ({', '.join(part for part in (author, when) if part)}): {' '.join(text.split())}"
 
 
 def texts(element: ElementTree.Element, name: str = "t") -> Iterator[str]:
-    """The texts of all elements of that name below, in order."""
+    """Yield the text of all descendants with this name, in document order."""
     return (found.text or "" for found in element.iterfind(f".//{{*}}{name}"))
