@@ -21,7 +21,7 @@ _HEADER_SHARE = 2  # a table's header takes at most half of the budget
 _SEGMENT_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget are joined
 _CAPTION_SHARE = 5  # a paragraph next to a table is its caption if it takes at most a fifth of the budget
 
-# Costs of the boundary at which a chunk begins. The values were tuned with benchmarks/chunking.py; their order matters.
+# Costs of the boundary at which a chunk begins. Their order is the principle; the values were found by experiment.
 _BEFORE_HEADING = 0.0
 _BETWEEN_BLOCKS = 0.1
 _BETWEEN_SENTENCES = 0.4

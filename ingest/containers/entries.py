@@ -1,7 +1,7 @@
-"""What lies in archives and messages: which kind of container a file is, and the files in one of each kind.
+"""Kinds of containers (archives and messages), and the files in a container of each kind.
 
-Owns the libraries that read them, and what keeps forged headers from making these read without end. What is written
-where, and how much, is the business of containers.py.
+Owns the libraries that read containers, and protects them from forged headers. ``unpack.py`` writes the files and
+enforces the limits on their size and number.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from ingest.errors import UnreadableFile
 
 MB = 1 << 20
 _STEP = 1 << 18
-_LARGEST_READ = 64 * MB  # more at once is asked for by forged headers only
-_MOST_LISTED = 100_000  # files in a zip archive, whose list is read into memory before anything else
+_MAX_READ = 64 * MB  # only forged headers ask for more at once
+_MAX_LISTED = 100_000  # files in a zip archive: their list is read into memory first
 _LIST_ENTRY = b"PK\x01\x02"
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
     OverflowError, RuntimeError,
 )  # fmt: skip
-"""What the libraries raise on damaged files; RuntimeErrors are what they do not know, and what is nested too deeply."""
+"""Errors of the libraries on damaged files. RuntimeErrors: unknown methods, and containers nested too deeply."""
 _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 _DOCUMENT_MARKS = {"[Content_Types].xml", "mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
-"""Members that only zip archives have which are documents: Office Open XML, OpenDocument, EPUB, iWork."""
+"""Members of zip archives that are documents: Office Open XML, OpenDocument, EPUB, iWork."""
 
 
 class ContainerKind(StrEnum):
-    """What holds other files."""
+    """Kind of a file that holds other files."""
 
     ZIP = "zip"
     TAR = "tar"
@@ -59,21 +59,21 @@ class ContainerKind(StrEnum):
 
     @property
     def is_document(self) -> bool:
-        """Whether it has a text of its own beside the files in it."""
+        """Whether it has a text of its own besides the files in it."""
         return self in (ContainerKind.MAIL, ContainerKind.OUTLOOK)
 
 
 class Exhausted(Exception):
-    """Nothing more is taken out of the container; the message says why."""
+    """Unpacking of the container stops. The message is the reason."""
 
 
 class Entry(NamedTuple):
-    """A file in a container, before it is taken out."""
+    """A file in a container, before it is unpacked."""
 
     name: str
     open: Callable[[], IO[bytes]]
-    size: int = 0  # as the container says, which may lie
-    packed: int = 0  # its size in the container, where it is packed by itself
+    size: int = 0  # according to the container; not reliable
+    packed: int = 0  # its packed size, if it is packed separately
     refusal: str = ""
 
 
@@ -81,12 +81,12 @@ Entries = Generator[Entry, None, None]
 
 
 def container_kind(path: Path) -> ContainerKind | None:
-    """What kind of container the file is, by its content; None if it is none. Raises UnreadableFile."""
+    """Return the kind of container by the file's content, or None for other files. Raises UnreadableFile."""
     try:
         with path.open("rb") as file:
             head = file.read(512)
     except OSError as error:
-        raise UnreadableFile(f"{path} cannot be read ({error.strerror}). Check its rights and its disk.") from error
+        raise UnreadableFile(f"Cannot read {path}: {error.strerror}. Check its permissions and its disk.") from error
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _kind_of_zip(path)
     if head[257:262] == b"ustar":
@@ -100,9 +100,9 @@ def container_kind(path: Path) -> ContainerKind | None:
 
 def _kind_of_zip(path: Path) -> ContainerKind | None:
     try:
-        with _opened_zip(path) as archive:
+        with _open_zip(path) as archive:
             return None if _DOCUMENT_MARKS & set(archive.namelist()[:50]) else ContainerKind.ZIP
-    except DAMAGE:  # a damaged document is its parser's to refuse
+    except DAMAGE:  # the parser rejects damaged documents
         return ContainerKind.ZIP if path.suffix.lower() == ".zip" else None
 
 
@@ -119,7 +119,7 @@ def _holds_tar(path: Path, opener: Callable[[Path], io.BufferedIOBase]) -> bool:
 
 
 def _zip_entries(path: Path, _: int) -> Entries:
-    with _opened_zip(path) as archive:
+    with _open_zip(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
                 yield Entry(
@@ -131,11 +131,11 @@ def _zip_entries(path: Path, _: int) -> Entries:
                 )
 
 
-def _opened_zip(path: Path) -> zipfile.ZipFile:
+def _open_zip(path: Path) -> zipfile.ZipFile:
     with path.open("rb") as file:
         listed = sum(part.count(_LIST_ENTRY) for part in iter(partial(file.read, 16 * MB), b""))
-    if listed > _MOST_LISTED:
-        raise zipfile.BadZipFile(f"it lists more than {_MOST_LISTED} files")
+    if listed > _MAX_LISTED:
+        raise zipfile.BadZipFile(f"it lists more than {_MAX_LISTED} files")
     return zipfile.ZipFile(path)
 
 
@@ -146,25 +146,25 @@ def _refusal(info: zipfile.ZipInfo) -> str:
     return "" if stat.S_IFMT(mode) in (0, stat.S_IFREG) else "it is a link or a device"
 
 
-def _tar_entries(path: Path, most_bytes: int) -> Entries:
-    with _unpacked(path, most_bytes) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+def _tar_entries(path: Path, max_bytes: int) -> Entries:
+    with _open_unpacked(path, max_bytes) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         for info in archive:
             if info.isreg():
                 yield Entry(info.name, partial(_content, archive, info))
             elif not info.isdir():
-                yield Entry(info.name, _nothing, refusal="it is a link or a device")
+                yield Entry(info.name, _empty, refusal="it is a link or a device")
 
 
 def _content(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
-    return archive.extractfile(info) or _nothing()
+    return archive.extractfile(info) or _empty()
 
 
-def _nothing() -> IO[bytes]:
+def _empty() -> IO[bytes]:
     return io.BytesIO()
 
 
-def _compressed_entries(path: Path, most_bytes: int) -> Entries:
-    yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _unpacked(path, most_bytes))
+def _compressed_entries(path: Path, max_bytes: int) -> Entries:
+    yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _open_unpacked(path, max_bytes))
 
 
 def _mail_entries(path: Path, _: int) -> Entries:
@@ -188,7 +188,7 @@ ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
 
 
 def _attachments(message: Message) -> Iterator[Message]:
-    """The parts that are files: those with a name or marked as attachments, and messages that were passed on."""
+    """Yield the parts that are files: those with a name or marked as attachments, and forwarded messages."""
     if not message.is_multipart():
         return
     for part in message.get_payload():
@@ -219,45 +219,45 @@ def _payload(part: Message) -> bytes:
 def _attachment_name(part: Message, number: int) -> str:
     name = part.get_filename()
     if name is None:
-        ending = (
+        suffix = (
             ".eml"
             if part.get_content_type() == "message/rfc822"
             else mimetypes.guess_extension(part.get_content_type())
         )
-        return f"attachment {number}{ending or ''}"
+        return f"attachment {number}{suffix or ''}"
     try:
         return str(make_header(decode_header(name)))
     except (HeaderParseError, LookupError, UnicodeError):
         return name
 
 
-class _Metered(io.RawIOBase):
-    """A stream that gives no more than so many bytes, and never too many at once."""
+class _LimitedStream(io.RawIOBase):
+    """A stream that raises Exhausted after ``max_bytes`` and rejects very large reads."""
 
-    def __init__(self, stream: io.BufferedIOBase, most_bytes: int) -> None:
+    def __init__(self, stream: io.BufferedIOBase, max_bytes: int) -> None:
         self._stream = stream
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._position = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _LARGEST_READ:
+        if not 0 <= size <= _MAX_READ:
             raise tarfile.ReadError(f"a header asks for {size} bytes")
         data = self._stream.read(size)
         self._position += len(data)
-        if self._position > self._most_bytes:
-            raise Exhausted(too_much(self._most_bytes))
+        if self._position > self._max_bytes:
+            raise Exhausted(too_large(self._max_bytes))
         return data
 
     def tell(self) -> int:
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Forwards only, by reading."""
+        """Seek forwards, by reading."""
         if whence != io.SEEK_SET or offset < self._position:
-            raise tarfile.ReadError("the archive asks to be read backwards")
+            raise tarfile.ReadError("the archive requires reading backwards")
         while self._position < offset and self.read(min(_STEP, offset - self._position)):
             pass
         return self._position
@@ -267,12 +267,12 @@ class _Metered(io.RawIOBase):
         super().close()
 
 
-def _unpacked(path: Path, most_bytes: int) -> IO[bytes]:
+def _open_unpacked(path: Path, max_bytes: int) -> IO[bytes]:
     with path.open("rb") as file:
         opener = _opener(file.read(16))
-    return cast(IO[bytes], _Metered(opener(path) if opener else path.open("rb"), most_bytes))
+    return cast(IO[bytes], _LimitedStream(opener(path) if opener else path.open("rb"), max_bytes))
 
 
-def too_much(most_bytes: int) -> str:
-    """Why nothing more is taken out."""
-    return f"it unpacks to more than {most_bytes // MB} MB"
+def too_large(max_bytes: int) -> str:
+    """Return the reason for stopping after this many unpacked bytes."""
+    return f"it unpacks to more than {max_bytes // MB} MB"

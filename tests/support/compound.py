@@ -1,4 +1,4 @@
-"""Compound files (the container of .msg and of old Office files) for tests: no library here writes them."""
+"""Writes compound files (the format of .msg and of old Office files) for tests. No installed library writes them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _STORAGE, _STREAM, _ROOT = 1, 2, 5
 
 
 def write_compound(path: Path, tree: Tree) -> Path:
-    """A compound file with these streams (bytes) and storages (of streams and storages)."""
+    """Write a compound file with these streams (bytes) and storages (mappings of streams and storages)."""
     entries: list[bytes] = []
     sectors: list[bytes] = []
     chain: list[int] = []
 
-    def place(data: bytes) -> int:
-        """Write the data in sectors of its own, padded so that none is small enough for the table of small streams."""
+    def add_sectors(data: bytes) -> int:
+        """Add the data as sectors and return the index of the first."""
         first = len(sectors)
         parts = [data[at : at + _SECTOR].ljust(_SECTOR, b"\0") for at in range(0, len(data), _SECTOR)]
         sectors.extend(parts)
@@ -33,14 +33,15 @@ def write_compound(path: Path, tree: Tree) -> Path:
         entries.append(b"")
         start, size, child = _END, 0, _NONE
         if isinstance(content, bytes):
-            start, size = place(content.ljust(4096, b"\0")), max(len(content), 4096)
+            # Padded, because smaller streams would need a second allocation table.
+            start, size = add_sectors(content.ljust(4096, b"\0")), max(len(content), 4096)
         else:
             child = siblings(content)
         entries[index] = entry(name, kind, child, start, size)
         return index
 
     def siblings(content: Tree) -> int:
-        """The entries of a storage, each the right neighbour of the one before."""
+        """Add the entries of a storage, each as the right neighbour of the one before; return the first."""
         first, last = _NONE, _NONE
         for name, inner in sorted(content.items(), key=lambda item: (len(item[0]), item[0].upper())):
             index = add(name, _STREAM if isinstance(inner, bytes) else _STORAGE, inner)
@@ -53,7 +54,7 @@ def write_compound(path: Path, tree: Tree) -> Path:
 
     add("Root Entry", _ROOT, tree)
     entries.extend([entry("", 0, _NONE, 0, 0)] * (-len(entries) % 4))
-    directory = place(b"".join(entries))
+    directory = add_sectors(b"".join(entries))
     table = len(sectors)
     chain.extend([_TABLE] * (1 + (len(chain) + 1) // 128))
     tables = chain[table:]
@@ -68,7 +69,7 @@ def write_compound(path: Path, tree: Tree) -> Path:
 
 
 def entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
-    """One entry of the directory; neighbours are set later."""
+    """Return a directory entry without neighbours."""
     encoded = name.encode("utf-16-le") + b"\0\0" if name else b""
     return (
         encoded.ljust(64, b"\0")

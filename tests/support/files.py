@@ -1,4 +1,4 @@
-"""Files of many formats for tests, made on the spot with the libraries that people's programs use."""
+"""Writes files of many formats for tests, with common libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Rows = Sequence[Sequence[str]]
 
 
 def write_pdf(path: Path, *, title: str = "", footer: str = "", parts: Sequence[object] = ()) -> Path:
-    """A PDF of parts in order: ``("h1" | "h2", text)``, ``("table", rows)``, ``("page",)``, or a paragraph's text."""
+    """Write a PDF of parts: ``("h1" | "h2", text)``, ``("table", rows)``, ``("page",)``, or a paragraph's text."""
     from fpdf import FPDF
 
     class Document(FPDF):
@@ -43,7 +43,7 @@ def write_pdf(path: Path, *, title: str = "", footer: str = "", parts: Sequence[
 
 
 def write_docx(path: Path, parts: Sequence[object]) -> Path:
-    """A Word document of parts in order: ``("h1" | "h2", text)``, ``("table", rows)``, or text."""
+    """Write a Word document of parts: ``("h1" | "h2", text)``, ``("table", rows)``, or a paragraph's text."""
     import docx
 
     document = docx.Document()
@@ -63,7 +63,7 @@ def write_docx(path: Path, parts: Sequence[object]) -> Path:
 
 
 def write_xlsx(path: Path, sheets: dict[str, Rows]) -> Path:
-    """A workbook of these sheets."""
+    """Write a workbook of these sheets."""
     import openpyxl
 
     workbook = openpyxl.Workbook()
@@ -77,7 +77,7 @@ def write_xlsx(path: Path, sheets: dict[str, Rows]) -> Path:
 
 
 def write_encrypted_pdf(path: Path) -> Path:
-    """A PDF that asks for a password."""
+    """Write a PDF that requires a password."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -90,7 +90,7 @@ def write_encrypted_pdf(path: Path) -> Path:
 
 
 def write_scan(path: Path, pages: Sequence[Path | None], *, dpi: int = 200) -> Path:
-    """A PDF whose pages are pictures of the first pages of other PDFs; None stands for a page with nothing on it."""
+    """Write a PDF of images: each is the first page of another PDF, or blank for None."""
     import pypdfium2
 
     images = []

@@ -1,4 +1,4 @@
-"""Office files written part by part, to hold just what a test is about."""
+"""Writes Office files part by part, with only what a test needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPEN = " ".join(
 def write_office(
     path: Path, main: str, parts: Mapping[str, str], relations: Mapping[str, Mapping[str, tuple[str, str]]]
 ) -> Path:
-    """A package of parts; ``relations`` says of a part: the ids, the kinds and the targets of its relations."""
+    """Write a package of parts. ``relations`` maps a part to its relations: id to kind and target."""
     with zipfile.ZipFile(path, "w") as package:
         package.writestr(
             "[Content_Types].xml",
@@ -54,7 +54,7 @@ def write_office(
 
 
 def write_open(path: Path, kind: str, body: str, styles: str = "") -> Path:
-    """An OpenDocument file of that kind (``text``, ``presentation``) with this body."""
+    """Write an OpenDocument file of this kind (``text``, ``presentation``) with this body."""
     with zipfile.ZipFile(path, "w") as package:
         package.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
         package.writestr(

@@ -1,4 +1,4 @@
-"""Contexts whose records stand in made-up documents: a line of text for each record, quoted whole."""
+"""Research contexts with records from generated documents. Each record is a line of text, quoted in full."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Values = Mapping[str, Scalar | None]
 
 
 def fields(**types: str) -> tuple[RecordField, ...]:
-    """Record fields: ``fields(runner="text", time="text")``."""
+    """Return record fields: ``fields(runner="text", time="text")``."""
     return tuple(
         RecordField.model_validate({"name": name, "type": kind, "meaning": f"the {name}"})
         for name, kind in types.items()
@@ -24,7 +24,7 @@ def fields(**types: str) -> tuple[RecordField, ...]:
 def table_context(
     record_fields: Sequence[RecordField], documents: Mapping[str, Sequence[Values]], **known: Any
 ) -> ResearchContext:
-    """A context in which these documents were read, a page and passage each; a record and a quote for each line."""
+    """Return a context with these documents, one page and passage each, and a record and a quote for each line."""
     chunks: list[Chunk] = []
     evidence: list[Evidence] = []
     records: list[Record] = []
