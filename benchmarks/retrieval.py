@@ -30,6 +30,7 @@ from ingest.parser import load_parser
 from ingest.pipeline.pipeline import IngestPipeline, IngestReport
 from ingest.pipeline.plan import IngestRequest, plan_ingest
 from ingest.settings import IngestSettings
+from vectorstore.database import METADATA
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec, SearchMode
@@ -158,7 +159,9 @@ def ingest(
     embedder: Embedder,
 ) -> IngestReport:
     """Ingest files and folders into the collection. The ledger is in ``home``."""
-    ledger = Ledger(create_engine(f"sqlite:///{home / 'ledger.sqlite'}"))
+    engine = create_engine(f"sqlite:///{home / 'ledger.sqlite'}")
+    METADATA.create_all(engine)
+    ledger = Ledger(engine)
     pipeline = IngestPipeline(
         parser=load_parser("default"),
         chunker=chunker,

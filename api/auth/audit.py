@@ -13,16 +13,15 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
 MAX_TARGET, MAX_ACTION = 2000, 300  # characters
 _DELETE_BATCH = 10_000  # entries per transaction, so that other writers do not wait long
 
-_metadata = sql.MetaData()
-
 _audit = sql.Table(
     "audit",
-    _metadata,
+    METADATA,
     sql.Column("id", sql.Integer, primary_key=True, autoincrement=True),
     sql.Column("at", sql.DateTime(timezone=True), nullable=False, index=True),
     sql.Column("key", sql.String(12), nullable=False, index=True),
@@ -68,7 +67,6 @@ class Audit:
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
-        _metadata.create_all(engine)
 
     def write(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries."""

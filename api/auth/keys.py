@@ -18,17 +18,16 @@ from pydantic import AwareDatetime, Field
 
 from api.auth.permissions import Caller, Limits, Right
 from api.errors import KeyNotFound, LimitReached, Unauthorized, UsageError
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
 KEY_PREFIX = "candor_"
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 _DUMMY_HASH = hashlib.sha256(secrets.token_bytes()).hexdigest()
 
-_metadata = sql.MetaData()
-
 _keys = sql.Table(
     "keys",
-    _metadata,
+    METADATA,
     sql.Column("id", sql.String(12), primary_key=True),
     sql.Column("secret_hash", sql.String(64), nullable=False),
     sql.Column("name", sql.String(100), nullable=False),
@@ -88,7 +87,6 @@ class Keys:
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
-        _metadata.create_all(engine)
 
     def add(self, request: KeyRequest) -> NewKey:
         """Create a key. Raises UsageError if its expiry date is in the past."""

@@ -1,4 +1,4 @@
-"""Opening the SQL database: SQLite in WAL mode in the home folder, or Postgres by URL."""
+"""Opens the SQL database: SQLite in WAL mode in the home folder, or Postgres by URL."""
 
 from __future__ import annotations
 
@@ -6,33 +6,44 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from api.errors import HomeError, SettingsError
+from api.errors import SettingsError
 from api.settings import Settings
+from api.storage.home import create_home
+from api.storage.upgrade import upgrade_schema
 
 FILE = "candor.db"
 _BUSY_TIMEOUT_MS = 10_000
 
 
 def open_database(settings: Settings) -> sql.Engine:
-    """The engine. Raises HomeError if the home folder cannot be used, SettingsError for a wrong URL."""
+    """Open the database and upgrade its schema to the newest version.
+
+    Raises HomeError if the home folder cannot be used or the database was written by a newer Candor, SettingsError for
+    an invalid URL, SQLAlchemyError if the database cannot be reached.
+    """
+    engine = _create_engine(settings)
+    try:
+        upgrade_schema(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _create_engine(settings: Settings) -> sql.Engine:
     if settings.database_url is not None:
         try:
             return sql.create_engine(settings.database_url.get_secret_value(), pool_pre_ping=True)
         except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError, ModuleNotFoundError) as error:
-            raise SettingsError(f"CANDOR_DATABASE_URL cannot be used: {error}.") from error
-    try:
-        settings.home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HomeError(f"The home folder {str(settings.home)!r} cannot be made ({error.strerror}); name another "
-                        "with --home or CANDOR_HOME.") from error  # fmt: skip
-    engine = sql.create_engine(f"sqlite:///{settings.home / FILE}")
-    sql.event.listen(engine, "connect", _prepare_sqlite)
+            raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
+    engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / FILE}")
+    sql.event.listen(engine, "connect", _configure_sqlite)
     return engine
 
 
-def _prepare_sqlite(connection: Any, _: object) -> None:
-    """Readers beside one writer, waiting for locks; a commit survives a crash of the process."""
+def _configure_sqlite(connection: Any, _: object) -> None:
+    """Let readers run next to one writer, wait for locks, and keep commits after a crash of the process."""
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"busy_timeout={_BUSY_TIMEOUT_MS}", "foreign_keys=ON"):
+    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

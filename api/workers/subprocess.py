@@ -32,7 +32,6 @@ class SubprocessResearcher:
 
     async def start(self) -> None:
         """Start the process. It is ready a second or two later; this call does not wait for that."""
-        await asyncio.to_thread(self._create_tables)
         await self._running_process()
 
     async def research(
@@ -99,8 +98,3 @@ class SubprocessResearcher:
                     candor.settings, lambda text: candor.embedder.embed_query(text), self._pool.searches
                 )
             return self._process
-
-    def _create_tables(self) -> None:
-        """Create the tables before the process starts: two processes that create a table at once conflict."""
-        candor = self._candor
-        _ = candor.trace, candor.ledger, candor.plans, candor.memories, candor.tools, candor.registry

@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Engine, bindparam, delete, insert, select, update
 
-from ingest.ledger.schema import DOCUMENTS, HIDDEN, PASSAGES, PLACES, database, make_tables
+from ingest.ledger.schema import DOCUMENTS, HIDDEN, PASSAGES, PLACES, database
 
 _STAGING_NAMESPACE = UUID("5d0c1c7e-3a94-5f0b-8c1d-6c4f5b7a2e91")
 
@@ -38,7 +38,6 @@ class CollectionAliases:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        make_tables(engine)
 
     def resolve(self, collection: str) -> str:
         """Return the name of the stored collection that searches use."""

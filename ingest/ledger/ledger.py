@@ -35,7 +35,7 @@ from sqlalchemy import (
 from ingest.document import Block, ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
 from ingest.ledger.records import Count, DocumentRecord, DocumentState, DocumentText, Known, Stage
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database, make_tables
+from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database
 from vectorstore.models import PageSpan
 
 _BLOCKS = TypeAdapter(tuple[Block, ...])
@@ -52,7 +52,6 @@ class Ledger:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        make_tables(engine)
 
     def record(self, record: DocumentRecord, parsed: ParsedDocument | None = None) -> None:
         """Write what became of a file, replacing what was known; without ``parsed``, an earlier text stays."""

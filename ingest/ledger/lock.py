@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, delete, in
 from sqlalchemy.exc import IntegrityError
 
 from ingest.errors import IngestUnderWay, LedgerUnavailable
-from ingest.ledger.schema import UNDER_WAY, database, make_tables
+from ingest.ledger.schema import UNDER_WAY, database
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,6 @@ class IngestLock:
         self._renewal_s = renewal_s
         self._released = threading.Event()
         self._lost = False
-        make_tables(engine)
         self._take()
         self._renewing = threading.Thread(target=self._renew, name="ingest-hold", daemon=True)
         self._renewing.start()

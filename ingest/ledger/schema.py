@@ -1,34 +1,19 @@
-"""The tables of the ledger in the SQL database, and how its errors are told."""
+"""The tables of the ledger, and the translation of database errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Column,
-    DateTime,
-    Engine,
-    Float,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    inspect,
-)
+from sqlalchemy import JSON, BigInteger, Column, DateTime, Float, Integer, String, Table, Text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateColumn
 
 from ingest.errors import LedgerUnavailable
-
-TABLES = MetaData()
+from vectorstore.database import METADATA
 
 DOCUMENTS = Table(
     "documents",
-    TABLES,
+    METADATA,
     Column("collection", String(64), primary_key=True),
     Column("id", String(36), primary_key=True),
     Column("path", Text, nullable=False),
@@ -57,7 +42,7 @@ DOCUMENTS = Table(
 
 TEXTS = Table(
     "document_texts",
-    TABLES,
+    METADATA,
     Column("collection", String(64), primary_key=True),
     Column("id", String(36), primary_key=True),
     Column("text", Text, nullable=False),
@@ -67,7 +52,7 @@ TEXTS = Table(
 
 HIDDEN = Table(
     "hidden_editions",
-    TABLES,
+    METADATA,
     Column("collection", String(64), primary_key=True),
     Column("edition", String(16), primary_key=True),
     Column("document", String(36), nullable=False),
@@ -75,14 +60,14 @@ HIDDEN = Table(
 
 CHANGES = Table(
     "edition_changes",
-    TABLES,
+    METADATA,
     Column("collection", String(64), primary_key=True),
     Column("number", BigInteger, nullable=False),
 )
 
 PASSAGES = Table(
     "embedded_passages",
-    TABLES,
+    METADATA,
     Column("collection", String(64), primary_key=True),
     Column("digest", String(64), primary_key=True),
     Column("chunk", String(36), nullable=False),
@@ -90,7 +75,7 @@ PASSAGES = Table(
 
 PLACES = Table(
     "collection_places",
-    TABLES,
+    METADATA,
     Column("place", String(80), primary_key=True),
     Column("collection", String(64), nullable=False),
     Column("role", String(16), nullable=False),
@@ -98,7 +83,7 @@ PLACES = Table(
 
 UNDER_WAY = Table(
     "ingests_under_way",
-    TABLES,
+    METADATA,
     Column("collection", String(64), primary_key=True),
     Column("holder", String(36), nullable=False),
     Column("host", Text, nullable=False),
@@ -109,30 +94,13 @@ UNDER_WAY = Table(
 )
 
 
-def make_tables(engine: Engine) -> None:
-    """Make what is not there."""
-    with database():
-        TABLES.create_all(engine)
-        _add_columns(engine)
-
-
 @contextmanager
 def database() -> Iterator[None]:
-    """Translate what the database reports."""
+    """Translate SQLAlchemyError to LedgerUnavailable."""
     try:
         yield
     except SQLAlchemyError as error:
         raise LedgerUnavailable(
-            f"The database of documents cannot be used: {getattr(error, 'orig', None) or error}. Check that its disk "
-            "has room and that it can be written, or that its server runs."
+            f"The document database failed: {getattr(error, 'orig', None) or error}. Check that the disk has room and "
+            "the database is writable, or that its server runs."
         ) from error
-
-
-def _add_columns(engine: Engine) -> None:
-    """Give the table of an earlier release the columns that it lacks."""
-    present = {column["name"] for column in inspect(engine).get_columns(DOCUMENTS.name)}
-    for column in DOCUMENTS.columns:
-        if column.name not in present:
-            definition = CreateColumn(column).compile(dialect=engine.dialect)
-            with engine.begin() as connection:
-                connection.exec_driver_sql(f"ALTER TABLE {DOCUMENTS.name} ADD COLUMN {definition}")

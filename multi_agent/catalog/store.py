@@ -22,16 +22,15 @@ from pydantic import BaseModel, ValidationError
 
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, Entry, Skill
 from multi_agent.errors import AgentError, KeptInFile, NameTaken, NotKept
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
 EntryT = TypeVar("EntryT", bound=Entry)
 ValueT = TypeVar("ValueT", bound=FrozenModel)
 
-_metadata = sql.MetaData()
-
 _entries = sql.Table(
     "roster",
-    _metadata,
+    METADATA,
     sql.Column("kind", sql.String(10), primary_key=True),
     sql.Column("name", sql.String(64), primary_key=True),
     sql.Column("value", sql.JSON, nullable=False),
@@ -53,7 +52,6 @@ class CatalogStore:
 
     def __init__(self, engine: sql.Engine, home: Path) -> None:
         self._engine, self._home = engine, home
-        _metadata.create_all(engine)
 
     @property
     def agents(self) -> dict[str, Stored[CustomAgent]]:

@@ -12,13 +12,13 @@ from pydantic import TypeAdapter
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row, State
+from vectorstore.database import METADATA
 
-_metadata = sql.MetaData()
 _QUESTIONS = TypeAdapter(tuple[Question, ...])
 
 _evaluations = sql.Table(
     "evaluations",
-    _metadata,
+    METADATA,
     sql.Column("id", sql.String(32), primary_key=True),
     sql.Column("collection", sql.String(64), nullable=False, index=True),
     sql.Column("started_at", sql.DateTime(timezone=True), nullable=False),
@@ -28,7 +28,7 @@ _evaluations = sql.Table(
 
 _rows = sql.Table(
     "evaluation_rows",
-    _metadata,
+    METADATA,
     sql.Column("evaluation_id", sql.String(32), sql.ForeignKey("evaluations.id"), primary_key=True),
     sql.Column("question_id", sql.Text, primary_key=True),
     sql.Column("row", sql.JSON, nullable=False),
@@ -41,11 +41,10 @@ def new_evaluation_id() -> str:
 
 
 class EvaluationStore:
-    """All evaluations, in the database behind ``engine``. Makes its tables if they are not there."""
+    """All evaluations, in the database behind ``engine``."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
-        _metadata.create_all(engine)
 
     def add(self, evaluation: Evaluation, questions: Sequence[Question]) -> None:
         """Keep a new one, before its first question is asked."""

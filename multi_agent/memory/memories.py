@@ -25,6 +25,7 @@ from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.remembered import Exchange, Remembered
 from multi_agent.request import Request
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 from vectorstore.store import Vectors
 
@@ -39,11 +40,9 @@ _LONGEST = 500
 _SHORT = 400
 _DIGITS = 3  # of a similarity: the last ones differ between machines
 
-_metadata = sql.MetaData()
-
 _memories = sql.Table(
     "memories",
-    _metadata,
+    METADATA,
     sql.Column("id", sql.String(80), primary_key=True),
     sql.Column("kind", sql.String(20), nullable=False, index=True),
     sql.Column("key", sql.String(64), nullable=False, index=True),
@@ -68,14 +67,13 @@ class MemoryEntry(FrozenModel):
 
 
 class Memories:
-    """All memories, in the database behind ``engine``. Safe to use from several threads. Makes its table if needed.
+    """All memories, in the database behind ``engine``. Safe to use from several threads.
 
     ``embed`` gives a text's vector of length 1, by the model ``embedding_model``.
     """
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
-        _metadata.create_all(engine)
 
     def of(self, key: str) -> OwnMemory:
         """What is remembered for the holder of this key."""

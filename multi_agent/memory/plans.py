@@ -20,7 +20,7 @@ import sqlalchemy as sql
 
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.plan import Plan, PlanExample
-from multi_agent.storage.columns import add_missing_columns
+from vectorstore.database import METADATA
 from vectorstore.store import Vectors
 
 LIKE = 0.5
@@ -31,11 +31,9 @@ THE_SAME = 0.9
 _LONGEST_NAME = 100
 _DIGITS = 3  # of a similarity: the last ones differ between machines
 
-_metadata = sql.MetaData()
-
 _plans = sql.Table(
     "plans",
-    _metadata,
+    METADATA,
     sql.Column("id", sql.Integer, primary_key=True),
     sql.Column("name", sql.String(_LONGEST_NAME), nullable=True, unique=True),
     sql.Column("question", sql.Text, nullable=False),
@@ -49,7 +47,7 @@ _plans = sql.Table(
 
 
 class PlanMemory:
-    """All kept plans, in the database behind ``engine``. Safe to use from several threads. Makes its table if needed.
+    """All kept plans, in the database behind ``engine``. Safe to use from several threads.
 
     ``embed`` gives a question's vector of length 1, by the model ``embedding_model``; questions that were embedded by
     another one are embedded anew when they are next compared.
@@ -58,8 +56,6 @@ class PlanMemory:
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
         self._remembering = threading.Lock()
-        _metadata.create_all(engine)
-        add_missing_columns(engine, _plans)
 
     def save(self, name: str, plan: Plan, question: str) -> None:
         """Keep a template. Raises NameTaken; AgentError if the name is none."""

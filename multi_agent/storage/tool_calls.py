@@ -8,13 +8,12 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.tool import ToolResult
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
-
-_metadata = sql.MetaData()
 
 _calls = sql.Table(
     "tool_calls",
-    _metadata,
+    METADATA,
     sql.Column("run_id", sql.String(64), primary_key=True),
     sql.Column("key", sql.String(64), primary_key=True),
     sql.Column("occurrence", sql.Integer, primary_key=True),
@@ -45,11 +44,10 @@ class ToolEntry(FrozenModel):
 
 
 class ToolCalls:
-    """The calls of all runs, in the database behind ``engine``. Makes its table if it is not there."""
+    """The calls of all runs, in the database behind ``engine``."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
-        _metadata.create_all(engine)
 
     def find(self, run_id: str, key: str, occurrence: int) -> ToolEntry | None:
         """The call, or None if the run has not made it."""

@@ -16,15 +16,13 @@ from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished
 from multi_agent.llm.journal import Journal, JournalEntry
 from multi_agent.llm.observed import Meter
-from multi_agent.storage.columns import add_missing_columns
 from multi_agent.storage.run_filter import ALL_RUNS, RunFilter, RunState
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
-
-_metadata = sql.MetaData()
 
 _runs = sql.Table(
     "runs",
-    _metadata,
+    METADATA,
     sql.Column("run_id", sql.String(64), primary_key=True),
     sql.Column("collection", sql.String(64), nullable=False),
     sql.Column("question", sql.Text, nullable=False),
@@ -37,7 +35,7 @@ _runs = sql.Table(
 
 _events = sql.Table(
     "events",
-    _metadata,
+    METADATA,
     sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("event", sql.JSON, nullable=False),
@@ -45,7 +43,7 @@ _events = sql.Table(
 
 _journal = sql.Table(
     "journal",
-    _metadata,
+    METADATA,
     sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
     sql.Column("key", sql.String(64), primary_key=True),
     sql.Column("occurrence", sql.Integer, primary_key=True),
@@ -84,15 +82,13 @@ class RunSummary(FrozenModel):
 
 
 class Trace:
-    """All that is kept of runs, in the database behind ``engine``. Makes its tables if they are not there.
+    """All that is kept of runs, in the database behind ``engine``.
 
     ``among``: only runs over these collections are there for who asks; None stands for all.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
-        _metadata.create_all(engine)
-        add_missing_columns(engine, _runs)
 
     def create(self, run_id: str, question: str, collection: str, model: str, key: str = "") -> None:
         """Note that a run was asked for, by whom, and waits for its turn. One that is known already stays as it is."""

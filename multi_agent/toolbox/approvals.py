@@ -14,16 +14,15 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
+from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
 Choice = Literal["approved", "edited", "refused"]
 Status = Literal["open", "approved", "edited", "refused", "timed_out", "closed"]
 
-_metadata = sql.MetaData()
-
 _approvals = sql.Table(
     "approvals",
-    _metadata,
+    METADATA,
     sql.Column("approval_id", sql.String(160), primary_key=True),
     sql.Column("run_id", sql.String(64), nullable=False, index=True),
     sql.Column("status", sql.String(20), nullable=False, index=True),
@@ -52,11 +51,10 @@ class Approval(FrozenModel):
 
 
 class Approvals:
-    """All approvals, in the database behind ``engine``. Safe to use from several threads. Makes its table if needed."""
+    """All approvals, in the database behind ``engine``. Safe to use from several threads."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
-        _metadata.create_all(engine)
 
     def ask(self, wanted: Approval, timeout_s: float) -> Approval:
         """Put it before people for so long; as it is, if it has been decided already."""

@@ -8,7 +8,6 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-import sqlalchemy as sql
 
 from api.services.library import CollectionLibrary
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
@@ -27,6 +26,7 @@ from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 from support.chunks import make_chunk
+from support.database import make_engine
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import CollectionSpec, PageSpan
@@ -58,13 +58,13 @@ def library(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Ite
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
     """A trace in a file, as users have it."""
-    return Trace(sql.create_engine(f"sqlite:///{tmp_path / 'trace.db'}"))
+    return Trace(make_engine(tmp_path / "trace.db"))
 
 
 @pytest.fixture
 def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
     """Plans kept in a file, found by the real embedding model."""
-    engine = sql.create_engine(f"sqlite:///{tmp_path / 'plans.db'}")
+    engine = make_engine(tmp_path / "plans.db")
     return PlanMemory(engine, embedder.embed_query, embedder.model)
 
 
@@ -73,7 +73,7 @@ def make_tools(tmp_path: Path) -> Callable[..., Toolbox]:
     """``make_tools(rounds=2)``: the built-in tools, with their calls and approvals in a file."""
 
     def make(**settings: Any) -> Toolbox:
-        engine = sql.create_engine(f"sqlite:///{tmp_path / 'tools.db'}")
+        engine = make_engine(tmp_path / "tools.db")
         chosen = ToolSettings(**settings)
         registry = ToolRegistry.discover((BUILT_IN_TOOLS, *chosen.packages), chosen.disabled)
         return Toolbox(registry, chosen, tmp_path / "sandbox", Approvals(engine), ToolCalls(engine))

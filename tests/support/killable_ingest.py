@@ -15,14 +15,13 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlalchemy import create_engine
-
 from ingest.chunking.chunker import Chunker
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.ledger.ledger import Ledger
 from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest
 from ingest.settings import IngestSettings
+from support.database import make_engine
 from support.workplace import ingest_with
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
@@ -65,7 +64,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
     spec = CollectionSpec(
         name=NAME, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )
-    ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
+    ledger = Ledger(make_engine(home / "candor.sqlite"))
     parser = IsolatedParser("default", workers=WORKERS, timeout_s=60, memory_mb=2048)
     with parser, EdgeStore(home / "store", reserve=0).create(spec) as collection:
         pipeline = IngestPipeline(

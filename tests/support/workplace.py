@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import event
 
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
@@ -20,6 +20,7 @@ from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest, Plan, plan_ingest
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
+from support.database import make_engine
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec
@@ -36,7 +37,7 @@ class Workplace:
     def __init__(self, home: Path, embedder: Embedder) -> None:
         self.documents = home / "documents"
         self.documents.mkdir()
-        engine = create_engine(f"sqlite:///{home / 'candor.sqlite'}")
+        engine = make_engine(home / "candor.sqlite")
         event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
         self.ledger = Ledger(engine)
         self.store = EdgeStore(home / "store", reserve=0)

@@ -12,11 +12,12 @@ from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, Stage, document_id
 from ingest.readers.shared.document_builder import DocumentBuilder
+from support.database import make_engine
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}"))
+    return Ledger(make_engine(tmp_path / "candor.sqlite"))
 
 
 def record(name: str, collection: str = "papers", **fields: Any) -> DocumentRecord:
@@ -103,17 +104,7 @@ def test_forgetting_a_collection_leaves_the_others(ledger: Ledger) -> None:
 
 def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="unable to open database file"):
-        Ledger(create_engine(f"sqlite:///{tmp_path / 'no such folder' / 'candor.sqlite'}"))
-
-
-def test_the_table_of_an_earlier_release_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}")
-    Ledger(engine).record(record("a.md"))
-    with engine.begin() as connection:
-        for column in ("attempts", "container", "read_at"):
-            connection.exec_driver_sql(f"ALTER TABLE documents DROP COLUMN {column}")
-    kept = Ledger(engine).list("papers")[0]
-    assert (kept.name, kept.attempts, kept.container, kept.read_at) == ("a.md", 0, "", 0.0)
+        Ledger(create_engine(f"sqlite:///{tmp_path / 'no such folder' / 'candor.sqlite'}")).list("papers")
 
 
 def test_publishing_an_edition_hides_the_one_before_in_the_same_moment(ledger: Ledger) -> None:

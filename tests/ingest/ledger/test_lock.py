@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, update
+from sqlalchemy import Engine, update
 
 from ingest.errors import IngestUnderWay
 from ingest.ledger.lock import IngestLock, ingest_lock
 from ingest.ledger.schema import UNDER_WAY
+from support.database import make_engine
 
 PROJECT = Path(__file__).parents[3]
 HOLDER = """
@@ -28,7 +29,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
-    return create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}")
+    return make_engine(tmp_path / "candor.sqlite")
 
 
 def test_the_second_is_told_who_is_at_work_and_may_begin_when_that_has_ended(engine: Engine) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from sqlalchemy import create_engine
 
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import EDITION, DocumentRecord, DocumentState, Stage, document_id
 from ingest.ledger.versions import LiveCollection
 from support.chunks import SPEC, make_chunk, make_vectors
+from support.database import make_engine
 from vectorstore.edge import EdgeCollection, EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, Hit, SearchMode
@@ -83,7 +83,7 @@ class Replacement:
 
 @pytest.fixture
 def replacement(tmp_path: Path) -> Iterator[Replacement]:
-    ledger = Ledger(create_engine(f"sqlite:///{tmp_path / 'candor.sqlite'}"))
+    ledger = Ledger(make_engine(tmp_path / "candor.sqlite"))
     with EdgeStore(tmp_path / "collections").create(SPEC) as collection:
         collection.__class__ = Meddled
         assert isinstance(collection, Meddled)

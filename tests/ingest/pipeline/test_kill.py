@@ -22,12 +22,12 @@ from uuid import uuid4
 import numpy as np
 import psutil
 import pytest
-from sqlalchemy import create_engine
 
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState
 from ingest.ledger.versions import LiveCollection
 from support import killable_ingest
+from support.database import make_engine
 from support.files import write_docx, write_xlsx
 from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk
@@ -156,7 +156,7 @@ def write_second(documents: Path) -> None:
 
 
 def read_index(home: Path, *, live: bool = False) -> Index:
-    ledger = Ledger(create_engine(f"sqlite:///{home / 'candor.sqlite'}"))
+    ledger = Ledger(make_engine(home / "candor.sqlite"))
     with EdgeStore(home / "store", reserve=0).open(killable_ingest.NAME) as raw:
         chunks = {chunk.id: chunk for chunk in (LiveCollection(raw, ledger) if live else raw).scan()}
         vectors = raw.vectors(list(chunks))

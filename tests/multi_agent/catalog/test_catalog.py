@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sql
 from pydantic import ValidationError
 
 from multi_agent.agents.reader import Reader
@@ -17,6 +16,7 @@ from multi_agent.catalog.store import CatalogStore, as_toml, read_toml
 from multi_agent.errors import AgentError, NameTaken, NotKept, UnknownTool
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.registry import ToolRegistry
+from support.database import make_engine
 
 LAWYER: dict[str, Any] = {
     "name": "Lawyer",
@@ -27,7 +27,7 @@ LAWYER: dict[str, Any] = {
 
 @pytest.fixture
 def store(tmp_path: Path) -> CatalogStore:
-    return CatalogStore(sql.create_engine(f"sqlite:///{tmp_path / 'candor.db'}"), tmp_path)
+    return CatalogStore(make_engine(tmp_path / "candor.db"), tmp_path)
 
 
 def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:

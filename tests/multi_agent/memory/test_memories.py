@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sql
 
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
@@ -13,6 +12,7 @@ from multi_agent.memory.memories import EXCHANGES, PREFERENCES, Memories
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
+from support.database import make_engine
 from vectorstore.embedding.embedder import Embedder
 
 FROST = "Operating temperatures stand in the data sheets, not in the brochures."
@@ -21,7 +21,7 @@ RANKING = "For rankings by turnover, scan the annual reports: the table is on pa
 
 @pytest.fixture
 def memories(tmp_path: Path, embedder: Embedder) -> Memories:
-    return Memories(sql.create_engine(f"sqlite:///{tmp_path / 'm.db'}"), embedder.embed_query, embedder.model)
+    return Memories(make_engine(tmp_path / "m.db"), embedder.embed_query, embedder.model)
 
 
 def ended(run_id: str, status: Status = Status.ANSWERED, **more: str) -> Answer:
@@ -88,7 +88,7 @@ def test_notes_are_found_after_the_embedding_model_was_changed(
     memories: Memories, tmp_path: Path, embedder: Embedder
 ) -> None:
     memories.add("how_to", FROST, "ann")
-    engine = sql.create_engine(f"sqlite:///{tmp_path / 'm.db'}")
+    engine = make_engine(tmp_path / "m.db")
     other = Memories(engine, lambda text: -embedder.embed_query(text), "another")
     assert other.how_to("Down to which temperature does it work?") == (FROST,)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sqlalchemy as sql
 
 from multi_agent.errors import AgentError, UnknownPlan
 from multi_agent.memory.plans import LIKE, THE_SAME, PlanMemory, shape_of
 from multi_agent.plan import Plan, Step
+from support.database import make_engine
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Vectors
 
@@ -97,18 +97,18 @@ class TestSimilarQuestions:
         def embed(_: str) -> Vectors:
             raise AssertionError("the model need not be loaded for this")
 
-        memory = PlanMemory(sql.create_engine(f"sqlite:///{tmp_path / 'p.db'}"), embed, "any")
+        memory = PlanMemory(make_engine(tmp_path / "p.db"), embed, "any")
         assert memory.similar(TOP_3, 2, PAPERS) == ()
 
     def test_are_found_by_another_process_later(self, tmp_path: Path, embedder: Embedder) -> None:
-        url = f"sqlite:///{tmp_path / 'p.db'}"
-        PlanMemory(sql.create_engine(url), embedder.embed_query, embedder.model).remember(TOP_5, COMPUTING, PAPERS)
-        later = PlanMemory(sql.create_engine(url), embedder.embed_query, embedder.model)
+        engine = make_engine(tmp_path / "p.db")
+        PlanMemory(engine, embedder.embed_query, embedder.model).remember(TOP_5, COMPUTING, PAPERS)
+        later = PlanMemory(engine, embedder.embed_query, embedder.model)
         assert [each.question for each in later.similar(TOP_3, 2, PAPERS)] == [TOP_5]
 
     def test_are_embedded_anew_after_a_change_of_the_model(self, tmp_path: Path, embedder: Embedder) -> None:
-        url = f"sqlite:///{tmp_path / 'p.db'}"
-        old = PlanMemory(sql.create_engine(url), lambda _: np.ones(3, dtype=np.float32), "a smaller model")
+        engine = make_engine(tmp_path / "p.db")
+        old = PlanMemory(engine, lambda _: np.ones(3, dtype=np.float32), "a smaller model")
         old.remember(TOP_5, COMPUTING, PAPERS)
         asked: list[str] = []
 
@@ -116,7 +116,7 @@ class TestSimilarQuestions:
             asked.append(question)
             return embedder.embed_query(question)
 
-        new = PlanMemory(sql.create_engine(url), embed, embedder.model)
+        new = PlanMemory(engine, embed, embedder.model)
         assert [each.question for each in new.similar(TOP_3, 2, PAPERS)] == [TOP_5]
         assert [each.question for each in new.similar(TOP_3, 2, PAPERS)] == [TOP_5]
         assert asked == [TOP_5, TOP_3, TOP_3], "what was kept is embedded again once"
@@ -137,17 +137,6 @@ class TestWhatIsRememberedOfACollection:
     def test_is_not_what_a_person_saved_by_name(self, plans: PlanMemory) -> None:
         plans.save("ranking", COMPUTING, TOP_5)
         assert [each.name for each in plans.similar(TOP_3, 5, "any")] == ["ranking"]
-
-    def test_of_an_earlier_release_is_shown_to_nobody(self, plans: PlanMemory, tmp_path: Path) -> None:
-        """It was kept without its collection."""
-        plans.remember(TOP_5, COMPUTING, "races")
-        engine = sql.create_engine(f"sqlite:///{tmp_path / 'plans.db'}")
-        with engine.begin() as connection:
-            connection.exec_driver_sql("ALTER TABLE plans DROP COLUMN collection")
-        later = PlanMemory(engine, plans._embed, plans._embedding_model)
-        assert later.similar(TOP_3, 5, "races") == ()
-        later.remember(TOP_3, COMPUTING, "races")
-        assert [each.question for each in later.similar(TOP_3, 5, "races")] == [TOP_3]
 
 
 class TestRemembering:

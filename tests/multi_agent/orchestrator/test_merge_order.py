@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sql
 
 from multi_agent.answer import Status
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.memories import Memories
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request
+from support.database import make_engine
 from support.panel import PLANNER, SYNTHESIS, Panel, role_of
 from support.scripted_endpoint import Reply
 from support.scripted_endpoint import Request as Asked
@@ -38,7 +38,7 @@ async def test_what_the_planner_was_told_is_what_it_is_told_again(
             return Reply(hang=True)
         return Panel("-25 °C")(request)
 
-    engine = sql.create_engine(f"sqlite:///{tmp_path / 'memories.db'}")
+    engine = make_engine(tmp_path / "memories.db")
     memories = Memories(engine, embedder.embed_query, embedder.model)
     orchestrator = replace(panel(serve(model)), memory=memories.of("ann"))
     interrupted = asyncio.create_task(orchestrator.research(QUESTION, run_id="run_1", pausing=lambda: True))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sql
 
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
@@ -17,6 +16,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approval
 from multi_agent.toolbox.toolbox import Toolbox
+from support.database import make_engine
 from support.effects.effects import LOG, PACKAGE
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
@@ -163,7 +163,7 @@ async def test_a_run_that_is_cancelled_waits_for_nobody(
 
 async def resumed(before: Orchestrator, run_id: str, endpoint: ScriptedEndpoint, folder: Path) -> Answer:
     """The run made again from its journal, as far as that goes, and with the model from there on."""
-    engine = sql.create_engine(f"sqlite:///{folder / 'again.db'}")
+    engine = make_engine(folder / "again.db")
     trace = Trace(engine)
     for entry in before.trace.journal_entries(run_id):
         trace.journal(run_id).record(entry)

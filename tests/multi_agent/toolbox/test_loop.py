@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sql
 
 from multi_agent.answer import Answer
 from multi_agent.llm.models import Models
@@ -16,6 +15,7 @@ from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from support.database import make_engine
 from support.effects.effects import LOG, PACKAGE
 from support.handyman import TASK, TURN, calls, handyman, report, rounds
 from support.panel import role_of
@@ -155,7 +155,7 @@ async def test_a_run_that_is_repeated_makes_no_call_of_a_tool_again(
         again = replace(
             live,
             models=Models(ReplayingLLM(trace.journal_entries(first.run_id), live.models.default.model)),
-            trace=Trace(sql.create_engine(f"sqlite:///{tmp_path / 'again.db'}")),
+            trace=Trace(make_engine(tmp_path / "again.db")),
         )
         second = await again.research(TASK, run_id=first.run_id)
         assert len(endpoint.requests) == asked_before

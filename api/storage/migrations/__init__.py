@@ -1,0 +1,1 @@
+"""Alembic migrations of the SQL database. One file per schema version in ``versions``."""

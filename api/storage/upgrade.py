@@ -1,0 +1,78 @@
+"""Upgrades the schema of the SQL database to the newest version with Alembic."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sql
+
+from api.errors import HomeError
+
+VERSIONS = Path(__file__).parent / "migrations" / "versions"
+_VERSION_TABLE = "alembic_version"
+_ADVISORY_LOCK = 0x736368656D61  # "schema" in ASCII
+_alembic_lock = threading.Lock()  # Alembic keeps the current migration in module globals
+
+
+def upgrade_schema(engine: sql.Engine) -> None:
+    """Upgrade the schema to the newest version. If it is current, this takes a single query.
+
+    Concurrent callers, also in other processes, wait for each other. Raises HomeError if the database was written by a
+    newer Candor, SQLAlchemyError if it cannot be reached.
+    """
+    newest = newest_version()
+    with engine.connect() as connection:
+        if _known_version(connection) == newest:
+            return
+    with _alembic_lock, _exclusive(engine) as connection:
+        if _known_version(connection) != newest:
+            _run_migrations(connection)
+
+
+def newest_version() -> str:
+    """Return the newest schema version that this Candor knows."""
+    return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*.py"))
+
+
+def _known_version(connection: sql.Connection) -> str | None:
+    """Return the schema version; None for a new database, or one written before Candor used Alembic."""
+    if not sql.inspect(connection).has_table(_VERSION_TABLE):
+        return None
+    version: str | None = connection.scalar(sql.text(f"SELECT version_num FROM {_VERSION_TABLE}"))
+    if version and not any(VERSIONS.glob(f"{version}_*.py")):
+        raise HomeError(
+            f"The database was written by a newer Candor: its schema version is {version!r}, and this version of "
+            f"Candor supports up to {newest_version()!r}. Upgrade Candor."
+        )
+    return version
+
+
+@contextmanager
+def _exclusive(engine: sql.Engine) -> Iterator[sql.Connection]:
+    """Open a transaction in which no other process can upgrade the schema."""
+    if engine.dialect.name == "postgresql":
+        with engine.begin() as connection:
+            connection.execute(sql.select(sql.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+            yield connection
+        return
+    # Python's sqlite3 starts no transaction before DDL statements, so this starts it itself.
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        connection.exec_driver_sql("COMMIT")
+
+
+def _run_migrations(connection: sql.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", "api.storage:migrations")
+    command.upgrade(config, "head")

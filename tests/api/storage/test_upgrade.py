@@ -1,0 +1,228 @@
+"""Databases of every released schema are upgraded without losing a row.
+
+``states/*.sql`` are dumps of databases as earlier versions created them, one per change of a table, each for SQLite and
+for Postgres.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sql
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from api.bootstrap import Candor
+from api.errors import HomeError
+from api.settings import Settings
+from api.storage.database import FILE, open_database
+from api.storage.upgrade import newest_version, upgrade_schema
+from multi_agent.storage.trace import Trace
+from support.database import import_stores
+from vectorstore.database import METADATA
+
+STATES = Path(__file__).parent / "states"
+NAMES = sorted(path.name.split(".")[0] for path in STATES.glob("*.sqlite.sql"))
+OBSOLETE = {"service_runs"}
+PROCESSES = 6
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """Settings with an empty database."""
+    if request.param == "sqlite":
+        yield Settings(home=tmp_path)
+        return
+    server = sql.make_url(request.getfixturevalue("postgres"))
+    name = re.sub(r"\W", "_", tmp_path.name)
+    admin = sql.create_engine(server, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.exec_driver_sql(f'CREATE DATABASE "{name}"')
+    yield Settings(home=tmp_path, database_url=server.set(database=name).render_as_string(hide_password=False))
+    with admin.connect() as connection:
+        connection.exec_driver_sql(f'DROP DATABASE "{name}" WITH (FORCE)')
+    admin.dispose()
+
+
+@pytest.mark.parametrize("state", NAMES)
+def test_every_released_database_is_upgraded(state: str, settings: Settings) -> None:
+    before = load(state, settings)
+    engine = open_database(settings)
+    after = rows_of(engine)
+    assert {name: rows for name, rows in after.items() if rows}.keys() == before.keys() - OBSOLETE
+    for table in before.keys() - OBSOLETE:
+        assert [{name: row[name] for name in before[table][0]} for row in after[table]] == before[table], table
+    assert differences(engine) == []
+    engine.dispose()
+
+
+@pytest.mark.parametrize("state", NAMES)
+def test_upgraded_columns_equal_those_of_a_new_database(state: str, tmp_path: Path) -> None:
+    old, new = Settings(home=tmp_path), Settings(home=tmp_path / "new")
+    load(state, old)
+    assert columns_of(open_database(old)) == columns_of(open_database(new))
+
+
+def test_a_new_database_has_the_schema_of_the_stores(settings: Settings) -> None:
+    engine = open_database(settings)
+    assert differences(engine) == []
+    engine.dispose()
+
+
+def test_old_runs_without_a_key_belong_to_the_local_user(settings: Settings) -> None:
+    load(NAMES[0], settings)
+    engine = open_database(settings)
+    trace = Trace(engine)
+    assert {run.key for run in trace.runs()} == {""}
+    trace.create("run_new", "Why?", "papers", "a model", "a key")
+    assert trace.run("run_new").key == "a key"
+    engine.dispose()
+
+
+@pytest.mark.parametrize("state", [NAMES[0], NAMES[-1]])
+def test_the_stores_read_an_upgraded_database(state: str, settings: Settings) -> None:
+    load(state, settings)
+    candor = Candor(settings)
+    assert [document.name for document in candor.ledger.list("papers")] == ["odd.pdf", "pump.md"]
+    assert {run.run_id for run in candor.trace.runs()} == {"run_0000000000a1", "run_0000000000a2"}
+    assert candor.trace.answer("run_0000000000a1").reasoning == "The model is down."
+    candor.engine.dispose()
+
+
+def test_a_database_of_a_newer_version_is_rejected(settings: Settings) -> None:
+    engine = open_database(settings)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    with pytest.raises(HomeError, match=r"written by a newer Candor: its schema version is '9999'.*Upgrade Candor"):
+        open_database(settings)
+
+
+def test_concurrent_threads_upgrade_once(settings: Settings) -> None:
+    load(NAMES[4], settings)
+    with ThreadPoolExecutor(PROCESSES) as threads:
+        engines = list(threads.map(lambda _: open_database(settings), range(PROCESSES)))
+    assert differences(engines[0]) == []
+    for engine in engines:
+        engine.dispose()
+
+
+def test_concurrent_processes_upgrade_once(settings: Settings) -> None:
+    load(NAMES[4], settings)
+    context = multiprocessing.get_context("spawn")
+    url = settings.database_url.get_secret_value() if settings.database_url else None
+    with context.Pool(PROCESSES) as pool:
+        assert pool.starmap(open_and_count, [(str(settings.home), url)] * PROCESSES, chunksize=1) == [2] * PROCESSES
+
+
+def test_a_failed_upgrade_changes_nothing(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = load(NAMES[-1], settings)
+    monkeypatch.setattr("api.storage.upgrade._run_migrations", fail_after_first_statement)
+    with pytest.raises(RuntimeError):
+        open_database(settings)
+    assert rows_of(make_raw_engine(settings)) == before
+
+
+def test_an_up_to_date_database_opens_without_alembic(tmp_path: Path) -> None:
+    open_database(Settings(home=tmp_path)).dispose()
+    code = (
+        "import sys; from pathlib import Path; from api.settings import Settings;"
+        "from api.storage.database import open_database; open_database(Settings(home=Path(sys.argv[1])));"
+        "assert 'alembic' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+def test_the_newest_version_is_alembics_head() -> None:
+    config = Config()
+    config.set_main_option("script_location", "api.storage:migrations")
+    assert ScriptDirectory.from_config(config).get_current_head() == newest_version()
+
+
+def test_upgrading_twice_is_safe(settings: Settings) -> None:
+    engine = open_database(settings)
+    upgrade_schema(engine)
+    assert differences(engine) == []
+    engine.dispose()
+
+
+def load(state: str, settings: Settings) -> Rows:
+    """Create the database from a dump, and return its rows."""
+    dialect = "postgres" if settings.database_url else "sqlite"
+    dump = (STATES / f"{state}.{dialect}.sql").read_text()
+    engine = make_raw_engine(settings)
+    if settings.database_url is None:
+        with sqlite3.connect(settings.home / FILE) as connection:
+            connection.executescript(dump)
+    else:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(dump.replace("%", "%%"))
+    rows = rows_of(engine)
+    engine.dispose()
+    return rows
+
+
+def make_raw_engine(settings: Settings) -> sql.Engine:
+    """Return an engine without upgrading the schema."""
+    if settings.database_url:
+        return sql.create_engine(settings.database_url.get_secret_value())
+    return sql.create_engine(f"sqlite:///{settings.home / FILE}")
+
+
+def rows_of(engine: sql.Engine) -> Rows:
+    """Return the rows of every table except Alembic's."""
+    tables = sql.MetaData()
+    tables.reflect(engine)
+    with engine.connect() as connection:
+        return {
+            table.name: [
+                dict(row) for row in connection.execute(sql.select(table).order_by(*table.primary_key)).mappings()
+            ]
+            for table in tables.sorted_tables
+            if table.name != "alembic_version"
+        }
+
+
+def columns_of(engine: sql.Engine) -> dict[str, list[tuple[str, str, bool, Any]]]:
+    """Return name, type, nullability and default of the columns of every table."""
+    inspector = sql.inspect(engine)
+    return {
+        table: [(each["name"], str(each["type"]), each["nullable"], each["default"]) for each in columns]
+        for table in inspector.get_table_names()
+        if (columns := inspector.get_columns(table))
+    }
+
+
+def differences(engine: sql.Engine) -> list[Any]:
+    """Return how the schema of the database differs from the tables that the stores declare."""
+    import_stores()
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        return list(compare_metadata(context, METADATA))
+
+
+def open_and_count(home: str, url: str | None) -> int:
+    """Open the database in another process, and return the number of runs."""
+    engine = open_database(Settings(home=Path(home), database_url=url))
+    with engine.connect() as connection:
+        count = connection.scalar(sql.text("SELECT count(*) FROM runs"))
+    engine.dispose()
+    return int(count)
+
+
+def fail_after_first_statement(connection: sql.Connection) -> None:
+    connection.exec_driver_sql("CREATE TABLE half_done (id INTEGER)")
+    raise RuntimeError

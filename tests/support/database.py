@@ -1,0 +1,28 @@
+"""SQL databases for tests of the stores."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+from sqlalchemy import Engine, create_engine
+
+from vectorstore.database import METADATA
+
+PACKAGES = ("ingest.ledger", "multi_agent", "api.auth")
+
+
+def make_engine(path: Path) -> Engine:
+    """Return an engine on an SQLite file, with the tables of every store that has been imported."""
+    engine = create_engine(f"sqlite:///{path}")
+    METADATA.create_all(engine)
+    return engine
+
+
+def import_stores() -> None:
+    """Import every module that may declare tables, so that ``METADATA`` is complete."""
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+            importlib.import_module(module.name)
