@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from sqlalchemy import MetaData
 
-# The names that Postgres gives to unnamed constraints, and SQLAlchemy to unnamed indexes. Unique constraints stay unnamed:
-# databases from before this convention have an unnamed one on SQLite, and SQLite cannot rename it.
+# The names that Postgres gives to unnamed constraints, and SQLAlchemy to unnamed indexes. Unique constraints stay
+# unnamed: on SQLite, databases from before Alembic have an unnamed one, which cannot be renamed.
 NAMING_CONVENTION = {
     "pk": "%(table_name)s_pkey",
     "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
