@@ -36,7 +36,7 @@ from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import GetTaskData, NoInputs, TaskData
-from multi_agent.toolbox.granted_tool import Offered, none_offered
+from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
 from vectorstore.models import FrozenModel
 
 READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}
@@ -121,7 +121,7 @@ class AgentKit:
     publish: Publish
     keep: Callable[[ContextUpdate], Awaitable[None]]
     get_task_data: GetTaskData
-    tools: Callable[[], Awaitable[Offered]] = none_offered
+    tools: Callable[[], Awaitable[OfferedTools]] = no_tools
 
     def require_prompt(self) -> Prompt:
         """The agent's prompt. Raises AgentError if it has no prompt file."""

@@ -15,9 +15,9 @@ from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import Computation, ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
 from multi_agent.events import Computed
-from multi_agent.prompts.show_passages import bullets, spread
+from multi_agent.prompts.show_passages import bullets, pick_evenly
 from multi_agent.records.sql import RecordDatabase, Result
-from multi_agent.records.table import ORIGIN, Column, RecordTable, current, table_of
+from multi_agent.records.table import ORIGIN, Column, RecordTable, build_table, current_records
 from multi_agent.tasks import TaskData
 from vectorstore.models import Scalar
 
@@ -81,10 +81,10 @@ class Analyst:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return bool(current(context))
+        return bool(current_records(context))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        table = await asyncio.to_thread(table_of, context)
+        table = await asyncio.to_thread(build_table, context)
         database = await asyncio.to_thread(RecordDatabase, table)
         prompt = self._kit.require_prompt()
         messages = prompt.render(
@@ -198,7 +198,7 @@ def _account(table: RecordTable) -> str:
 def _show_table(table: RecordTable, reserved: frozenset[str], most: int) -> str:
     """What a model has to know of the table in order to query it."""
     columns = "\n".join(_show_column(column, reserved) for column in table.columns)
-    numbers = spread(range(len(table)), most)
+    numbers = pick_evenly(range(len(table)), most)
     head = " | ".join(column.name for column in table.columns)
     rows = "\n".join(" | ".join(_cell(column.values[at]) for column in table.columns) for at in numbers)
     shown = "All rows" if len(table) <= most else f"{most} of the {len(table)} rows"

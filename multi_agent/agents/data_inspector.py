@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
-from multi_agent.prompts.show_passages import bullets, not_read, sample, show_passages
+from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.tasks import TaskData
 
 
@@ -45,7 +45,9 @@ class DataInspector:
         return bool(context.chunks)
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = sample(not_read(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages)
+        shown = sample_passages(
+            unread_passages(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages
+        )
         messages = self._kit.require_prompt().render(
             question=context.question,
             requirements=bullets(context.understanding.requirements),

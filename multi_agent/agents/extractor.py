@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, Record, RecordField, ResearchContext, Strategy
 from multi_agent.errors import BudgetReached
-from multi_agent.grounding.citations import Located, Quoted, quote_model, reject, verify
+from multi_agent.grounding.citations import Located, Quoted, publish_rejected, quote_model, verify_quotes
 from multi_agent.llm.llm import Message
 from multi_agent.prompt import Prompt
-from multi_agent.prompts.show_passages import bullets, packs, show_passages
+from multi_agent.prompts.show_passages import bullets, pack_passages, show_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
@@ -108,7 +108,7 @@ class Extractor:
     def _groups(self, chunks: Sequence[Chunk], context: ResearchContext, task: TaskData) -> list[_Group]:
         """The prompts of a step are alike up to their passages, so that endpoints can reuse their work on that part."""
         settings, prompt = self._kit.settings, self._kit.require_prompt()
-        packed = list(packs(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
+        packed = list(pack_passages(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
         shape = response_model(max(map(len, packed), default=1), context.record_fields)
         common = {
             "question": context.question,
@@ -131,7 +131,7 @@ class Extractor:
 
     async def _read(self, group: _Group) -> _Read:
         response = (await self._kit.llm.complete(group.messages, group.shape)).value
-        found, rejected = verify(_items(response), group.chunks)
+        found, rejected = verify_quotes(_items(response), group.chunks)
         dropped = 0
         if rejected:
             # Kept before the model is asked again, since that may be one call too many for the run's budget.
@@ -146,7 +146,7 @@ class Extractor:
         await self._reject(rejected, group, "These words do not stand in the passage; asked for again.", final=False)
         correction = self._kit.require_prompt().again(response.model_dump_json(), rejected=_show_rejected(rejected))
         items = _items((await self._kit.llm.complete(group.messages + correction, group.shape)).value)
-        found, wrong = verify(items, group.chunks)
+        found, wrong = verify_quotes(items, group.chunks)
         await self._reject(wrong, group, "These words do not stand in the passage either; dropped.", final=True)
         # A quote may have been corrected in its words or in the number of its passage.
         answered = {item.passage for item in items} | {item.quote for item in items}
@@ -155,7 +155,7 @@ class Extractor:
         return found, len(wrong) + len(withdrawn)
 
     async def _reject(self, items: Iterable[Quoted], group: _Group, reason: str, *, final: bool) -> None:
-        await reject(items, group.chunks, self._kit.publish, reason, final=final)
+        await publish_rejected(items, group.chunks, self._kit.publish, reason, final=final)
 
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make

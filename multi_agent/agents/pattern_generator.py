@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
-from multi_agent.prompts.show_passages import bullets, not_read, sample, show_passages
+from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.tasks import TaskData
 
 
@@ -65,7 +65,9 @@ class PatternGenerator:
         return context.inspection is not None
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = sample(not_read(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages)
+        shown = sample_passages(
+            unread_passages(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages
+        )
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

@@ -15,12 +15,12 @@ from multi_agent.agents.synthesizer import SynthesisResponse
 from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis
 from multi_agent.context_merge import number_evidence
 from multi_agent.events import Searched
-from multi_agent.grounding.citations import Quoted, quote_model, reject, verify
+from multi_agent.grounding.citations import Quoted, publish_rejected, quote_model, verify_quotes
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.library import within
-from multi_agent.prompts.show_passages import bullets, in_order, packs, show_passages
+from multi_agent.prompts.show_passages import bullets, pack_passages, show_passages, sort_passages
 from multi_agent.tasks import TaskData
-from multi_agent.toolbox.granted_tool import Offered
+from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop
 from vectorstore.models import Chunk, FrozenModel
 
@@ -141,13 +141,13 @@ class Reader:
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
         """The best passages that one call can read, in order."""
         settings = self._kit.settings
-        best = next(packs(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
-        return in_order(best)
+        best = next(pack_passages(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
+        return sort_passages(best)
 
     async def _answer(
         self,
         chunks: Sequence[Chunk],
-        offered: Offered,
+        offered: OfferedTools,
         context: ResearchContext,
         task: TaskData,
         inputs: ReaderInputs,
@@ -171,9 +171,9 @@ class Reader:
         return _synthesis(response, claims), use.passages
 
     async def _verified(self, quotes: Iterable[Quoted], chunks: Sequence[Chunk]) -> list[Evidence]:
-        located, rejected = verify(quotes, chunks)
+        located, rejected = verify_quotes(quotes, chunks)
         reason = "These words do not stand in the passage; dropped."
-        await reject(rejected, chunks, self._kit.publish, reason, final=True)
+        await publish_rejected(rejected, chunks, self._kit.publish, reason, final=True)
         return [each.evidence for each in located]
 
 
@@ -185,7 +185,7 @@ class _Checking:
         self._numbers: dict[Hashable, int] = {}
 
     def check(self, written: Any) -> CheckedClaim:
-        located, rejected = verify(written.quotes, self._passages)
+        located, rejected = verify_quotes(written.quotes, self._passages)
         evidence = {}
         for item in (each.evidence for each in located):
             number = self._numbers.setdefault(item.place, len(self._numbers) + 1)

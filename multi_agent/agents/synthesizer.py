@@ -13,8 +13,8 @@ from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.prompts.show_evidence import (
-    citable,
-    computations_of,
+    renumber_computations,
+    select_evidence,
     show_computations,
     show_evidence,
     show_findings,
@@ -69,7 +69,7 @@ class Synthesizer:
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = citable(context, self._kit.settings.records_shown)
+        shown = select_evidence(context, self._kit.settings.records_shown)
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,
@@ -91,7 +91,7 @@ class Synthesizer:
             synthesis=Synthesis(
                 claims=tuple(_claim(written) for written in response.claims),
                 evidence=context.evidence,
-                computations=computations_of(context),
+                computations=renumber_computations(context),
                 **response.model_dump(include=set(SynthesisResponse.model_fields)),
             )
         )

@@ -6,8 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from multi_agent.context import ResearchContext
-from multi_agent.prompts.show_evidence import citable, show_computations, show_evidence, show_findings, show_records
-from multi_agent.prompts.show_passages import bullets, in_order, packs, sample, show_passages
+from multi_agent.prompts.show_evidence import (
+    select_evidence,
+    show_computations,
+    show_evidence,
+    show_findings,
+    show_records,
+)
+from multi_agent.prompts.show_passages import bullets, pack_passages, sample_passages, show_passages, sort_passages
 from multi_agent.settings import ResearchSettings
 
 ANSWER_PLACEHOLDERS = frozenset({"whole", "intent", "requirements", "question", "instruction", "searched", "passages"})
@@ -27,13 +33,13 @@ class Placeholder(NamedTuple):
 
 def _passages(context: ResearchContext, _: str, settings: ResearchSettings) -> str:
     """Show the best passages that fit into one call."""
-    best = sample(context.chunks, context.ranking, settings.reader_passages)
-    shown = next(packs(best, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
-    return show_passages(in_order(shown)) or "None was found."
+    best = sample_passages(context.chunks, context.ranking, settings.reader_passages)
+    shown = next(pack_passages(best, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
+    return show_passages(sort_passages(shown)) or "None was found."
 
 
 def _evidence(context: ResearchContext, _: str, settings: ResearchSettings) -> str:
-    return show_evidence(context, citable(context, settings.records_shown))
+    return show_evidence(context, select_evidence(context, settings.records_shown))
 
 
 def _notes(context: ResearchContext, _: str, __: ResearchSettings) -> str:

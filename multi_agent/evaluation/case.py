@@ -9,7 +9,7 @@ from pydantic import Field
 
 from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.question_set import Gold, Question
-from multi_agent.grounding.quotes import folded
+from multi_agent.grounding.quotes import fold
 from vectorstore.models import FrozenModel
 
 _MARK = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
@@ -76,7 +76,7 @@ def on_page(gold: Gold, name: str, pages: tuple[int, ...]) -> bool:
 
 def holds(gold: Gold, name: str, text: str) -> bool:
     """Whether the text, of the document of that name, holds the gold passage."""
-    return is_document(gold, name) and bool(gold.quote) and folded(gold.quote) in folded(text)
+    return is_document(gold, name) and bool(gold.quote) and fold(gold.quote) in fold(text)
 
 
 def lies_in(gold: Gold, cited: Cited) -> bool:
@@ -94,7 +94,7 @@ def overlap(gold: Gold, name: str, text: str) -> bool:
     """
     if not (is_document(gold, name) and gold.quote):
         return False
-    ours, theirs = folded(text), folded(gold.quote)
+    ours, theirs = fold(text), fold(gold.quote)
     return bool(ours) and (theirs in ours or ours in theirs or _joined(ours, theirs) or _joined(theirs, ours))
 
 

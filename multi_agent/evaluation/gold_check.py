@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from multi_agent.evaluation.question_set import Gold, Question
-from multi_agent.grounding.quotes import folded
+from multi_agent.grounding.quotes import fold
 
 
 class Held(NamedTuple):
@@ -26,7 +26,7 @@ class Held(NamedTuple):
 def astray(questions: Iterable[Question], documents: Sequence[Held], text_of: Callable[[str], str]) -> list[str]:
     """A line for each gold of the questions that is not there; ``text_of`` gives the text of a document by its id."""
     named = _by_name(documents)
-    known = lru_cache(maxsize=1)(lambda document: folded(text_of(document)))  # gold is looked up document by document
+    known = lru_cache(maxsize=1)(lambda document: fold(text_of(document)))  # gold is looked up document by document
     asked = [(question.id, gold) for question in questions for gold in question.gold]
     found = []
     for question, gold in sorted(asked, key=lambda each: each[1].document):
@@ -52,6 +52,6 @@ def _fault(gold: Gold, named: Mapping[str, list[Held]], text_of: Callable[[str],
     last = max(document.pages for document in meant)
     if gold.pages and max(gold.pages) > last:
         return f"{gold.document} has {f'{last} pages' if last else 'no pages'}, and none is {max(gold.pages)}"
-    if gold.quote and not any(folded(gold.quote) in text_of(document.id) for document in meant):
+    if gold.quote and not any(fold(gold.quote) in text_of(document.id) for document in meant):
         return f"in {gold.document}, as it was parsed, there is no {gold.quote!r}"
     return ""

@@ -16,7 +16,7 @@ from multi_agent.bus import Publish
 from multi_agent.context import Evidence
 from multi_agent.events import EvidenceRejected
 from multi_agent.grounding.quotes import Span, locate
-from multi_agent.prompts.show_passages import whereabouts
+from multi_agent.prompts.show_passages import show_location
 from vectorstore.models import Chunk
 
 
@@ -70,7 +70,7 @@ def quote_model(name: str, passages: int, **more: Any) -> Any:
     return create_model(name, __base__=Quoted, passage=number, **more)
 
 
-def verify(
+def verify_quotes(
     items: Iterable[QuotedT], chunks: Sequence[Chunk]
 ) -> tuple[tuple[Located[QuotedT], ...], tuple[QuotedT, ...]]:
     """The quotes that stand in their passages, and the others; a passage that was not shown holds none."""
@@ -86,13 +86,13 @@ def verify(
     return tuple(located), tuple(rejected)
 
 
-async def reject(
+async def publish_rejected(
     items: Iterable[Quoted], chunks: Sequence[Chunk], publish: Publish, reason: str, *, final: bool
 ) -> None:
     """Publish that these quotes were not accepted."""
     for item in items:
         chunk = _shown(item.passage, chunks)
-        passage = whereabouts(chunk) if chunk else f"passage {item.passage}, which was not shown"
+        passage = show_location(chunk) if chunk else f"passage {item.passage}, which was not shown"
         await publish(EvidenceRejected(quote=item.quote, passage=passage, reason=reason, final=final))
 
 

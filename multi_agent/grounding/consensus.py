@@ -22,7 +22,7 @@ from multi_agent.bus import Publish
 from multi_agent.context import Synthesis
 from multi_agent.errors import InvalidResponse
 from multi_agent.events import Voted, VoteGroup
-from multi_agent.grounding.equality import tell_apart, value_of
+from multi_agent.grounding.equality import are_distinct, parse_value
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
@@ -106,7 +106,7 @@ def group_by_value(candidates: Sequence[Candidate]) -> Groups:
     """Candidates with equal answers together; all that found no answer are a group, whatever they say instead."""
     groups: dict[object, list[int]] = {}
     for position, candidate in enumerate(candidates):
-        value = value_of(candidate.words) if candidate.answers else INSUFFICIENT
+        value = parse_value(candidate.words) if candidate.answers else INSUFFICIENT
         groups.setdefault(value, []).append(position)
     return tuple(tuple(group) for group in groups.values())
 
@@ -114,8 +114,8 @@ def group_by_value(candidates: Sequence[Candidate]) -> Groups:
 def _open_groups(candidates: Sequence[Candidate], groups: Groups) -> Groups:
     """The groups that may mean the same though their values differ."""
     answering = tuple(group for group in groups if candidates[group[0]].answers)
-    values = [value_of(candidates[group[0]].words) for group in answering]
-    return () if len(answering) < 2 or tell_apart(values) else answering
+    values = [parse_value(candidates[group[0]].words) for group in answering]
+    return () if len(answering) < 2 or are_distinct(values) else answering
 
 
 async def _group_by_meaning(

@@ -35,14 +35,14 @@ class Words(NamedTuple):
 AnswerValue = Number | date | Words
 
 
-def value_of(answer: str) -> AnswerValue:
+def parse_value(answer: str) -> AnswerValue:
     """What the answer says; two answers with equal values are the same answer."""
     text = " ".join(unicodedata.normalize("NFC", answer).replace("−", "-").split()).rstrip(". ")
     words = Words(text if _QUANTITY.fullmatch(text) else text.casefold())  # 5 mW are not 5 MW
     return _number(text) or _date(text) or words
 
 
-def tell_apart(values: Sequence[AnswerValue]) -> bool:
+def are_distinct(values: Sequence[AnswerValue]) -> bool:
     """Whether these values, all different, cannot mean the same: numbers in one unit, or dates."""
     kinds = {("number", value.unit) if isinstance(value, Number) else (type(value).__name__, "") for value in values}
     return len(kinds) == 1 and not isinstance(values[0], Words)

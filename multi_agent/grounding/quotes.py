@@ -59,7 +59,7 @@ def _find_as_it_is(quote: str, text: str) -> Span | None:
     return None
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The text as quotes are compared."""
     return _fold(text, join_hyphenated=True).text.strip()
 

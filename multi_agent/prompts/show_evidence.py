@@ -10,20 +10,20 @@ import json
 from collections.abc import Iterable, Sequence
 
 from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
-from multi_agent.prompts.show_passages import whereabouts
-from multi_agent.records.table import located
+from multi_agent.prompts.show_passages import show_location
+from multi_agent.records.table import locate_records
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
 
 
-def citable(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
+def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
     """The evidence that is shown, and so may be cited: all of it, except where more than ``most`` were computed with.
 
     Then of the quotes that records were read from, only the first ``most`` behind each computation are shown, which
     are those that stand in its result.
     """
-    rows = {row.evidence.place for row in located(context)} if context.computations else set()
+    rows = {row.evidence.place for row in locate_records(context)} if context.computations else set()
     if len(rows) <= most:
         return context.evidence
     behind = {item.place for each in context.computations for item in each.evidence[:most]}
@@ -48,7 +48,7 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
     return "\n".join(lines)
 
 
-def computations_of(context: ResearchContext) -> tuple[Computation, ...]:
+def renumber_computations(context: ResearchContext) -> tuple[Computation, ...]:
     """The computations, with the evidence behind them as it is numbered now: since then more may have come."""
     now = {item.place: item for item in context.evidence}
     return tuple(
@@ -61,7 +61,7 @@ def show_computations(context: ResearchContext) -> str:
     """What was computed from the records: query, result, and what it is made from."""
     if not context.computations:
         return ""
-    shown = "\n".join(map(_show_computation, computations_of(context)))
+    shown = "\n".join(map(_show_computation, renumber_computations(context)))
     return f"\nComputations over the records:\n{shown}\n"
 
 
@@ -76,13 +76,13 @@ def show_records(context: ResearchContext) -> str:
     """The records, unless computations tell what follows from them."""
     if not context.records or context.computations:
         return ""
-    rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in located(context)]
+    rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in locate_records(context)]
     return "\nThe same as records:\n" + "\n".join(rows) + "\n"
 
 
 def _show_quote(item: Evidence, chunk: Chunk) -> str:
     why = f"\n    It shows: {item.why}" if item.why else ""
-    return f"[{item.number}] {whereabouts(chunk, item.pages)}: {item.quote}{why}"
+    return f"[{item.number}] {show_location(chunk, item.pages)}: {item.quote}{why}"
 
 
 def _columns(chunk: Chunk) -> str:

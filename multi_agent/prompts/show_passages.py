@@ -18,12 +18,12 @@ T = TypeVar("T")
 def show_passages(chunks: Sequence[Chunk], first: int = 1) -> str:
     """The passages, numbered from ``first``."""
     return "\n\n".join(
-        f"=== Passage {number}: {whereabouts(chunk)}\n{chunk.reading_text}"
+        f"=== Passage {number}: {show_location(chunk)}\n{chunk.reading_text}"
         for number, chunk in enumerate(chunks, first)
     )
 
 
-def whereabouts(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
+def show_location(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
     """Document, section and pages of a passage, or ``pages`` of a part of it, in a line."""
     parts = [_titled(chunk), " › ".join(chunk.section), show_pages(chunk.pages if pages is None else pages)]
     return ", ".join(part for part in parts if part)
@@ -51,7 +51,7 @@ def bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or "-"
 
 
-def packs(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[Chunk, ...]]:
+def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[Chunk, ...]]:
     """The chunks in order, cut into groups of at most ``most`` chunks and about ``tokens`` tokens.
 
     A single chunk over the budget is a group of its own.
@@ -69,29 +69,29 @@ def packs(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[
         yield tuple(pack)
 
 
-def in_order(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     """By document and position, as passages are shown."""
     return tuple(sorted(chunks, key=lambda chunk: (chunk.name, chunk.index)))
 
 
-def sample(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
+def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
     """At most ``most`` chunks, in order: the best by ``ranking`` (chunk ids), then others, evenly spread."""
     if len(chunks) <= most:
         return tuple(chunks)
     there = {chunk.id for chunk in chunks}
     best = [chunk_id for chunk_id in ranking if chunk_id in there][:most]
     others = [chunk for chunk in chunks if chunk.id not in best]
-    chosen = {*best, *(chunk.id for chunk in spread(others, most - len(best)))}
+    chosen = {*best, *(chunk.id for chunk in pick_evenly(others, most - len(best)))}
     return tuple(chunk for chunk in chunks if chunk.id in chosen)
 
 
-def not_read(chunks: Sequence[Chunk], read: Collection[str]) -> tuple[Chunk, ...]:
+def unread_passages(chunks: Sequence[Chunk], read: Collection[str]) -> tuple[Chunk, ...]:
     """The chunks that nobody has read yet in any way (``read`` as in the context); all, if all were read."""
     known = {mark.partition("/")[0] for mark in read}
     return tuple(chunk for chunk in chunks if chunk.id not in known) or tuple(chunks)
 
 
-def spread(items: Sequence[T], most: int) -> Sequence[T]:
+def pick_evenly(items: Sequence[T], most: int) -> Sequence[T]:
     """At most ``most`` of the items, from the first to the last at even distances."""
     if len(items) <= most:
         return items

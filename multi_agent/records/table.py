@@ -70,7 +70,7 @@ class Row(NamedTuple):
     evidence: Evidence
 
 
-def located(context: ResearchContext) -> list[Row]:
+def locate_records(context: ResearchContext) -> list[Row]:
     """The records in order of document and position, each once, without those that no evidence stands behind.
 
     A span that lies in two passages, as the heading of a split table does, is one place: it is known by its document.
@@ -85,15 +85,15 @@ def located(context: ResearchContext) -> list[Row]:
     return [rows[key] for key in sorted(rows)]
 
 
-def current(context: ResearchContext) -> list[Row]:
+def current_records(context: ResearchContext) -> list[Row]:
     """The located records that have the current record fields, all of them and no others."""
     names = {field.name for field in context.record_fields}
-    return [row for row in located(context) if row.record.values.keys() == names]
+    return [row for row in locate_records(context) if row.record.values.keys() == names]
 
 
-def table_of(context: ResearchContext) -> RecordTable:
+def build_table(context: ResearchContext) -> RecordTable:
     """The context's records as a table: the columns record, document and page, then the fields, then texts of flaws."""
-    fields, rows = context.record_fields, current(context)
+    fields, rows = context.record_fields, current_records(context)
     evidence = tuple(row.evidence for row in rows)
     columns, flaws = list(_origin(evidence)), []
     for field in fields:

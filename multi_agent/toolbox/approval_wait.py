@@ -23,7 +23,7 @@ Pause = Callable[[], AbstractContextManager[None]]
 """Stops the clock of the step's timeout during a ``with`` block."""
 
 
-class Approving:
+class ApprovalWait:
     """Has the dangerous calls of one turn approved. It is an ``Approve`` of ``given_tool.py``."""
 
     def __init__(self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, pause: Pause) -> None:

@@ -57,7 +57,7 @@ class CallNumbers:
 
 
 @dataclass(frozen=True)
-class Hand:
+class CallContext:
     """Whose turn it is, and what all calls of the turn have in common."""
 
     run_id: str
@@ -91,7 +91,7 @@ class Hand:
 class GrantedTool:
     """One tool, for one agent's turn."""
 
-    def __init__(self, tool: Tool, hand: Hand) -> None:
+    def __init__(self, tool: Tool, hand: CallContext) -> None:
         self._tool, self._hand = tool, hand
 
     @property
@@ -148,7 +148,7 @@ class GrantedTool:
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedTools:
     """The tools that an agent may call in this turn, and why it cannot call the others that it was granted."""
 
     tools: tuple[GrantedTool, ...] = ()
@@ -156,6 +156,6 @@ class Offered:
     settings: ToolSettings = field(default_factory=ToolSettings)
 
 
-async def none_offered() -> Offered:
+async def no_tools() -> OfferedTools:
     """For an agent that was granted no tools."""
-    return Offered()
+    return OfferedTools()

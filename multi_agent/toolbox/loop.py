@@ -24,7 +24,7 @@ from multi_agent.llm.llm import LLM, Message
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, show_passages
 from multi_agent.tool import ToolCard, ToolResult
-from multi_agent.toolbox.granted_tool import Offered
+from multi_agent.toolbox.granted_tool import OfferedTools
 from vectorstore.models import Chunk
 
 
@@ -49,7 +49,7 @@ class ToolUse:
 class ToolLoop:
     """Gives a model these tools and no others; ``passages`` are those that its messages show it already."""
 
-    def __init__(self, llm: LLM, offered: Offered, passages: Sequence[Chunk] = ()) -> None:
+    def __init__(self, llm: LLM, offered: OfferedTools, passages: Sequence[Chunk] = ()) -> None:
         self._llm, self._offered, self._settings = llm, offered, offered.settings
         self._tools = {tool.card.name: tool for tool in offered.tools}
         self._passages = {chunk.id: chunk for chunk in passages}

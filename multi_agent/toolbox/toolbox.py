@@ -11,9 +11,9 @@ from multi_agent.bus import Publish
 from multi_agent.library import Library
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import Tool, ToolKit
-from multi_agent.toolbox.approval_wait import Approving, Pause
+from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
 from multi_agent.toolbox.approvals import Approvals
-from multi_agent.toolbox.granted_tool import CallNumbers, GrantedTool, Hand, Offered
+from multi_agent.toolbox.granted_tool import CallContext, CallNumbers, GrantedTool, OfferedTools
 from multi_agent.toolbox.mcp_servers import McpServers
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.sandbox import Sandbox
@@ -48,14 +48,14 @@ class RunTools:
         self._numbers = CallNumbers()
         self._servers = McpServers(box.settings)
 
-    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, pause: Pause) -> TurnTools:
+    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, pause: Pause) -> StepTools:
         """For one turn of an agent."""
         settings = self._box.settings
-        approve = Approving(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
-        hand = Hand(
+        approve = ApprovalWait(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
+        hand = CallContext(
             self._run_id, step, agent, publish, approve, self._box.calls, self._numbers, settings.timeout_s
         )  # fmt: skip
-        return TurnTools(partial(self._take, tuple(granted)), hand, settings)
+        return StepTools(partial(self._take, tuple(granted)), hand, settings)
 
     async def close(self) -> None:
         """Let go of servers that were started or reached for the run."""
@@ -72,17 +72,17 @@ class RunTools:
         return tools
 
 
-class TurnTools:
+class StepTools:
     """What an agent was granted, and nothing else."""
 
-    def __init__(self, take: Callable[[], Awaitable[list[Tool]]], hand: Hand, settings: ToolSettings) -> None:
+    def __init__(self, take: Callable[[], Awaitable[list[Tool]]], hand: CallContext, settings: ToolSettings) -> None:
         self._take, self._hand, self._settings = take, hand, settings
         self.release = hand.release
 
-    async def offered(self) -> Offered:
+    async def offered(self) -> OfferedTools:
         """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not, ToolServerFailed."""
         tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._take()]
-        return Offered(
+        return OfferedTools(
             tools=tuple(GrantedTool(tool, self._hand) for tool, lacking in tools if not lacking),
             unavailable=tuple(f"{tool.card.name}: {lacking}" for tool, lacking in tools if lacking),
             settings=self._settings,

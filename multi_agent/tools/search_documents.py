@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from multi_agent.prompts.show_passages import in_order
+from multi_agent.prompts.show_passages import sort_passages
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.tools.read_document import readable
 from vectorstore.models import FrozenModel
@@ -39,6 +39,6 @@ class SearchDocuments:
         found = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)
         if not found:
             return ToolResult(text="Nothing was found.")
-        shown = in_order(readable(found, self._kit.settings.result_characters))
+        shown = sort_passages(readable(found, self._kit.settings.result_characters))
         left_out = f"{len(found) - len(shown)} more were found; search for less to see them."
         return ToolResult(text=left_out if len(shown) < len(found) else "", passages=shown)

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.context import ContextUpdate, Note, ResearchContext
-from multi_agent.grounding.citations import Quoted, reject, verify
+from multi_agent.grounding.citations import Quoted, publish_rejected, verify_quotes
 from multi_agent.llm.llm import Message
 from multi_agent.request import Request
 from multi_agent.tasks import TaskData
@@ -60,8 +60,8 @@ def handyman(*tools: str) -> RegisteredAgent:
             opening = [Message.system("You do what is asked."), Message.user(context.question)]
             use = await ToolLoop(self._kit.llm, await self._kit.tools()).run(opening)
             done = (await self._kit.llm.complete([*use.messages, Message.user("Report.")], Report)).value
-            located, rejected = verify(done.quotes, use.passages)
-            await reject(rejected, use.passages, self._kit.publish, "It is not there.", final=True)
+            located, rejected = verify_quotes(done.quotes, use.passages)
+            await publish_rejected(rejected, use.passages, self._kit.publish, "It is not there.", final=True)
             return ContextUpdate(
                 notes=(Note(agent="Handyman", text=done.text),),
                 evidence=tuple(each.evidence for each in located),

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from api.cli.render.text import format_arguments
 from multi_agent.llm.journal import JournalEntry
-from multi_agent.prompts.show_passages import whereabouts
+from multi_agent.prompts.show_passages import show_location
 from multi_agent.storage.tool_calls import ToolEntry
 
 
@@ -31,7 +31,7 @@ def show_tool_call(console: Console, entry: ToolEntry) -> None:
     if entry.result:
         _show_part(console, "result", entry.result.text)
         for chunk in entry.result.passages:
-            console.print(Text(f"({whereabouts(chunk)})", style="dim"), soft_wrap=True)
+            console.print(Text(f"({show_location(chunk)})", style="dim"), soft_wrap=True)
     else:
         console.print(Text(f"─── {entry.error or 'not finished'}", style="yellow"), soft_wrap=True)
 

@@ -9,14 +9,14 @@ from rich.text import Text
 
 from api.cli.render.text import excerpt, show_paragraph, show_table
 from ingest.ledger.records import DocumentRecord
-from multi_agent.prompts.show_passages import whereabouts
+from multi_agent.prompts.show_passages import show_location
 from vectorstore.models import Hit
 
 
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
     """Print the passages that a search found, best first."""
     for rank, hit in enumerate(hits, start=1):
-        console.print(Text(f"{rank}. {whereabouts(hit.chunk)}", style="bold"), soft_wrap=True)
+        console.print(Text(f"{rank}. {show_location(hit.chunk)}", style="bold"), soft_wrap=True)
         show_paragraph(console, excerpt(hit.chunk.reading_text))
     if not hits:
         console.print("No results.")

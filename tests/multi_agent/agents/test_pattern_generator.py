@@ -14,7 +14,7 @@ from multi_agent.agents.pattern_generator import PatternGenerator, PatternGenera
 from multi_agent.context import Inspection
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.prompts.show_passages import in_order, not_read, sample
+from multi_agent.prompts.show_passages import sample_passages, sort_passages, unread_passages
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
@@ -79,18 +79,18 @@ indexes = st.lists(st.integers(0, 8), unique=True)
 @given(indexes, st.integers(1, 10))
 def test_a_sample_holds_the_best_and_then_others_in_order(ranked: Sequence[int], most: int) -> None:
     ranking = [CHUNKS[index].id for index in ranked]
-    chosen = sample(CHUNKS, ranking, most)
+    chosen = sample_passages(CHUNKS, ranking, most)
     assert len({chunk.id for chunk in chosen}) == len(chosen) == min(most, len(CHUNKS))
-    assert chosen == in_order(reversed(chosen))
+    assert chosen == sort_passages(reversed(chosen))
     assert {chunk.id for chunk in chosen}.issuperset(ranking[:most])
 
 
 def test_a_sample_without_a_ranking_is_spread_from_the_first_to_the_last() -> None:
-    assert [chunk.index for chunk in sample(CHUNKS, (), 3)] == [0, 4, 8]
-    assert [chunk.index for chunk in sample(CHUNKS, (), 1)] == [0]
+    assert [chunk.index for chunk in sample_passages(CHUNKS, (), 3)] == [0, 4, 8]
+    assert [chunk.index for chunk in sample_passages(CHUNKS, (), 1)] == [0]
 
 
 def test_when_all_were_read_all_are_looked_at_again() -> None:
     read = [f"{chunk.id}/any" for chunk in CHUNKS]
-    assert not_read(CHUNKS, read) == CHUNKS
-    assert not_read(CHUNKS, read[1:]) == CHUNKS[:1]
+    assert unread_passages(CHUNKS, read) == CHUNKS
+    assert unread_passages(CHUNKS, read[1:]) == CHUNKS[:1]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.events import EvidenceRejected
-from multi_agent.grounding.citations import Quoted, quote_model, reject, verify
+from multi_agent.grounding.citations import Quoted, publish_rejected, quote_model, verify_quotes
 from support.chunks import make_chunk
 from vectorstore.models import Chunk, PageSpan
 
@@ -35,7 +35,7 @@ def test_every_quote_is_located_or_rejected_and_located_ones_are_verbatim(
     texts: list[str], items: list[Quoted]
 ) -> None:
     chunks = [at(1000 * index, index, text) for index, text in enumerate(texts)]
-    located, rejected = verify(items, chunks)
+    located, rejected = verify_quotes(items, chunks)
     assert sorted([*(id(each.item) for each in located), *map(id, rejected)]) == sorted(map(id, items))
     for each in located:
         chunk, evidence = chunks[each.item.passage - 1], each.evidence
@@ -50,7 +50,7 @@ def test_every_quote_is_located_or_rejected_and_located_ones_are_verbatim(
 def test_a_quote_is_looked_for_in_its_own_passage_only() -> None:
     chunks = [at(0, 0, "It opened in 1961."), at(1000, 1, "It closed in 1999.")]
     item = Quoted(passage=1, quote="It closed in 1999.", shows="the end")
-    assert verify([item], chunks) == ((), (item,))
+    assert verify_quotes([item], chunks) == ((), (item,))
 
 
 async def test_a_rejected_quote_is_published_with_the_passage_it_named() -> None:
@@ -60,7 +60,7 @@ async def test_a_rejected_quote_is_published_with_the_passage_it_named() -> None
         published.append(body)
 
     items = [Quoted(passage=number, quote="It shut.", shows="") for number in (1, 7)]
-    await reject(items, [at(0, 0, "It closed.")], publish, "Not there.", final=True)
+    await publish_rejected(items, [at(0, 0, "It closed.")], publish, "Not there.", final=True)
     assert published == [
         EvidenceRejected(quote="It shut.", passage="a.md, pages 1-2", reason="Not there.", final=True),
         EvidenceRejected(quote="It shut.", passage="passage 7, which was not shown", reason="Not there.", final=True),

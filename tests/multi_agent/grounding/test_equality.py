@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multi_agent.grounding.equality import Number, Words, tell_apart, value_of
+from multi_agent.grounding.equality import Number, Words, are_distinct, parse_value
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from multi_agent.grounding.equality import Number, Words, tell_apart, value_of
     ],
 )
 def test_the_same_is_the_same_however_it_is_written(one: str, other: str) -> None:
-    assert value_of(one) == value_of(other)
+    assert parse_value(one) == parse_value(other)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_same_is_the_same_however_it_is_written(one: str, other: str) -> Non
      ("2025-03-17", "2025-03-18"), ("007", "7"), ("-5", "5"), ("yes", "no")],
 )  # fmt: skip
 def test_what_differs_is_not_the_same(one: str, other: str) -> None:
-    assert value_of(one) != value_of(other)
+    assert parse_value(one) != parse_value(other)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_differs_is_not_the_same(one: str, other: str) -> None:
      "~5", "1,00,00", "0x1F", "Monday", "E19", ""],
 )  # fmt: skip
 def test_what_can_be_read_in_more_than_one_way_counts_as_words(text: str) -> None:
-    assert isinstance(value_of(text), Words)
+    assert isinstance(parse_value(text), Words)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_can_be_read_in_more_than_one_way_counts_as_words(text: str) -> Non
 def test_numbers_in_one_unit_and_dates_cannot_mean_the_same_and_all_else_might(
     texts: tuple[str, ...], apart: bool
 ) -> None:
-    assert tell_apart([value_of(text) for text in texts]) is apart
+    assert are_distinct([parse_value(text) for text in texts]) is apart
 
 
 _amounts = st.decimals(min_value=-(10**12), max_value=10**12, places=2)
@@ -80,25 +80,25 @@ def _grouped(amount: Decimal, group: str, mark: str) -> str:
 def test_a_number_is_read_whatever_its_marks_and_spaces(amount: Decimal, unit: str) -> None:
     written = [_grouped(amount, group, mark) for group, mark in ((",", "."), (".", ","), (" ", ","), ("'", "."))]
     written += [f"{amount:f}", f"{amount:f}".replace(".", ",")]
-    values = {value_of(f"{text}{space}{unit}") for text in written for space in (" ", "\u202f", "")}
+    values = {parse_value(f"{text}{space}{unit}") for text in written for space in (" ", "\u202f", "")}
     assert values == {Number(amount, unit)}
 
 
 @given(_amounts, _amounts, _units)
 def test_equal_numbers_are_equal_values_and_no_others(one: Decimal, other: Decimal, unit: str) -> None:
-    assert (value_of(f"{one} {unit}") == value_of(f"{other} {unit}")) is (one == other)
+    assert (parse_value(f"{one} {unit}") == parse_value(f"{other} {unit}")) is (one == other)
 
 
 @given(st.dates(min_value=datetime.date(1900, 1, 1), max_value=datetime.date(2100, 1, 1)))
 def test_a_date_is_read_in_words_and_in_figures_unless_day_and_month_could_be_exchanged(day: datetime.date) -> None:
     written = [day.isoformat(), f"{day:%d %B %Y}", f"{day:%B %d, %Y}", f"{day:%d %b %Y}"]
-    assert {value_of(text) for text in written} == {day}
+    assert {parse_value(text) for text in written} == {day}
     exchangeable = day.day <= 12 and day.day != day.month
-    assert (value_of(f"{day:%d/%m/%Y}") == day) is not exchangeable
+    assert (parse_value(f"{day:%d/%m/%Y}") == day) is not exchangeable
 
 
 @given(st.text())
 def test_any_text_has_a_value_that_case_and_white_space_do_not_change(text: str) -> None:
-    value = value_of(text)
-    assert value_of(f"  {text}\n") == value
-    assert hash(value) == hash(value_of(text))
+    value = parse_value(text)
+    assert parse_value(f"  {text}\n") == value
+    assert hash(value) == hash(parse_value(text))

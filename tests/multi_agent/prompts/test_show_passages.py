@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.prompts.show_passages import whereabouts
+from multi_agent.prompts.show_passages import show_location
 from support.chunks import make_chunk
 from vectorstore.models import PageSpan
 
@@ -21,10 +21,10 @@ from vectorstore.models import PageSpan
 def test_a_passage_stands_under_its_document_with_a_title_that_says_more_than_the_name(
     fields: dict[str, object], shown: str
 ) -> None:
-    assert whereabouts(make_chunk("It has three storeys.", document="/docs/0042.md", **fields)) == shown
+    assert show_location(make_chunk("It has three storeys.", document="/docs/0042.md", **fields)) == shown
 
 
 def test_of_a_part_only_its_own_pages_are_named() -> None:
     spans = (PageSpan(number=3, start=0, end=5), PageSpan(number=4, start=5, end=9))
     chunk = make_chunk("It stands", page_spans=spans)
-    assert (whereabouts(chunk), whereabouts(chunk, [4])) == ("a.md, pages 3-4", "a.md, page 4")
+    assert (show_location(chunk), show_location(chunk, [4])) == ("a.md, pages 3-4", "a.md, page 4")

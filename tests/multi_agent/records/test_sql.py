@@ -13,7 +13,7 @@ import pytest
 from multi_agent.errors import QueryRefused
 from multi_agent.records import sql as computing
 from multi_agent.records.sql import RecordDatabase, Result
-from multi_agent.records.table import table_of
+from multi_agent.records.table import build_table
 from support.tables import fields, table_context
 from vectorstore.models import Scalar
 
@@ -29,7 +29,7 @@ RACE = fields(runner="text", time="text", prize="number", day="date", record_set
 
 @pytest.fixture(scope="module")
 def database() -> RecordDatabase:
-    return RecordDatabase(table_of(table_context(RACE, {"races.csv": RACES})))
+    return RecordDatabase(build_table(table_context(RACE, {"races.csv": RACES})))
 
 
 def ask(database: RecordDatabase, sql: str, *, rows: int = 10, seconds: float = 5) -> Result:
@@ -240,7 +240,7 @@ def test_a_refusal_says_what_to_change(database: RecordDatabase, sql: str, hint:
 
 def test_texts_too_long_to_read_on_are_refused() -> None:
     rows: list[dict[str, Scalar | None]] = [{"x": f"{number} " + "word " * 100} for number in range(60)]
-    database = RecordDatabase(table_of(table_context(fields(x="text"), {"a.md": rows})))
+    database = RecordDatabase(build_table(table_context(fields(x="text"), {"a.md": rows})))
     with pytest.raises(QueryRefused, match="Give fewer rows or columns"):
         ask(database, "SELECT x FROM records", rows=100)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from multi_agent.context import Record
 from multi_agent.records.sql import RecordDatabase
-from multi_agent.records.table import RecordTable, table_of
+from multi_agent.records.table import RecordTable, build_table
 from support.tables import fields, table_context
 from vectorstore.models import Scalar
 
@@ -25,11 +25,13 @@ def kinds(table: RecordTable) -> dict[str, str]:
 
 def typed(kind: str, *values: Scalar | None) -> RecordTable:
     """The table of one field ``x`` of that type, a record for each value."""
-    return table_of(table_context(fields(x=kind), {"a.md": [{"x": value} for value in values]}))
+    return build_table(table_context(fields(x=kind), {"a.md": [{"x": value} for value in values]}))
 
 
 def test_every_record_is_a_row_that_says_where_it_stands() -> None:
-    table = table_of(table_context(fields(x="text"), {"b.md": [{"x": "one"}], "c.pdf": [{"x": "two"}, {"x": "three"}]}))
+    table = build_table(
+        table_context(fields(x="text"), {"b.md": [{"x": "one"}], "c.pdf": [{"x": "two"}, {"x": "three"}]})
+    )
     assert column(table, "record") == ("1", "2", "3")
     assert column(table, "document") == ("b.md", "c.pdf", "c.pdf")
     assert column(table, "page") == ("1", "1", "1")
@@ -72,7 +74,7 @@ def test_what_does_not_fit_is_null_kept_as_text_and_told(kind: str, value: Scala
 
 
 def test_what_is_written_without_doubt_is_converted() -> None:
-    table = table_of(
+    table = build_table(
         table_context(
             fields(paid="date", amount="number", open="boolean"),
             {"a.md": [{"paid": "15 September 2024", "amount": "1.234,50", "open": "no"}]},
@@ -85,7 +87,9 @@ def test_what_is_written_without_doubt_is_converted() -> None:
 
 def test_a_field_may_have_a_name_that_the_table_needs_itself() -> None:
     rows: list[dict[str, Scalar | None]] = [{"page": 7, "page_value": 8, "x": "?", "x_text": "why"}]
-    table = table_of(table_context(fields(page="number", page_value="number", x="number", x_text="text"), {"a": rows}))
+    table = build_table(
+        table_context(fields(page="number", page_value="number", x="number", x_text="text"), {"a": rows})
+    )
     names = [each.name for each in table.columns]
     assert names == [
         "record", "document", "page", "page_value", "page_value_value", "x", "x_text", "x_text_value"
@@ -97,7 +101,7 @@ def test_a_field_may_have_a_name_that_the_table_needs_itself() -> None:
 def test_records_of_earlier_fields_are_left_out_and_counted() -> None:
     context = table_context(fields(x="number"), {"a.md": [{"x": 1}, {"x": 2}]})
     older = context.records[1].model_copy(update={"values": {"y": 2}})
-    table = table_of(context.model_copy(update={"records": (context.records[0], older)}))
+    table = build_table(context.model_copy(update={"records": (context.records[0], older)}))
     assert (len(table), table.left_out) == (1, 1)
 
 
@@ -107,13 +111,13 @@ def test_a_row_that_two_passages_share_is_there_once() -> None:
     [chunk], [record] = context.chunks, context.records
     later = chunk.model_copy(update={"id": "another passage of the same document"})
     twice = (record, Record(values=record.values, chunk_id=later.id, start=record.start, end=record.end))
-    assert len(table_of(context.model_copy(update={"chunks": (chunk, later), "records": twice}))) == 1
+    assert len(build_table(context.model_copy(update={"chunks": (chunk, later), "records": twice}))) == 1
 
 
 def test_two_records_of_one_quote_are_two() -> None:
     context = table_context(fields(x="number"), {"a.md": [{"x": 1}]})
     other = context.records[0].model_copy(update={"values": {"x": 2}})
-    table = table_of(context.model_copy(update={"records": (other, *context.records)}))
+    table = build_table(context.model_copy(update={"records": (other, *context.records)}))
     assert column(table, "x") == ("1", "2")
 
 
@@ -122,7 +126,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) |
 
 @given(st.lists(VALUES, min_size=1, max_size=6), st.sampled_from(["text", "number", "date", "boolean"]))
 def test_every_value_is_in_the_table_typed_or_as_text(values: list[Scalar | None], kind: str) -> None:
-    table = table_of(table_context(fields(x=kind), {f"{at}.md": [{"x": value}] for at, value in enumerate(values)}))
+    table = build_table(table_context(fields(x=kind), {f"{at}.md": [{"x": value}] for at, value in enumerate(values)}))
     flawed = {flaw.record for flaw in table.flaws}
     for number, (value, there) in enumerate(zip(values, column(table, "x"), strict=True), start=1):
         assert (there is None) == (value is None or number in flawed)
