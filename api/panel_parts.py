@@ -91,5 +91,5 @@ class PanelParts:
         from multi_agent.orchestrator.orchestrator import Orchestrator
 
         asked, settings = models or self.models(), self.settings.research
-        memory = self.memories.of(key)
+        memory = self.memories.for_key(key)
         return Orchestrator(asked, library, self.registry, self.trace, self.plans, settings, self.tools, memory)

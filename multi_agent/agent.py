@@ -1,7 +1,7 @@
-"""The contract of an agent, and what an agent is given to work with. Implementations: one file each in ``agents/``.
+"""The contract of an agent, and the kit it works with. Implementations: one file each in ``agents/``.
 
-A new agent is a new file in an agents package, with a class like this, and its prompt in the ``prompts`` folder
-beside that package; nothing else changes:
+To add an agent, add a file with a class like this to an agents package, and its prompt to the ``prompts`` folder next
+to that package:
 
     class Translator:
         card = AgentCard(name="Translator", description="…", capabilities=("translation",),
@@ -17,7 +17,7 @@ beside that package; nothing else changes:
 
         def explain_reasoning(self) -> str: …
 
-What later steps of a plan may refer to (``@{outputs.STEP.FIELD}``) is declared on the card as ``outputs``.
+The card declares as ``outputs`` what later steps may refer to as ``@{outputs.STEP.FIELD}``.
 """
 
 from __future__ import annotations
@@ -40,13 +40,11 @@ from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
 from vectorstore.models import FrozenModel
 
 READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}
-
-
 DOCUMENTS = "documents"
-"""Key of the validation context under which inputs find the names of the documents there are."""
+"""Key of the validation context that holds the names of all documents."""
 
 
-def _listed(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+def _require_known(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
     known = (info.context or {}).get(DOCUMENTS)
     unknown = [name for name in names if known is not None and name not in known]
     if unknown:
@@ -54,8 +52,8 @@ def _listed(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
     return names
 
 
-DocumentNames = Annotated[tuple[str, ...], AfterValidator(_listed)]
-"""Names of documents, for the inputs of an agent: of those there are, where that is known."""
+DocumentNames = Annotated[tuple[str, ...], AfterValidator(_require_known)]
+"""Document names in an agent's inputs. Validated against the library if the validation context has its names."""
 
 
 class StepOutput(FrozenModel):
@@ -66,17 +64,17 @@ class StepOutput(FrozenModel):
 
     @classmethod
     def of(cls, update: ContextUpdate) -> Self:
-        """Read from what the agent wrote."""
+        """Build the output from the agent's update."""
         return cls()
 
     @property
     def why_empty(self) -> str:
-        """What the step did, for a plan that refers to a field without a value: it is planned anew by this."""
+        """Why a field is empty; completes the error of a step that refers to it, which the planner sees."""
         return "found nothing."
 
 
 class AgentCard(FrozenModel):
-    """What an agent is, for the planner and for the engine."""
+    """What the planner and the engine know about an agent."""
 
     name: str = Field(pattern=r"^[A-Z][A-Za-z0-9]{1,39}$")
     description: str = Field(description="what it does and when to use it: the planner reads this")
@@ -86,17 +84,17 @@ class AgentCard(FrozenModel):
     writes: frozenset[str] = Field(description="context fields that it may change")
     inputs: type[BaseModel] = Field(default=NoInputs, description="typed inputs that the planner gives it")
     asked: Callable[[str], BaseModel] | None = Field(
-        default=None, description="its inputs when a person asks it directly; needed only if it has inputs"
+        default=None, description="returns its inputs when a person asks it directly; needed only if it has inputs"
     )
     outputs: type[StepOutput] = Field(default=StepOutput, description="what later steps may refer to")
-    model: str = Field(default="", description="the model it asks, by the name of its endpoint; empty for the default")
-    weight: float | None = Field(default=1.0, ge=0, description="of its vote; None leaves it to the number of votes")
-    tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call; no others")
+    model: str = Field(default="", description="named model endpoint; empty for the default")
+    weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
+    tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
 
     @property
     def sees(self) -> frozenset[str]:
-        """All context fields that it is handed."""
+        """All context fields that it receives."""
         return self.requires | self.reads
 
     @model_validator(mode="after")
@@ -108,10 +106,10 @@ class AgentCard(FrozenModel):
 
 @dataclass(frozen=True)
 class AgentKit:
-    """What an agent works with. A fresh agent and kit are made for every step, so agents may keep state in between.
+    """What an agent works with. Every step gets a fresh agent and kit, so an agent may keep state during its step.
 
-    ``keep`` puts a part of what the agent found into the shared context at once, so that it is not lost if the rest
-    of its turn fails; what it returns in the end may hold it again. ``tools`` gives the tools that the card grants.
+    ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
+    The final update may contain it again. ``tools`` returns the tools that the card grants.
     """
 
     llm: LLM
@@ -124,27 +122,27 @@ class AgentKit:
     tools: Callable[[], Awaitable[OfferedTools]] = no_tools
 
     def require_prompt(self) -> Prompt:
-        """The agent's prompt. Raises AgentError if it has no prompt file."""
+        """Return the agent's prompt. Raises AgentError if it has no prompt file."""
         if self.prompt is None:
             raise AgentError("This agent has no prompt file; put it in the prompts folder beside its package.")
         return self.prompt
 
 
 class Agent(Protocol):
-    """One member of the panel, for one turn."""
+    """An agent for one step."""
 
     card: ClassVar[AgentCard]
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Whether there is anything for it to do; a declined turn is recorded as skipped."""
+        """Return whether there is anything to do; otherwise the step is recorded as skipped."""
         ...
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        """Do the work; return only the fields it changes. Raises AgentError, StoreError."""
+        """Do the work and return the changed fields. Raises AgentError, StoreError."""
         ...
 
     def explain_reasoning(self) -> str:
-        """What the last ``process`` did and why, for the other agents and for people."""
+        """Explain what ``process`` did and why, for other agents and for people."""
         ...
 
 

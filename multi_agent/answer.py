@@ -1,4 +1,4 @@
-"""What a run returns: the answer with its claims, evidence and account of the search, or why there is none."""
+"""The result of a run: the answer with claims, evidence and coverage, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 
 class Coverage(FrozenModel):
-    """How much of the collection was read for this answer."""
+    """How much of the collection was read for the answer."""
 
     documents_considered: int = 0
     documents_total: int = 0
@@ -30,7 +30,7 @@ class Coverage(FrozenModel):
 
 
 class Quote(FrozenModel):
-    """One item of evidence as it is given out: ``parsed_text[start:end] == quote``."""
+    """One item of evidence in an answer: ``parsed_text[start:end] == quote``."""
 
     number: int
     document: str = Field(description="path of the document as ingested")
@@ -43,12 +43,12 @@ class Quote(FrozenModel):
 
     @classmethod
     def of(cls, evidence: Evidence) -> Quote:
-        """Without what only the agents need."""
+        """Drop the fields that only agents need."""
         return cls(**evidence.model_dump(exclude={"name", "why"}))
 
 
 class Computed(FrozenModel):
-    """A computation as it is given out: the query, its result, and the quotes of the records that went into it."""
+    """A computation in an answer: the query, its result and the quotes of the records it used."""
 
     number: int = Field(description="the answer refers to it as [C1], …")
     purpose: str
@@ -61,13 +61,13 @@ class Computed(FrozenModel):
 
     @classmethod
     def of(cls, computation: Computation) -> Computed:
-        """With its evidence as it is given out."""
+        """Convert the computation and its evidence."""
         quotes = tuple(Quote.of(item) for item in computation.evidence)
         return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})
 
 
 class SubAnswer(FrozenModel):
-    """What a question on the way was answered with."""
+    """The answer to a question that was answered on the way to the final one."""
 
     step: str
     question: str
@@ -76,16 +76,16 @@ class SubAnswer(FrozenModel):
 
 
 class ExecutionSummary(FrozenModel):
-    """What was done for an answer."""
+    """Counts of what a run did."""
 
     attempts: int = Field(default=0, description="plans that were run, revisions included")
     steps: dict[str, dict[str, int]] = Field(
-        default={}, description="by agent: how many of its turns were completed, failed or skipped"
+        default={}, description="by agent: how many of its steps were completed, failed or skipped"
     )
     steps_completed: int = 0
     steps_failed: int = 0
     steps_skipped: int = 0
-    sources_analysed: int = Field(default=0, description="documents of which passages were read")
+    sources_analysed: int = Field(default=0, description="documents with passages that were read")
     quotes: int = Field(default=0, description="verified")
     records: int = 0
     computations: int = 0
@@ -101,7 +101,7 @@ class Answer(FrozenModel):
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()
-    short: str = Field(default="", description="the bare answer, where it takes no sentence; several divided by '; '")
+    short: str = Field(default="", description="the bare answer, if it needs no sentence; several separated by '; '")
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to questions on the way")
@@ -116,19 +116,19 @@ class Answer(FrozenModel):
 
     @property
     def cited(self) -> tuple[Quote, ...]:
-        """The evidence that a claim stands on, by number."""
+        """The evidence that claims cite, by number."""
         numbers = {number for claim in self.claims for number in claim.evidence}
         return tuple(quote for quote in self.evidence if quote.number in numbers)
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Answered if the Synthesizer says that the evidence suffices and at least one claim stands on evidence."""
+    """Return ANSWERED if the writer says that the evidence suffices and at least one claim is supported."""
     supported = any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT
 
 
 def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
-    """What a run found that had to end before its answer was written: every quote as a claim."""
+    """Return the quotes found so far as claims, for a run that ends before its answer is written."""
     quotes = context.evidence
     claims = tuple(Claim(text=each.why or each.quote, evidence=(each.number,), supported=True) for each in quotes)
     return Synthesis(

@@ -1,4 +1,4 @@
-"""The message bus of a run: stamps what is published and hands it to whoever subscribed to its type."""
+"""The message bus of a run: numbers and timestamps events and delivers them to subscribers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALL = "*"
 
 
 class MessageBus:
-    """Delivers events in order, to each subscriber one at a time; a subscriber's error is the publisher's error.
+    """Delivers events in order, one subscriber after the other. Errors of subscribers are raised to the publisher.
 
     bus = MessageBus("run_1")
     bus.subscribe("plan_made", show_plan)
@@ -21,17 +21,17 @@ class MessageBus:
     """
 
     def __init__(self, run_id: str, *, after: int = 0) -> None:
-        """``after`` is the number of the run's last event, if another process had the run before."""
+        """Number events from ``after`` + 1: the last event of a resumed run."""
         self.run_id = run_id
         self._published = after
         self._subscribers: list[tuple[str, Subscriber]] = []
 
     def subscribe(self, event_type: str, subscriber: Subscriber) -> None:
-        """Call ``subscriber`` for events whose body has this ``type``; ``ALL`` for every event."""
+        """Call ``subscriber`` for events of this type, or for every event with ``ALL``."""
         self._subscribers.append((event_type, subscriber))
 
     async def publish(self, body: Body, *, step: str = "") -> Event:
-        """Stamp the body with the next number and the time, and deliver it."""
+        """Deliver the body as an event with the next number and the current time."""
         self._published += 1
         event = Event(run_id=self.run_id, number=self._published, at=datetime.now(UTC), step=step, body=body)
         for wanted, subscriber in tuple(self._subscribers):

@@ -26,7 +26,7 @@ class Understanding(FrozenModel):
 
 
 class Inspection(FrozenModel):
-    """What the retrieved passages are like."""
+    """A description of the retrieved passages."""
 
     format: str
     structure: str
@@ -54,7 +54,7 @@ class RecordField(FrozenModel):
 class Evidence(FrozenModel):
     """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text."""
 
-    number: int = Field(ge=1, description="how the answer refers to it; assigned in order of document and position")
+    number: int = Field(ge=1, description="the answer's reference to it; assigned in order of document and position")
     document: str
     document_id: str
     name: str
@@ -67,12 +67,12 @@ class Evidence(FrozenModel):
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """What it is known by, however it is numbered: document id and span."""
+        """Its identity, independent of its number: document id and span."""
         return self.document_id, self.start, self.end
 
 
 class Record(FrozenModel):
-    """One extracted row; its values follow the record fields, and its evidence is where they were read."""
+    """One extracted row: values by record field, and the span they were read from."""
 
     values: dict[str, Scalar | None]
     chunk_id: str
@@ -81,20 +81,20 @@ class Record(FrozenModel):
 
 
 class Computation(FrozenModel):
-    """What a query over the extracted records gave: evidence, like a quote, by the records that it was made from."""
+    """The result of a query over the extracted records, with the evidence of the records it used."""
 
-    number: int = Field(default=1, ge=1, description="how the answer refers to it; in the order of computing")
+    number: int = Field(default=1, ge=1, description="the answer's reference to it; in the order of computing")
     purpose: str = Field(description="what was computed, in a few words")
     sql: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
-    truncated: bool = Field(default=False, description="whether there were more rows than are kept")
-    evidence: tuple[Evidence, ...] = Field(description="the quotes of the records that went into it")
-    flaws: tuple[str, ...] = Field(default=(), description="values that did not fit their type, and were left as text")
+    truncated: bool = Field(default=False, description="whether rows beyond the limit were dropped")
+    evidence: tuple[Evidence, ...] = Field(description="the quotes of the records that it used")
+    flaws: tuple[str, ...] = Field(default=(), description="values that did not fit their type and were left as text")
 
 
 class Claim(FrozenModel):
-    """One statement of the answer with the numbers of the evidence and the computations that support it."""
+    """One statement of the answer with the numbers of its evidence and computations."""
 
     text: str
     evidence: tuple[int, ...] = ()
@@ -106,9 +106,9 @@ class Synthesis(FrozenModel):
     """The answer, or why there is none."""
 
     claims: tuple[Claim, ...]
-    short: str = Field(default="", description="the bare answer, where it takes no sentence; several divided by '; '")
-    evidence: tuple[Evidence, ...] = Field(description="the evidence as it was numbered when the claims were written")
-    computations: tuple[Computation, ...] = Field(default=(), description="as numbered when the claims were written")
+    short: str = Field(default="", description="the bare answer, if it needs no sentence; several separated by '; '")
+    evidence: tuple[Evidence, ...] = Field(description="the evidence, numbered as when the claims were written")
+    computations: tuple[Computation, ...] = Field(default=(), description="numbered as when the claims were written")
     layout: Literal["prose", "list", "numbered_list"]
     sufficient: bool
     confidence: float = Field(ge=0, le=1)
@@ -119,7 +119,7 @@ class Synthesis(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The claims laid out as the answer, each with its marks; unsupported ones say so."""
+        """The claims as one text in the chosen layout, with a mark per reference, or [unsupported]."""
         marked = [claim.text.rstrip() + _marks(claim) for claim in self.claims]
         if self.layout == "prose":
             return " ".join(marked)
@@ -128,31 +128,31 @@ class Synthesis(FrozenModel):
 
 
 class Wording(FrozenModel):
-    """What was searched for, and where."""
+    """A search query and the documents it was limited to."""
 
     words: str
-    documents: tuple[str, ...] = Field(default=(), description="names of those alone that were searched; all, if none")
+    documents: tuple[str, ...] = Field(default=(), description="names of the documents searched; empty for all")
 
 
 class Finding(FrozenModel):
-    """The answer to a question on the way to the answer."""
+    """The answer to a question on the way to the final one."""
 
     step: str = Field(description="the step that found it")
     question: str
-    queries: tuple[str, ...] = Field(default=(), description="what was searched for it beside the question")
-    documents: tuple[str, ...] = Field(default=(), description="names of those alone that were searched; all, if none")
+    queries: tuple[str, ...] = Field(default=(), description="what was searched for besides the question")
+    documents: tuple[str, ...] = Field(default=(), description="names of the documents searched; empty for all")
     synthesis: Synthesis
 
 
 class Note(FrozenModel):
-    """A finding in words, by an agent that has no field of its own to write."""
+    """A note by an agent that has no context field of its own."""
 
     agent: str
     text: str
 
 
 class AgentMessage(FrozenModel):
-    """What an agent told the others after its turn."""
+    """An agent's explanation of its step, for the other agents."""
 
     sender: str
     type: str
@@ -160,13 +160,13 @@ class AgentMessage(FrozenModel):
 
 
 class ResearchContext(FrozenModel):
-    """All that is known in a run. Field names are what agents declare to read and write."""
+    """Everything known in a run. Agents declare which fields they read and write."""
 
     question: str
     understanding: Understanding
     queries: tuple[str, ...] = Field(default=(), description="search queries")
-    searched: tuple[Wording, ...] = Field(default=(), description="what was searched for already")
-    scanned: tuple[str, ...] = Field(default=(), description="documents that were found whole, by name")
+    searched: tuple[Wording, ...] = Field(default=(), description="queries that were searched")
+    scanned: tuple[str, ...] = Field(default=(), description="names of documents that were read completely")
     chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
     ranking: tuple[str, ...] = Field(default=(), description="ids of the chunks that a search found, best first")
     inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
@@ -174,16 +174,16 @@ class ResearchContext(FrozenModel):
     record_fields: tuple[RecordField, ...] = Field(default=(), description="columns of the records to extract")
     evidence: tuple[Evidence, ...] = Field(default=(), description="verified verbatim quotes")
     records: tuple[Record, ...] = Field(default=(), description="typed rows read from the passages")
-    read: tuple[str, ...] = Field(default=(), description="'CHUNK_ID/MANNER': passages that were read, and how")
+    read: tuple[str, ...] = Field(default=(), description="'CHUNK_ID/MANNER': passages that were read and how")
     computations: tuple[Computation, ...] = Field(default=(), description="results of queries over the records")
     findings: tuple[Finding, ...] = Field(default=(), description="answers to questions on the way")
-    notes: tuple[Note, ...] = Field(default=(), description="findings in words")
+    notes: tuple[Note, ...] = Field(default=(), description="notes by agents")
     synthesis: Synthesis | None = Field(default=None, description="the answer")
-    messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents told each other")
+    messages: tuple[AgentMessage, ...] = Field(default=(), description="explanations by agents")
 
     @property
     def looked_for(self) -> tuple[str, ...]:
-        """In which words, by whomever; what was searched for in the same documents alone stands together."""
+        """Everything that was searched for, grouped by the documents that a search was limited to."""
         found = (
             Wording(words=words, documents=each.documents)
             for each in self.findings
@@ -192,20 +192,20 @@ class ResearchContext(FrozenModel):
         searched = dict.fromkeys((*found, *self.searched))
         known = {each.words for each in searched}
         planned = (Wording(words=words) for words in self.queries if words not in known)
-        places: dict[tuple[str, ...], list[str]] = {}
+        by_documents: dict[tuple[str, ...], list[str]] = {}
         for each in (*searched, *planned):
-            places.setdefault(each.documents, []).append(each.words)
-        everywhere = places.pop((), [])
-        return (*everywhere, *(within("; ".join(words), documents) for documents, words in places.items()))
+            by_documents.setdefault(each.documents, []).append(each.words)
+        everywhere = by_documents.pop((), [])
+        return (*everywhere, *(within("; ".join(words), documents) for documents, words in by_documents.items()))
 
     def only(self, fields: Iterable[str]) -> ResearchContext:
-        """The context as an agent sees it: question, understanding and ``fields``; the rest is empty."""
+        """Return the context with question, understanding and ``fields`` only; the rest is empty."""
         seen = {"question", "understanding", *fields}
         return ResearchContext(**{name: getattr(self, name) for name in seen})
 
 
 class ContextUpdate(FrozenModel):
-    """The fields that an agent changes; those it does not pass stay as they are."""
+    """The fields that an agent changes; all others stay unchanged."""
 
     queries: tuple[str, ...] = ()
     searched: tuple[Wording, ...] = ()
@@ -225,7 +225,7 @@ class ContextUpdate(FrozenModel):
 
     @property
     def changed(self) -> frozenset[str]:
-        """Names of the fields that were passed."""
+        """The names of the changed fields."""
         return frozenset(self.model_fields_set)
 
 

@@ -1,37 +1,37 @@
-"""What can go wrong in a run, by who must act.
+"""The errors of a run, by who must act.
 
 AgentError                      base
 ├── LLMError                    the model's side
-│   ├── LLMUnavailable          the user waits, or looks into the endpoint's own log
-│   │   └── LLMUnreachable      the user starts the endpoint, or corrects its address
-│   ├── LLMTimeout              the user waits longer, or takes a faster model
-│   ├── LLMRateLimited          the user waits, or lowers the parallelism
-│   ├── LLMRefused              the user corrects key, model name or rights (4xx)
-│   ├── InvalidResponse         the user takes a model that keeps to a schema
-│   ├── PromptTooLong           the user raises the context window, or narrows the question
-│   └── RecordingMissing        the user records anew, or asks a live model
-├── PlanError                   the model's plan cannot be run, after re-asking
-├── StepError                   the message says: the agent's author, or whoever the cause names
-├── RunEnded                    the message says: what no other plan could avoid
-├── ReferenceFailed             the plan's author: a step refers to what an earlier one did not give
-│   └── NothingFound            the planner, or who asked: there is no one thing that the earlier step found
-├── BudgetReached               the user allows more, or takes what is known so far
-├── TaskAccessDenied            the author of an agent: it asked for a task that is not its own
-├── QueryRefused                the model wrote SQL that cannot be run, after re-asking
-├── UnknownAgent                the caller names an agent that is registered
-├── NotKept                     the user names an agent, skill or memory that is there
-├── NameTaken                   the user takes another name, or edits what has this one
-├── KeptInFile                  the user edits the file that the message names
-├── UnknownModel                the user describes that endpoint in the settings, or names another
-├── UnknownPlan                 the user names a plan that is saved
-├── UnknownTool                 the user grants a tool that there is
-├── ToolError                   the model: what a call cannot do, and why; it is told, and goes on
-├── ToolServerFailed            the user corrects `tools.mcp_servers`, or starts the server
-├── ApprovalClosed              the person: it was decided already, or its run waits no more
-├── ApprovalNotFound            the person names an approval that there is
-├── ContextViolation            the author of an agent: it wrote a field it does not declare
-├── RunNotFound                 the user names a run that exists
-└── RunUnderWay                 the user waits until the run has ended
+│   ├── LLMUnavailable          user: wait, or read the endpoint's log
+│   │   └── LLMUnreachable      user: start the endpoint, or correct its address
+│   ├── LLMTimeout              user: wait longer, or use a faster model
+│   ├── LLMRateLimited          user: wait, or lower the parallelism
+│   ├── LLMRefused              user: correct key, model name or permissions (4xx)
+│   ├── InvalidResponse         user: use a model that follows a schema
+│   ├── PromptTooLong           user: raise the context window, or narrow the question
+│   └── RecordingMissing        user: record again, or use a live model
+├── PlanError                   the model's plan is invalid after all retries
+├── StepError                   see the message: the agent's author, or the cause it names
+├── RunEnded                    see the message: every plan would fail the same way
+├── ReferenceFailed             planner: a step refers to an output that does not exist
+│   └── NothingFound            planner: a step refers to an output that is empty
+├── BudgetReached               user: raise the budget, or use the partial answer
+├── TaskAccessDenied            agent's author: it read a task that is not its own
+├── QueryRefused                the model's SQL is invalid after all retries
+├── UnknownAgent                caller: name a registered agent
+├── NotKept                     user: name an existing agent, skill or memory
+├── NameTaken                   user: choose another name, or edit the existing entry
+├── KeptInFile                  user: edit the file that the message names
+├── UnknownModel                user: add the endpoint to the settings, or name another
+├── UnknownPlan                 user: name a saved plan
+├── UnknownTool                 user: name an existing tool
+├── ToolError                   model: reads the message as the result of its call
+├── ToolServerFailed            user: correct `tools.mcp_servers`, or start the server
+├── ApprovalClosed              user: the approval was decided, or its run has ended
+├── ApprovalNotFound            user: name an existing approval
+├── ContextViolation            agent's author: it wrote a field it does not declare
+├── RunNotFound                 user: name an existing run
+└── RunUnderWay                 user: wait until the run has ended
 """
 
 from __future__ import annotations
@@ -40,46 +40,46 @@ from multi_agent.llm.llm import Exchange, Usage
 
 
 class AgentError(Exception):
-    """Base of the errors of this package; the message says what happened, to what, and what to do."""
+    """Base of the errors of this package."""
 
 
 class LLMError(AgentError):
-    """A model call failed for good. What it used, and what the model said until then, is kept."""
+    """A model call failed after all retries. Keeps the usage and the exchanges until then."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds that the endpoint asks to wait before it is asked again."""
+        """Seconds to wait before the next request, as the endpoint says."""
         self.usage = Usage()
         self.exchanges: tuple[Exchange, ...] = ()
 
 
 class LLMUnavailable(LLMError):
-    """The endpoint fails on its side (5xx, broken connection), after all retries."""
+    """The endpoint failed (5xx, broken connection) after all retries."""
 
 
 class LLMUnreachable(LLMUnavailable):
-    """Nothing answers at the endpoint's address."""
+    """No server answers at the endpoint's address."""
 
 
 class LLMTimeout(LLMError):
-    """The endpoint accepted the request and did not finish in time."""
+    """The endpoint accepted the request but did not finish in time."""
 
 
 class LLMRateLimited(LLMError):
-    """The endpoint refused for load (429) after all retries."""
+    """The endpoint rejected the request for load (429) after all retries."""
 
 
 class LLMRefused(LLMError):
-    """The endpoint refused the request itself: wrong key, unknown model, bad request."""
+    """The endpoint rejected the request itself: wrong key, unknown model, bad request."""
 
 
 class InvalidResponse(LLMError):
-    """The model's responses did not satisfy the schema, after re-asking."""
+    """The model's responses did not match the schema after all retries."""
 
 
 class PromptTooLong(LLMError):
-    """The prompt and the room for its answer exceed the model's context window; nothing was sent."""
+    """The prompt and the room for its response exceed the model's context window; nothing was sent."""
 
 
 class RecordingMissing(LLMError):
@@ -87,7 +87,7 @@ class RecordingMissing(LLMError):
 
 
 class PlanError(AgentError):
-    """No valid plan, after re-asking with every fault named."""
+    """The model made no valid plan after all retries."""
 
 
 class UnknownAgent(AgentError):
@@ -99,15 +99,15 @@ class NotKept(AgentError):
 
 
 class NameTaken(AgentError):
-    """What is to be new has the name of another one."""
+    """The name of a new entry is in use."""
 
 
 class KeptInFile(AgentError):
-    """What is to be changed stands in a file of the user's, which nobody else changes."""
+    """The entry is defined in a user's file, which only the user changes."""
 
 
 class UnknownModel(AgentError):
-    """No model endpoint of that name is set."""
+    """No model endpoint of that name is configured."""
 
 
 class UnknownPlan(AgentError):
@@ -119,15 +119,15 @@ class UnknownTool(AgentError):
 
 
 class ToolError(AgentError):
-    """A tool could not do what it was called for. The model is told the message as the result of its call."""
+    """A tool call failed. The model reads the message as the result of its call."""
 
 
 class ToolServerFailed(AgentError):
-    """An MCP server cannot be reached or started, or lacks the tool that an agent was granted."""
+    """An MCP server cannot be reached or started, or lacks a granted tool."""
 
 
 class ApprovalClosed(AgentError):
-    """Nobody waits for this decision (any more)."""
+    """No run waits for this decision."""
 
 
 class ApprovalNotFound(AgentError):
@@ -142,31 +142,31 @@ class ContextViolation(AgentError):
 
 
 class StepError(AgentError):
-    """A step of the plan failed, and no revision of the plan came round it."""
+    """A step of the plan failed."""
 
 
 class RunEnded(AgentError):
-    """A step met what every plan would meet: the model or the store is at fault."""
+    """A step failed in a way that every plan would: the model or the store failed."""
 
 
 class ReferenceFailed(AgentError):
-    """A step refers to an output of a step that failed, was skipped, or has no such field."""
+    """A step refers to an output of a step that failed, was skipped or has no such field."""
 
 
 class NothingFound(ReferenceFailed):
-    """A step refers to an output that is empty: what it builds on is not in the documents, or not one thing."""
+    """A step refers to an output that is empty: not found in the documents, or not a single thing."""
 
 
 class BudgetReached(AgentError):
-    """A budget of the run is spent: model calls, tokens, seconds or cost."""
+    """A budget of the run is used up: model calls, tokens, seconds or cost."""
 
 
 class TaskAccessDenied(AgentError):
-    """An agent asked for task data that is not its own, or not there."""
+    """An agent asked for task data that is not its own or does not exist."""
 
 
 class QueryRefused(AgentError):
-    """A query over the records that cannot be run: not one SELECT, a fault in it, or over its limits."""
+    """A query over the records is invalid: not a single SELECT, a fault in it, or over its limits."""
 
 
 class RunNotFound(AgentError):
@@ -174,4 +174,4 @@ class RunNotFound(AgentError):
 
 
 class RunUnderWay(AgentError):
-    """The run has not ended, and has no answer yet."""
+    """The run has not ended and has no answer yet."""

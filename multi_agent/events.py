@@ -1,7 +1,7 @@
-"""What can happen in a run, as typed immutable facts. The trace is the list of a run's events.
+"""The events of a run as immutable values. The trace of a run is the list of its events.
 
-Who emits an event does not know who listens. ``Event`` is the stamped envelope; its ``body`` is one of the types
-below, told apart by ``type``.
+``Event`` is the envelope; its ``body`` is one of the types below, distinguished by ``type``. Publishers do not know
+their subscribers.
 """
 
 from __future__ import annotations
@@ -20,30 +20,31 @@ from vectorstore.models import FrozenModel
 
 
 class RunStarted(FrozenModel):
-    """A question came in."""
+    """A run started with a question."""
 
     type: Literal["run_started"] = "run_started"
     request: Request
     collection: str
     model: str
-    examples: tuple[PlanExample, ...] = Field(default=(), description="plans that the planner was shown")
-    remembered: Remembered = Field(default=Remembered(), description="what else the planner was told")
+    examples: tuple[PlanExample, ...] = Field(default=(), description="plans shown to the planner")
+    remembered: Remembered = Field(
+        default=Remembered(), description="preferences, conversation and notes shown to the planner"
+    )
 
 
 class RunResumed(FrozenModel):
-    """The run goes on in another process: the one that had it was ended, or killed.
+    """The run was resumed after its process had stopped.
 
-    What was done before is done again from here, in the same steps; every model call that had been finished is answered
-    from the journal.
+    It starts again from the beginning; the journal answers every model call that had finished.
     """
 
     type: Literal["run_resumed"] = "run_resumed"
-    times: int = Field(ge=1, description="how often it has been resumed by now")
-    answered: int = Field(ge=0, description="model calls that the journal has an answer to")
+    times: int = Field(ge=1, description="how often it has been resumed, including this time")
+    answered: int = Field(ge=0, description="model calls that the journal can answer")
 
 
 class PlanRejected(FrozenModel):
-    """The model's plan could not be run; it was given back with all its faults."""
+    """The model's plan was invalid; the model gets all its faults."""
 
     type: Literal["plan_rejected"] = "plan_rejected"
     plan: Plan
@@ -51,7 +52,7 @@ class PlanRejected(FrozenModel):
 
 
 class PlanMade(FrozenModel):
-    """The question was understood and a valid plan stands; its mode was chosen for ``mode_reason``."""
+    """The question was understood and a valid plan made; ``mode_reason`` says why in this mode."""
 
     type: Literal["plan_made"] = "plan_made"
     understanding: Understanding
@@ -60,7 +61,7 @@ class PlanMade(FrozenModel):
 
 
 class AttemptEnded(FrozenModel):
-    """A plan was run to its end: what failed, and what the answer lacks."""
+    """A plan ended: its failed steps, and what the answer lacks."""
 
     type: Literal["attempt_ended"] = "attempt_ended"
     attempt: Attempt
@@ -68,23 +69,23 @@ class AttemptEnded(FrozenModel):
 
 
 class PlanRevised(FrozenModel):
-    """Another plan is tried, after what became of the ones before."""
+    """A revised plan starts."""
 
     type: Literal["plan_revised"] = "plan_revised"
-    attempt: int = Field(description="the number of the attempt that begins with it")
+    attempt: int = Field(description="the number of the attempt that it starts")
     diagnosis: str
     plan: Plan
 
 
 class RevisionDeclined(FrozenModel):
-    """No other plan is tried, though something is missing."""
+    """No further plan is tried although something is missing."""
 
     type: Literal["revision_declined"] = "revision_declined"
     reason: str
 
 
 class StepStarted(FrozenModel):
-    """An agent took its turn."""
+    """An agent started its step."""
 
     type: Literal["step_started"] = "step_started"
     agent: str
@@ -93,7 +94,7 @@ class StepStarted(FrozenModel):
 
 
 class StepSkipped(FrozenModel):
-    """The agent's ``should_activate`` declined its turn."""
+    """The agent's ``should_activate`` returned False."""
 
     type: Literal["step_skipped"] = "step_skipped"
     agent: str
@@ -101,7 +102,7 @@ class StepSkipped(FrozenModel):
 
 
 class StepFinished(FrozenModel):
-    """An agent's turn ended; ``wrote`` holds the fields it changed, as JSON, chunks by reference."""
+    """An agent finished its step; ``wrote`` has the changed fields as JSON, chunks without text."""
 
     type: Literal["step_finished"] = "step_finished"
     agent: str
@@ -110,7 +111,7 @@ class StepFinished(FrozenModel):
 
 
 class StepFailed(FrozenModel):
-    """An agent's turn ended in an error."""
+    """An agent's step ended with an error, or could not start."""
 
     type: Literal["step_failed"] = "step_failed"
     agent: str
@@ -119,7 +120,7 @@ class StepFailed(FrozenModel):
 
 
 class StepRetried(FrozenModel):
-    """An agent takes its turn again after a transient error."""
+    """A step is retried after a transient error."""
 
     type: Literal["step_retried"] = "step_retried"
     agent: str
@@ -127,7 +128,7 @@ class StepRetried(FrozenModel):
 
 
 class ReasoningShared(FrozenModel):
-    """An agent explained, to all others, what it did and why."""
+    """An agent explained what it did and why."""
 
     type: Literal["reasoning_shared"] = "reasoning_shared"
     agent: str
@@ -135,7 +136,7 @@ class ReasoningShared(FrozenModel):
 
 
 class ModelCalled(FrozenModel):
-    """A model call ended with a valid response; ``key`` and ``occurrence`` find it in the journal."""
+    """A model call succeeded; ``key`` and ``occurrence`` identify it in the journal."""
 
     type: Literal["model_called"] = "model_called"
     caller: str
@@ -144,11 +145,11 @@ class ModelCalled(FrozenModel):
     occurrence: int
     replayed: bool
     usage: Usage
-    faults: tuple[str, ...] = Field(default=(), description="why earlier responses to it were not accepted")
+    faults: tuple[str, ...] = Field(default=(), description="why earlier responses were rejected")
 
 
 class ModelFailed(FrozenModel):
-    """A model call failed for good."""
+    """A model call failed after all retries."""
 
     type: Literal["model_failed"] = "model_failed"
     caller: str
@@ -160,18 +161,18 @@ class ModelFailed(FrozenModel):
 
 
 class Searched(FrozenModel):
-    """The collection was searched, or scanned."""
+    """The collection was searched or scanned."""
 
     type: Literal["searched"] = "searched"
     method: Literal["search", "scan"]
-    documents: tuple[str, ...] = Field(default=(), description="names of those alone that it was in; all, if none")
+    documents: tuple[str, ...] = Field(default=(), description="names of the documents searched; empty for all")
     queries: tuple[str, ...]
     chunks_found: int
     documents_found: int
 
 
 class EvidenceRejected(FrozenModel):
-    """A quote that is not in its passage; ``final`` when it was asked for again and dropped."""
+    """A quote is not in its passage; ``final`` if it was dropped."""
 
     type: Literal["evidence_rejected"] = "evidence_rejected"
     quote: str
@@ -181,41 +182,41 @@ class EvidenceRejected(FrozenModel):
 
 
 class ClaimDrafted(FrozenModel):
-    """A claim of an answer that is still being written, checked as the finished answer will be.
+    """A claim of an answer that is still being written, checked like the finished answer.
 
-    It stands until the answer is there, or it is withdrawn, or the agent's turn fails or is taken again.
+    It is valid until the answer arrives, the draft is withdrawn, or the step fails or is retried.
     """
 
     type: Literal["claim_drafted"] = "claim_drafted"
     agent: str
     claim: Claim
-    evidence: tuple[Evidence, ...] = Field(description="what it stands on, by numbers that may be others in the answer")
-    dropped: tuple[str, ...] = Field(default=(), description="its quotes that do not stand in their passages")
-    layout: Literal["prose", "list", "numbered_list"] = Field(default="prose", description="how the claims are set")
-    short: str = Field(default="", description="the bare answer, if it was written before")
+    evidence: tuple[Evidence, ...] = Field(description="its evidence; numbers may differ in the answer")
+    dropped: tuple[str, ...] = Field(default=(), description="its quotes that are not in their passages")
+    layout: Literal["prose", "list", "numbered_list"] = Field(default="prose", description="layout of the claims")
+    short: str = Field(default="", description="the bare answer, if it is already written")
 
 
 class DraftWithdrawn(FrozenModel):
-    """The claims told so far do not hold: the model's response broke off or was not accepted, and is written anew."""
+    """The drafted claims are invalid: the response broke off or was rejected, and the model writes it again."""
 
     type: Literal["draft_withdrawn"] = "draft_withdrawn"
     agent: str
-    claims: int = Field(description="how many were told")
+    claims: int = Field(description="how many claims were published")
 
 
 class Computed(FrozenModel):
-    """A query over the extracted records ran, or was refused."""
+    """A query over the extracted records ran or was rejected."""
 
     type: Literal["computed"] = "computed"
     purpose: str
     sql: str
-    rows: int = Field(description="how many it gave, as far as they are kept")
+    rows: int = Field(description="number of rows kept")
     seconds: float
-    error: str = Field(default="", description="why it was refused; empty if it ran")
+    error: str = Field(default="", description="why it was rejected; empty if it ran")
 
 
 class ToolCalled(FrozenModel):
-    """An agent called a tool; ``key`` and ``occurrence`` tie the call to what came of it."""
+    """An agent called a tool; ``key`` and ``occurrence`` connect the call with its result."""
 
     type: Literal["tool_called"] = "tool_called"
     agent: str
@@ -227,22 +228,22 @@ class ToolCalled(FrozenModel):
 
 
 class ToolReturned(FrozenModel):
-    """A call of a tool ended. The whole result is in the trace, with the tool calls of the run."""
+    """A tool call ended. The trace stores the full result with the tool calls of the run."""
 
     type: Literal["tool_returned"] = "tool_returned"
     agent: str
     tool: str
     key: str
     occurrence: int
-    seconds: float = Field(description="since it was called, with the time that a person took to approve it")
-    result: str = Field(description="how its text begins")
-    passages: int = Field(description="passages of documents that it gave")
-    error: str = Field(default="", description="why it gave nothing; empty if it did")
-    replayed: bool = Field(default=False, description="answered by what is known of the same call, made before")
+    seconds: float = Field(description="duration of the call, including the wait for approval")
+    result: str = Field(description="the beginning of its text")
+    passages: int = Field(description="number of document passages returned")
+    error: str = Field(default="", description="why it failed; empty if it succeeded")
+    replayed: bool = Field(default=False, description="answered by the stored result of the same call")
 
 
 class ApprovalRequested(FrozenModel):
-    """A dangerous call waits for a person."""
+    """A dangerous tool call waits for approval."""
 
     type: Literal["approval_requested"] = "approval_requested"
     approval_id: str
@@ -253,29 +254,29 @@ class ApprovalRequested(FrozenModel):
 
 
 class ApprovalDecided(FrozenModel):
-    """A person decided on a dangerous call, or nobody did in time."""
+    """A dangerous tool call was approved, edited or refused, or timed out."""
 
     type: Literal["approval_decided"] = "approval_decided"
     approval_id: str
     decision: Literal["approved", "edited", "refused", "timed_out"]
-    arguments: dict[str, Any] = Field(description="as they are used, if they are")
-    by: str = Field(description="who decided; empty if nobody did")
+    arguments: dict[str, Any] = Field(description="the arguments of the call, if it is made")
+    by: str = Field(description="who decided; empty after a timeout")
 
 
 class VoteGroup(FrozenModel):
-    """Answers that are the same, and whose they are."""
+    """Equal answers and their voters."""
 
     answer: str = Field(description="in short")
     voters: tuple[str, ...]
-    weight: float = Field(description="of all its voters; their number where votes have no weight")
+    weight: float = Field(description="sum over its voters; their number if votes have no weights")
 
 
 class Voted(FrozenModel):
-    """Several answers to one question were compared, and one of them taken."""
+    """Several answers to one question were compared and one was chosen."""
 
     type: Literal["voted"] = "voted"
-    groups: tuple[VoteGroup, ...] = Field(description="what was answered; the first is what was taken")
-    share: float = Field(description="of all weight, what the answer that was taken has")
+    groups: tuple[VoteGroup, ...] = Field(description="groups of equal answers; the first was chosen")
+    share: float = Field(description="share of the total weight that the chosen answer has")
     method: Literal["weighted", "majority"]
     tie: str = Field(default="", description="how a tie was broken; empty if there was none")
 
@@ -321,10 +322,10 @@ Body = Annotated[
 
 
 class Event(FrozenModel):
-    """One fact about a run. Numbers run from 1 without gaps, in the order in which things happened."""
+    """One event of a run. Numbers start at 1, without gaps, in order of publication."""
 
     run_id: str
     number: int = Field(ge=1)
     at: datetime
-    step: str = Field(default="", description="id of the step it belongs to; empty for the run itself")
+    step: str = Field(default="", description="id of its step; empty for the run itself")
     body: Body

@@ -1,4 +1,4 @@
-"""The contract of the library that is researched: what the agents may ask of a collection of documents."""
+"""The contract of a library: how agents search and read a collection of documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vectorstore.models import Chunk, FrozenModel
 
 
 class CatalogueEntry(FrozenModel):
-    """A document as the planner sees it."""
+    """A document in the planner's list."""
 
     name: str
     id: str
@@ -20,7 +20,7 @@ class CatalogueEntry(FrozenModel):
 
 
 class Library(Protocol):
-    """Searches and reads one collection. Calls may block; agents make them in a thread."""
+    """Searches and reads one collection. Calls may block, so agents make them in a thread."""
 
     @property
     def collection(self) -> str:
@@ -28,18 +28,18 @@ class Library(Protocol):
         ...
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        """Every document, by name."""
+        """Return every document, sorted by name."""
         ...
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        """The best ``limit`` chunks over all queries, best first; of the documents of these names, if any is named."""
+        """Return the best ``limit`` chunks over all queries, best first, optionally of the named documents only."""
         ...
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        """Every chunk of the documents of these names, or of all if none is named, in reading order."""
+        """Return every chunk in reading order, optionally of the named documents only."""
         ...
 
 
 def within(query: str, documents: Sequence[str]) -> str:
-    """How a query is noted that was searched for in these documents alone: others may hold more of it."""
+    """Return the query with the documents that the search was limited to."""
     return f"{query} (in {', '.join(documents)})" if documents else query

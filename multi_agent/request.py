@@ -1,4 +1,4 @@
-"""What a person asks for: the question, and how it is to be researched."""
+"""A research request: the question and how to research it."""
 
 from __future__ import annotations
 
@@ -11,36 +11,34 @@ from multi_agent.settings import Budget
 from vectorstore.models import FrozenModel
 
 LONGEST = 20_000
-"""Characters of a question, or of a query. What is longer is a document, and belongs into the collection."""
+"""Maximum characters of a question or query. Anything longer belongs into the collection as a document."""
 
 
 class Request(FrozenModel):
-    """A question, with what was chosen for it. ``auto`` leaves the mode to the supervisor."""
+    """A question with its options. In mode ``auto`` the planner chooses the mode."""
 
     question: str
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
-    agent: str = Field(default="", description="in mode direct: the agent that is asked, alone")
-    model: str = Field(
-        default="", description="named endpoint that is asked, except by agents that have one of their own"
-    )
+    agent: str = Field(default="", description="in mode direct: the only agent that is asked")
+    model: str = Field(default="", description="named model endpoint, for all agents without their own")
     session: str = Field(
-        default="", max_length=100, description="name of a conversation: its earlier questions are known to the planner"
+        default="", max_length=100, description="name of a conversation; the planner knows its earlier questions"
     )
-    template: str = Field(default="", description="name of a saved plan that is to be followed")
+    template: str = Field(default="", description="name of a saved plan to follow")
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 
     def validated(self) -> Request:
-        """The request without white space around its question. Raises AgentError for what does not go together."""
+        """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options."""
         if not self.question.strip():
-            raise AgentError("The question is empty; ask something.")
+            raise AgentError("The question is empty.")
         if len(self.question) > LONGEST:
             raise AgentError(
-                f"The question has {len(self.question):,} characters, and may have {LONGEST:,}: ingest what it is "
-                "about as a document, and ask about that."
+                f"The question has {len(self.question):,} characters; the maximum is {LONGEST:,}. Ingest long texts as "
+                "a document and ask about that."
             )
         if (self.mode == "direct") != bool(self.agent):
-            raise AgentError("Mode 'direct' asks one agent by name, and no other mode does: name the agent with it.")
+            raise AgentError("Mode 'direct' needs an agent's name, and only this mode takes one.")
         if self.template and self.mode in ("fast", "direct"):
-            raise AgentError(f"A saved plan is followed in mode 'high', not in {self.mode!r}.")
+            raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")
         return self.model_copy(update={"question": self.question.strip()})

@@ -1,4 +1,4 @@
-"""Settings of a run. Numbers are what a laptop with a small local model can do; raise them for larger ones."""
+"""Settings of a run. The defaults suit a laptop with a small local model; raise them for larger models."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pydantic import Field
 from vectorstore.settings import SettingsGroup
 
 SUPERVISORS = ("Planner", "Explainer", "Consensus")
-"""The supervisor's own callers of a model, as traces and `agent_models` name them."""
+"""The parts of the supervisor that call a model, as traces and `agent_models` name them."""
 
 
 class Budget(SettingsGroup):
-    """What a run may spend; None is without limit. Checked before each model call."""
+    """What a run may spend; None means unlimited. Checked before each model call."""
 
     model_calls: int | None = Field(default=None, ge=1)
     tokens: int | None = Field(default=None, ge=1, description="of prompts and responses together")
     seconds: float | None = Field(default=None, gt=0, description="since the run started")
-    cost: float | None = Field(default=None, gt=0, description="by the prices of the endpoint's settings")
+    cost: float | None = Field(default=None, gt=0, description="by the prices in the endpoint's settings")
 
 
 class ResearchSettings(SettingsGroup):
-    """How much a run reads and how often it asks again."""
+    """How much a run reads and how often it retries."""
 
     renamed: ClassVar[dict[str, str]] = {
         "call_tokens": "tokens_per_call",
@@ -31,33 +31,33 @@ class ResearchSettings(SettingsGroup):
     }
 
     agent_packages: tuple[str, ...] = Field(
-        default=(), description="further Python packages whose modules hold agents; their prompts lie in the folder "
-        "`prompts` beside the package")  # fmt: skip
-    passages: int = Field(default=24, ge=1, description="passages that a search hands to the agents, over all queries")
-    passages_per_call: int = Field(
-        default=12, ge=1, description="passages that one call of the Extractor reads at most"
+        default=(), description="further Python packages with agent modules; their prompts are in the folder "
+        "`prompts` next to the package")  # fmt: skip
+    passages: int = Field(
+        default=24, ge=1, description="passages that a search returns to the agents, over all queries"
     )
-    tokens_per_call: int = Field(default=4000, ge=200, description="tokens of passages that one call reads at most")
+    passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
+    tokens_per_call: int = Field(default=4000, ge=200, description="maximum tokens of passages per call")
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
-    scan_limit: int = Field(default=2000, ge=1, description="chunks that a scan reads at most; more is an error")
-    catalogue_limit: int = Field(default=60, ge=0, description="documents that the planner is shown by name at "
-        "most; of more, those of as many passages that a search for the question finds")  # fmt: skip
-    plan_retries: int = Field(default=2, ge=0, description="how often a plan with faults is given back to the model")
-    step_timeout_s: float = Field(default=900, gt=0, description="seconds that one agent's turn may take")
-    step_retries: int = Field(default=1, ge=0, description="how often a step is repeated after a transient error")
+    scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; more is an error")
+    catalogue_limit: int = Field(default=60, ge=0, description="maximum documents listed for the planner; with "
+        "more, the documents of as many passages that a search for the question finds")  # fmt: skip
+    plan_retries: int = Field(default=2, ge=0, description="how often the model may correct an invalid plan")
+    step_timeout_s: float = Field(default=900, gt=0, description="maximum seconds of one step")
+    step_retries: int = Field(default=1, ge=0, description="how often a step is retried after a transient error")
     max_revisions: int = Field(default=2, ge=0, description="how often a plan is revised when something is missing")
-    samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, to take a vote")
-    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader answers a question from")
-    records_shown: int = Field(default=30, ge=1, description="records that the Analyst sees before it writes SQL")
-    sql_rows: int = Field(default=100, ge=1, description="rows of a computation's result that are kept")
-    sql_seconds: float = Field(default=5, gt=0, description="seconds that a query over the records may take")
-    sql_retries: int = Field(default=2, ge=0, description="how often a query with a fault is given back to the model")
+    samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, for a vote")
+    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader reads per question")
+    records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")
+    sql_rows: int = Field(default=100, ge=1, description="rows kept of a computation's result")
+    sql_seconds: float = Field(default=5, gt=0, description="maximum seconds of a query over the records")
+    sql_retries: int = Field(default=2, ge=0, description="how often the model may correct an invalid query")
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )
-    remember_plans: bool = Field(default=True, description="whether plans that led to an answer are kept as examples")
+    remember_plans: bool = Field(default=True, description="whether to keep plans that led to an answer as examples")
     disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
     agent_models: dict[str, str] = Field(
-        default={}, description="named endpoints (`[llms.NAME]`) by the agent that asks them; also by `Planner`, "
-        "`Explainer` and `Consensus`, which are the supervisor's")  # fmt: skip
+        default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Planner`, "
+        "`Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
     budget: Budget = Budget()

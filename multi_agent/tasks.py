@@ -1,12 +1,11 @@
-"""Tasks: what the coordinator gives an agent to do, where that is kept, and the queues that carry the messages.
+"""Tasks of agents, their storage, and the queue between executor and worker.
 
-The coordinator (the executor of a run) alone creates and deletes task data. An agent is told the id of its task and
-reads the data by it, its own and no other:
+The executor of a run creates and deletes task data. An agent reads the data of its own tasks by id:
 
     task = kit.get_task_data(task_id)
     task.inputs.method
 
-Messages name tasks by their ids. The queues here live in the process; a durable implementation has the same contract.
+Messages name tasks by id. The queue here is in memory; a durable one would have the same contract.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ class NoInputs(FrozenModel):
 
 
 class TaskData(FrozenModel):
-    """What one agent is to do. Each agent has its own subtype, with its name and its typed inputs."""
+    """The task of one agent. Each agent has a subtype with its name and its typed inputs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     task_id: str
-    run_id: str = Field(description="the run that it is part of")
-    step: str = Field(description="the step of the plan that it carries out")
+    run_id: str = Field(description="its run")
+    step: str = Field(description="its step in the plan")
     agent: str = Field(description="the agent that may read it")
     created_at: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     instruction: str
-    sample: int | None = Field(default=None, description="which one, if the same turn is taken several times")
+    sample: int | None = Field(default=None, description="number of the sample, if the step runs several times")
     streams_claims: bool = Field(
         default=False, description="whether claims are published while they are written, since they answer the run"
     )
@@ -52,32 +51,32 @@ class TaskData(FrozenModel):
 
 @lru_cache(maxsize=512)  # a type takes a millisecond to make
 def task_data_type(agent: str, inputs: type[BaseModel]) -> type[TaskData]:
-    """The type of an agent's task data; its JSON schema says what the agent can be told."""
+    """Return the type of an agent's task data."""
     fields: dict[str, Any] = {"agent": (Literal[agent], agent), "inputs": (inputs, ...)}
     return create_model(f"{agent}TaskData", __base__=TaskData, **fields)
 
 
 class TaskStorage:
-    """Task data by id, in memory. Safe to use from several threads. Only the coordinator holds it."""
+    """Task data by id, in memory. Thread-safe."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, TaskData] = {}
         self._lock = threading.Lock()
 
     def store(self, task: TaskData) -> None:
-        """Keep it. Raises ValueError if its id is taken."""
+        """Store the data. Raises ValueError if its id is in use."""
         with self._lock:
             if task.task_id in self._tasks:
-                raise ValueError(f"there is a task {task.task_id!r} already")
+                raise ValueError(f"task {task.task_id!r} already exists")
             self._tasks[task.task_id] = task
 
     def delete_run(self, run_id: str) -> None:
-        """Remove all task data of a run."""
+        """Delete all task data of a run."""
         with self._lock:
             self._tasks = {key: task for key, task in self._tasks.items() if task.run_id != run_id}
 
     def reader_for(self, agent: str) -> GetTaskData:
-        """``get_task_data`` for one agent. It raises TaskAccessDenied for what is not that agent's, or is not there."""
+        """Return ``get_task_data`` for one agent. It raises TaskAccessDenied for other or unknown tasks."""
 
         def get_task_data(task_id: str) -> TaskData:
             with self._lock:
@@ -97,18 +96,18 @@ class TaskStorage:
 
 
 class SubTask(FrozenModel):
-    """The message that gives an agent a task."""
+    """The message that assigns a task to an agent."""
 
     sub_task_id: str
     parent_task_id: str = Field(description="the run")
     assigned_agent_role: str
-    tools: tuple[str, ...] = Field(default=(), description="names of the tools that the agent may call for it")
+    tools: tuple[str, ...] = Field(default=(), description="names of the tools that the agent may call")
     sub_task_input: dict[str, Any] = Field(description="the inputs, references resolved")
-    context_summary: str = Field(default="", description="what is known so far, in a line")
+    context_summary: str = Field(default="", description="what is known so far, in one line")
 
 
 class ErrorDetails(FrozenModel):
-    """Why a task failed. ``ends_run`` tells whether trying another way could help (no) or not."""
+    """Why a task failed. ``ends_run`` is ``no`` if another plan could still succeed."""
 
     message: str
     type: str = ""
@@ -116,16 +115,16 @@ class ErrorDetails(FrozenModel):
 
 
 class TaskOutput(FrozenModel):
-    """What an agent's turn gave."""
+    """The result of an agent's step."""
 
     update: ContextUpdate = ContextUpdate()
     reasoning: str = ""
     seconds: float = 0.0
-    skipped: str = Field(default="", description="why it had nothing to do; empty if it took its turn")
+    skipped: str = Field(default="", description="why it had nothing to do; empty if it ran")
 
 
 class TaskResult(FrozenModel):
-    """The message that reports what became of a task."""
+    """The message that reports the result of a task."""
 
     sub_task_id: str
     parent_task_id: str
@@ -136,27 +135,27 @@ class TaskResult(FrozenModel):
 
 
 class TaskQueue(Protocol):
-    """Carries sub-tasks to agents and their results back. Every message is taken once."""
+    """Carries tasks to the worker and results to the executor. Each message is delivered once."""
 
     async def assign(self, task: SubTask) -> None:
-        """Give a task to whoever takes tasks of its role."""
+        """Put a task into the queue."""
         ...
 
     async def next_task(self) -> SubTask:
-        """The next task; waits for one."""
+        """Wait for the next task and return it."""
         ...
 
     async def report(self, result: TaskResult) -> None:
-        """Tell the coordinator of ``parent_task_id``."""
+        """Send a result to the executor of ``parent_task_id``."""
         ...
 
     async def next_result(self, parent_task_id: str) -> TaskResult:
-        """The next result for that coordinator; waits for one."""
+        """Wait for the next result of that run and return it."""
         ...
 
 
 class InProcessTaskQueue:
-    """Both queues in memory, in one event loop."""
+    """A task queue in memory, for one event loop."""
 
     def __init__(self) -> None:
         self._tasks: asyncio.Queue[SubTask] = asyncio.Queue()

@@ -1,1 +1,1 @@
-"""The built-in agents, one file each; their prompts lie in ``multi_agent/prompts``."""
+"""The built-in agents, one file each. Their prompts are in ``multi_agent/prompts``."""

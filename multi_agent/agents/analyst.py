@@ -1,4 +1,4 @@
-"""Analyst: computes with the records. The model writes SQL; the engine runs it and keeps what is behind it."""
+"""Analyst: computes with the extracted records. The model writes SQL; DuckDB runs it over the records."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from multi_agent.tasks import TaskData
 from vectorstore.models import Scalar
 
 _RECORD = "record"
-_VALUES_LISTED = 12  # of a text column: with more, a list tells less than it costs
+_VALUES_LISTED = 12  # of a text column; longer lists cost more tokens than they help
 _FLAWS_SHOWN = 10
-_DOUBLES_SHOWN = 5
+_DUPLICATES_SHOWN = 5
 _LONGEST_CELL = 80
 
 
@@ -62,7 +62,7 @@ class AnalystOutput(StepOutput):
 
 
 class Analyst:
-    """Ranks, counts, adds up and compares. Queries that cannot be run are given back to the model, all at once."""
+    """Ranks, counts, adds up and compares. The model may correct invalid queries `sql_retries` times."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Analyst",
@@ -100,7 +100,7 @@ class Analyst:
             outcomes = [await self._calculate(each, table, database) for each in response.calculations]
             faults = list(_faults(outcomes, first=attempt == 0))
             if not faults:
-                self._reasoning = f"{response.reasoning} {_account(table)}"
+                self._reasoning = f"{response.reasoning} {_summary(table)}"
                 return ContextUpdate(computations=tuple(each for each in outcomes if isinstance(each, Computation)))
             messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
         raise QueryRefused(
@@ -114,7 +114,7 @@ class Analyst:
     async def _calculate(
         self, calculation: Calculation, table: RecordTable, database: RecordDatabase
     ) -> Computation | list[str]:
-        """The result with the evidence behind it, or every fault of the two queries."""
+        """Return the result with its evidence, or every fault of the two queries."""
         purpose, limit = calculation.purpose, self._kit.settings.sql_rows
         result = await self._query(database, purpose, calculation.sql, limit)
         behind = await self._query(database, f"records behind: {purpose}", calculation.records_sql, len(table))
@@ -124,7 +124,7 @@ class Analyst:
         return [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, str)]
 
     async def _query(self, database: RecordDatabase, purpose: str, sql: str, rows: int) -> Result | str:
-        """The result, or why there is none; published either way."""
+        """Run a query and publish it. Return the result, or the fault."""
         started = time.monotonic()
         answer = await self._run(database, sql, rows)
         count, error = (len(answer.rows), "") if isinstance(answer, Result) else (0, answer)
@@ -138,7 +138,7 @@ class Analyst:
         except QueryRefused as refusal:
             return str(refusal)
         except asyncio.CancelledError:
-            database.interrupt()  # its thread would go on
+            database.interrupt()  # cancellation does not stop its thread
             raise
 
 
@@ -149,7 +149,7 @@ def _text(value: Scalar | None) -> str:
 def _computation(
     calculation: Calculation, result: Result, behind: Result, table: RecordTable
 ) -> Computation | list[str]:
-    """The result without its row numbers, and the evidence behind it: first that of the rows that it shows."""
+    """Build the computation without its column ``record``. Evidence of the rows in the result comes first."""
     named, own = _row_numbers(behind, len(table)), _row_numbers(result, len(table))
     if not named:
         return ["records_sql: it must give at least one row, in a column `record` that holds numbers of rows."]
@@ -169,7 +169,7 @@ def _computation(
 
 
 def _row_numbers(result: Result, count: int) -> list[int]:
-    """The rows that a result names in its column ``record``; none if that is missing or holds anything else."""
+    """Return the row numbers in the column ``record``; empty if it is missing or has other values."""
     if _RECORD not in result.columns:
         return []
     at = result.columns.index(_RECORD)
@@ -178,7 +178,7 @@ def _row_numbers(result: Result, count: int) -> list[int]:
 
 
 def _faults(outcomes: Sequence[Computation | list[str]], *, first: bool) -> Iterator[str]:
-    """What the model is to mend. A result without any value may be right: it is doubted once."""
+    """Yield the faults that the model has to correct. Question a result without values once; it may be right."""
     for number, outcome in enumerate(outcomes, start=1):
         if isinstance(outcome, list):
             yield from (f"calculation {number}, {fault}" for fault in outcome)
@@ -189,20 +189,20 @@ def _faults(outcomes: Sequence[Computation | list[str]], *, first: bool) -> Iter
             )
 
 
-def _account(table: RecordTable) -> str:
+def _summary(table: RecordTable) -> str:
     left_out = f", {table.left_out} others left out as they have other fields" if table.left_out else ""
     flaws = f", {len(table.flaws)} values that do not fit their type" if table.flaws else ""
     return f"Computed over {len(table)} records{left_out}{flaws}."
 
 
 def _show_table(table: RecordTable, reserved: frozenset[str], most: int) -> str:
-    """What a model has to know of the table in order to query it."""
+    """Describe the table for the model: columns, flaws, duplicates and sample rows."""
     columns = "\n".join(_show_column(column, reserved) for column in table.columns)
     numbers = pick_evenly(range(len(table)), most)
     head = " | ".join(column.name for column in table.columns)
     rows = "\n".join(" | ".join(_cell(column.values[at]) for column in table.columns) for at in numbers)
     shown = "All rows" if len(table) <= most else f"{most} of the {len(table)} rows"
-    return f"Columns:\n{columns}\n{_show_flaws(table)}{_show_doubles(table)}\n{shown}:\n{head}\n{rows}"
+    return f"Columns:\n{columns}\n{_show_flaws(table)}{_show_duplicates(table)}\n{shown}:\n{head}\n{rows}"
 
 
 def _show_column(column: Column, reserved: frozenset[str]) -> str:
@@ -213,7 +213,7 @@ def _show_column(column: Column, reserved: frozenset[str]) -> str:
 
 
 def _range(kind: str, values: Sequence[str]) -> str:
-    """What values there are, in as few words as help to write conditions."""
+    """Describe the values of a column briefly, for writing conditions."""
     different = Counter(values)
     if kind in ("VARCHAR", "BOOLEAN"):
         if len(different) > _VALUES_LISTED:
@@ -232,8 +232,8 @@ def _show_flaws(table: RecordTable) -> str:
     return f"\nValues that do not fit:\n{bullets([str(flaw) for flaw in table.flaws[:_FLAWS_SHOWN]])}{more}\n"
 
 
-def _show_doubles(table: RecordTable) -> str:
-    """Records that say the same, wherever they stand."""
+def _show_duplicates(table: RecordTable) -> str:
+    """List records with equal values."""
     alike: defaultdict[tuple[str | None, ...], list[int]] = defaultdict(list)
     fields = [column.values for column in table.columns if column.name not in ORIGIN]
     for number, values in enumerate(zip(*fields, strict=True), start=1):
@@ -241,8 +241,8 @@ def _show_doubles(table: RecordTable) -> str:
     groups = [numbers for numbers in alike.values() if len(numbers) > 1]
     if not groups:
         return ""
-    named = "; ".join(", ".join(map(str, numbers)) for numbers in groups[:_DOUBLES_SHOWN])
-    more = f"; and {len(groups) - _DOUBLES_SHOWN} more groups" if len(groups) > _DOUBLES_SHOWN else ""
+    named = "; ".join(", ".join(map(str, numbers)) for numbers in groups[:_DUPLICATES_SHOWN])
+    more = f"; and {len(groups) - _DUPLICATES_SHOWN} more groups" if len(groups) > _DUPLICATES_SHOWN else ""
     return f"\nRecords that hold the same values ({len(groups)} groups): {named}{more}\n"
 
 

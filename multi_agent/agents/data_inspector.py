@@ -1,4 +1,4 @@
-"""DataInspector: describes the passages that were found, so that others know how to read them."""
+"""DataInspector: describes the retrieved passages, so that other agents know how to read them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class InspectionResponse(BaseModel):
 
 
 class DataInspector:
-    """Looks at the best of what a search found, or at passages spread evenly over what a scan read; new ones if any."""
+    """Looks at a sample of the unread passages: the best of a search, or evenly spread ones of a scan."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="DataInspector",

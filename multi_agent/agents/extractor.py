@@ -1,4 +1,4 @@
-"""Extractor: reads every passage and copies out verbatim quotes, each verified to stand in its passage."""
+"""Extractor: reads every passage and copies out verbatim quotes, each verified against its passage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExtractorOutput(StepOutput):
 
 @dataclass(frozen=True)
 class _Group:
-    """Passages that one call reads, of those that the step reads in all."""
+    """The passages of one model call."""
 
     chunks: tuple[Chunk, ...]
     marks: tuple[str, ...]
@@ -49,23 +49,23 @@ class _Group:
     records: bool
 
     def update(self, found: Found, *, complete: bool) -> ContextUpdate:
-        """What is known of these passages, and once that is complete, that they were read."""
+        """Return the quotes and records found; with ``complete``, also mark the passages as read."""
         return _update(found, self.marks if complete else (), records=self.records)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What one group of passages yielded."""
+    """The result of one group of passages."""
 
     found: Found
     dropped: int
 
 
 class Extractor:
-    """Reads passages in bounded parallel, packed by token budget; each once for the same strategies and record fields.
+    """Reads passages in parallel, packed by token budget; each once for the same strategies and record fields.
 
-    What a group of passages yields is kept as soon as it is there, so that it is not lost if the step ends before the
-    last group is read. A quote that is not in its passage is asked for once more, then dropped; both are published.
+    The results of each group are merged at once, so they survive if the step ends early. A quote that is not in its
+    passage is requested once more, then dropped; both are published.
     """
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -89,7 +89,7 @@ class Extractor:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         unread = _unread(context)
         groups = self._groups(unread, context, task)
-        read = await _together(self._read(group) for group in groups)
+        read = await _gather(self._read(group) for group in groups)
         found = tuple(each for group in read for each in group.found)
         marks = tuple(mark for group in groups for mark in group.marks)
         update = _update(found, marks, records=bool(context.record_fields))
@@ -106,7 +106,7 @@ class Extractor:
         return self._reasoning
 
     def _groups(self, chunks: Sequence[Chunk], context: ResearchContext, task: TaskData) -> list[_Group]:
-        """The prompts of a step are alike up to their passages, so that endpoints can reuse their work on that part."""
+        """Pack the passages. Prompts differ only in their passages at the end, so that endpoints can cache the rest."""
         settings, prompt = self._kit.settings, self._kit.require_prompt()
         packed = list(pack_passages(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
         shape = response_model(max(map(len, packed), default=1), context.record_fields)
@@ -134,7 +134,7 @@ class Extractor:
         found, rejected = verify_quotes(_items(response), group.chunks)
         dropped = 0
         if rejected:
-            # Kept before the model is asked again, since that may be one call too many for the run's budget.
+            # Merged before the retry, since the retry may exceed the budget of the run.
             await self._kit.keep(group.update(found, complete=False))
             again, dropped = await self._ask_again(group, response, rejected)
             found += again
@@ -142,13 +142,13 @@ class Extractor:
         return _Read(found, dropped)
 
     async def _ask_again(self, group: _Group, response: BaseModel, rejected: Sequence[Quoted]) -> tuple[Found, int]:
-        """The quotes that are right the second time, and how many are not."""
+        """Ask for rejected quotes once more. Return the correct ones and the number of dropped ones."""
         await self._reject(rejected, group, "These words do not stand in the passage; asked for again.", final=False)
         correction = self._kit.require_prompt().again(response.model_dump_json(), rejected=_show_rejected(rejected))
         items = _items((await self._kit.llm.complete(group.messages + correction, group.shape)).value)
         found, wrong = verify_quotes(items, group.chunks)
         await self._reject(wrong, group, "These words do not stand in the passage either; dropped.", final=True)
-        # A quote may have been corrected in its words or in the number of its passage.
+        # The model may correct a quote's words or its passage number.
         answered = {item.passage for item in items} | {item.quote for item in items}
         withdrawn = [item for item in rejected if answered.isdisjoint((item.passage, item.quote))]
         await self._reject(withdrawn, group, "The model withdrew it when asked again.", final=True)
@@ -160,7 +160,7 @@ class Extractor:
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
 def response_model(passages: int, fields: tuple[RecordField, ...]) -> type[BaseModel]:
-    """The Extractor's response for passages numbered up to this, with a record of these fields in each item if any."""
+    """Return the response model for this number of passages, with a record in each item if there are fields."""
     more: dict[str, Any] = {}
     if fields:
         description = "these fields as the quote and the headings of its table give them; null if it is no such record"
@@ -174,7 +174,7 @@ def response_model(passages: int, fields: tuple[RecordField, ...]) -> type[BaseM
 
 
 def _record_model(fields: Sequence[RecordField]) -> Any:
-    """Fields go by aliases: a column may be called what a pydantic model has as a method, such as 'copy'."""
+    """Return a model with the fields as aliases, since a column may have the name of a pydantic method ('copy')."""
     columns: dict[str, Any] = {
         f"column_{number}": (_PYTHON_TYPES[field.type] | None, Field(alias=field.name, description=field.meaning))
         for number, field in enumerate(fields)
@@ -183,14 +183,14 @@ def _record_model(fields: Sequence[RecordField]) -> Any:
 
 
 def _unread(context: ResearchContext) -> tuple[Chunk, ...]:
-    """The passages that were not read yet with these strategies and record fields."""
+    """Return the passages not yet read with these strategies and record fields."""
     read = frozenset(context.read)
     marks = _marks(context.chunks, context)
     return tuple(chunk for chunk, mark in zip(context.chunks, marks, strict=True) if mark not in read)
 
 
 def _marks(chunks: Sequence[Chunk], context: ResearchContext) -> tuple[str, ...]:
-    """What the context's ``read`` holds once the passages were read: the id of each, and how it was read."""
+    """Return the passages' marks for the context's ``read``: chunk id and hash of strategies and record fields."""
     how = "\n".join(each.model_dump_json() for each in (*context.strategies, *context.record_fields))
     manner = hashlib.sha256(how.encode()).hexdigest()[:12]
     return tuple(f"{chunk.id}/{manner}" for chunk in chunks)
@@ -201,7 +201,7 @@ def _items(response: BaseModel) -> list[Quoted]:
 
 
 def _update(found: Found, read: tuple[str, ...], *, records: bool) -> ContextUpdate:
-    """Records are left as they are if none were asked for."""
+    """Build the update; without ``records`` it leaves the records unchanged."""
     evidence = tuple(each.evidence for each in found)
     if not records:
         return ContextUpdate(evidence=evidence, read=read)
@@ -217,7 +217,7 @@ def _records(found: Found) -> Iterable[Record]:
 
 
 def _plain(value: Scalar | None) -> Scalar | None:
-    """A whole number as one: 365 rather than 365.0."""
+    """Convert whole floats to int: 365 instead of 365.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -243,10 +243,10 @@ def _show_rejected(items: Iterable[Quoted]) -> str:
     return "\n".join(f"- passage {item.passage}: {item.quote}" for item in items)
 
 
-async def _together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order. The first error ends the rest and is raised.
+async def _gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return all results in order. The first error cancels the rest and is raised.
 
-    Only when a budget is spent, what was asked before is awaited: it is paid for, and its answers are kept.
+    On BudgetReached, calls in progress are awaited first: they are paid for, and their results are merged.
     """
     tasks = [asyncio.create_task(each) for each in work]
     try:

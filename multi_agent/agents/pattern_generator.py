@@ -1,4 +1,4 @@
-"""PatternGenerator: writes strategies, and the fields of records, for reading these passages for this question."""
+"""PatternGenerator: writes extraction strategies and record fields for these passages and this question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Patterns(BaseModel):
 
     @field_validator("record_fields")
     @classmethod
-    def _have_names_of_their_own(cls, fields: list[RecordField]) -> list[RecordField]:
+    def _require_unique_names(cls, fields: list[RecordField]) -> list[RecordField]:
         names = [field.name for field in fields]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"every field needs a name of its own; used twice: {', '.join(twice)}")
@@ -43,7 +43,7 @@ class PatternGeneratorOutput(StepOutput):
 
 
 class PatternGenerator:
-    """Says how to recognise what the question needs, from the same sample that was inspected."""
+    """Describes how to find what the question needs, from the same sample as the DataInspector."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="PatternGenerator",

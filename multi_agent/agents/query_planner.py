@@ -1,4 +1,4 @@
-"""QueryPlanner: turns the question, or a part of it, into search queries that were not searched yet."""
+"""QueryPlanner: turns the question, or a part of it, into new search queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class QueryPlannerOutput(StepOutput):
 
 
 class QueryPlanner:
-    """Words the question in the ways in which documents might answer it."""
+    """Words the question as documents might answer it."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="QueryPlanner",
@@ -75,7 +75,7 @@ class QueryPlanner:
 
 
 def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:
-    """Those that were not written before, each once, however they are capitalised."""
+    """Drop queries that are known or repeated, ignoring case and white space."""
     known = {_folded(query) for query in before}
     new: dict[str, str] = {}
     for query in queries:
@@ -91,8 +91,8 @@ def _folded(query: str) -> str:
 def _show_known(queries: Sequence[str], findings: Sequence[Finding]) -> str:
     parts = []
     if findings:
-        told = [f"{each.question} {each.synthesis.short or each.synthesis.found}" for each in findings]
-        parts.append(f"Found out so far:\n{bullets(told)}\n")
+        answers = [f"{each.question} {each.synthesis.short or each.synthesis.found}" for each in findings]
+        parts.append(f"Found out so far:\n{bullets(answers)}\n")
     if queries:
         parts.append(f"Searched before, so write others:\n{bullets(queries)}\n")
     return "".join(f"\n{part}" for part in parts)

@@ -1,4 +1,4 @@
-"""Reader: answers one question in one go, with a search, one model call, and quotes that are verified."""
+"""Reader: answers one question with a search, one model call and verified quotes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop
 from vectorstore.models import Chunk, FrozenModel
 
-_TOLD = 600  # characters of an answer: enough to name what fits
+_SHOWN = 600  # in the error of a step that refers to an answer without a short form
 
 
 class ReaderInputs(FrozenModel):
@@ -60,7 +60,7 @@ class ReaderOutput(StepOutput):
     def of(cls, update: ContextUpdate) -> Self:
         [finding] = update.findings
         synthesis = finding.synthesis
-        if not synthesis.sufficient:  # what was found instead is no answer: a later step that relies on it must fail
+        if not synthesis.sufficient:  # a later step that relies on an insufficient answer must fail
             return cls(answer="", sufficient=False)
         output = cls(answer=synthesis.short, sufficient=True)
         output._in_full = "" if output.answer else _plain_text(synthesis.claims)
@@ -68,18 +68,18 @@ class ReaderOutput(StepOutput):
 
     @property
     def why_empty(self) -> str:
-        """Sentences do not stand in for a name that is searched for; they are told, so that each can be asked about."""
+        """Quote the full answer: it cannot replace a name in a later step, but the planner can ask about its parts."""
         if not self._in_full:
             return super().why_empty
         return (
             "has no bare answer, as it takes a sentence or several things fit: "
-            f"“{shorten(self._in_full, _TOLD, placeholder=' …')}” Ask about each of them in a step of its own, or "
+            f"“{shorten(self._in_full, _SHOWN, placeholder=' …')}” Ask about each of them in a step of its own, or "
             "more narrowly."
         )
 
 
 class Reader:
-    """Searches, reads the best passages and answers. A quote that is not in its passage is dropped, and published."""
+    """Searches, reads the best passages and answers. Drops and publishes quotes that are not in their passages."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Reader",
@@ -139,7 +139,7 @@ class Reader:
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """The best passages that one call can read, in order."""
+        """Return the best passages that fit into one call, in reading order."""
         settings = self._kit.settings
         best = next(pack_passages(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
         return sort_passages(best)
@@ -153,7 +153,7 @@ class Reader:
         inputs: ReaderInputs,
         queries: Sequence[str],
     ) -> tuple[Synthesis, tuple[Chunk, ...]]:
-        """The answer, and all passages that were shown for it: more come from tools, if there are any."""
+        """Return the answer and all passages it was written from, including those from tools."""
         messages = self._kit.require_prompt().render(
             whole=context.question,
             intent=context.understanding.intent,
@@ -165,7 +165,7 @@ class Reader:
         )
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
         shape = response_model(max(self._kit.settings.reader_passages, len(use.passages)))
-        on_text = draft_callback(task, self.card.name, shape, _Checking(use.passages).check, self._kit.publish)
+        on_text = draft_callback(task, self.card.name, shape, _DraftChecker(use.passages).check, self._kit.publish)
         response: Any = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
         claims = [(claim.text, await self._verified(claim.quotes, use.passages)) for claim in response.claims]
         return _synthesis(response, claims), use.passages
@@ -177,8 +177,8 @@ class Reader:
         return [each.evidence for each in located]
 
 
-class _Checking:
-    """Checks claims one by one. Evidence is numbered in the order in which it comes, until the answer has all of it."""
+class _DraftChecker:
+    """Checks drafted claims one by one. Numbers evidence in order of arrival; the finished answer numbers it again."""
 
     def __init__(self, passages: Sequence[Chunk]) -> None:
         self._passages = passages
@@ -196,7 +196,7 @@ class _Checking:
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
 def response_model(passages: int) -> type[BaseModel]:
-    """The Reader's response where passages are numbered up to ``passages``."""
+    """Return the response model for this number of passages."""
     quote: Any = quote_model("ReaderQuote", passages)
     claim: Any = create_model(
         "ReaderClaim",
@@ -214,7 +214,7 @@ def response_model(passages: int) -> type[BaseModel]:
 def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) -> Synthesis:
     evidence = number_evidence(item for _, items in claims for item in items)
     numbers = {item.place: item.number for item in evidence}
-    told = tuple(
+    verified = tuple(
         Claim(
             text=text,
             evidence=tuple(dict.fromkeys(numbers[item.place] for item in items)),
@@ -223,13 +223,13 @@ def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) 
         for text, items in claims
     )
     judged = response.model_dump(include=set(SynthesisResponse.model_fields))
-    # An answer none of whose quotes stands in the documents is no answer, whatever the model thinks of it.
-    judged["sufficient"] = response.sufficient and any(claim.supported for claim in told)
-    return Synthesis(claims=told, evidence=evidence, **judged)
+    # An answer without any verified quote is insufficient, whatever the model says.
+    judged["sufficient"] = response.sufficient and any(claim.supported for claim in verified)
+    return Synthesis(claims=verified, evidence=evidence, **judged)
 
 
 def _nothing(inputs: ReaderInputs) -> Synthesis:
-    """What to say when there was nothing to read."""
+    """Return the answer for an empty search."""
     return Synthesis(
         claims=(),
         evidence=(),

@@ -1,4 +1,4 @@
-"""Retriever: finds passages, or reads all of them. Calls no model."""
+"""Retriever: searches for passages, or scans all of them. Calls no model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RetrieverOutput(StepOutput):
 
 
 class Retriever:
-    """Runs every query that was not searched before through hybrid search and fuses the rankings; or scans."""
+    """Runs every new query through hybrid search and fuses the rankings, or scans documents."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Retriever",
@@ -81,7 +81,7 @@ class Retriever:
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> ContextUpdate:
         chunks = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.passages, documents)
         how = within(f"Searched with {len(queries)} queries", documents)
-        await self._tell("search", how, chunks, documents, queries)
+        await self._report("search", how, chunks, documents, queries)
         return ContextUpdate(
             chunks=tuple(chunks),
             ranking=tuple(chunk.id for chunk in chunks),
@@ -100,13 +100,13 @@ class Retriever:
         chunks = await asyncio.to_thread(library.scan, documents)
         nearest = await asyncio.to_thread(library.search, (question,), self._kit.settings.passages)
         scanned = {chunk.id for chunk in chunks}
+        # Half of the sample for later agents is nearest to the question, which may concern few of hundreds of rows.
         ranking = [chunk.id for chunk in nearest if chunk.id in scanned][: self._kit.settings.sample_passages // 2]
-        await self._tell("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks, documents)
+        await self._report("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks, documents)
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
-        # Half of a sample of what was scanned is what is nearest to the question, which may be a few rows of hundreds.
         return ContextUpdate(chunks=tuple(chunks), scanned=names, ranking=tuple(ranking))
 
-    async def _tell(
+    async def _report(
         self,
         method: Literal["search", "scan"],
         how: str,
@@ -124,7 +124,7 @@ class Retriever:
 
 
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:
-    """What was not searched there yet. To search the same again would find the same, and look like work."""
+    """Return the queries that were not yet searched in these documents. Raises AgentError if there are none."""
     asked = dict.fromkeys((context.question, *context.queries, *inputs.queries))
     known = {each.words for each in context.searched if each.documents == inputs.documents}
     new = tuple(query for query in asked if query not in known)

@@ -1,4 +1,4 @@
-"""Synthesizer: writes the answer as claims on verified evidence, and says whether the evidence suffices."""
+"""Synthesizer: writes the answer as claims on verified evidence and judges whether the evidence suffices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SynthesisResponse(BaseModel):
 
 
 class Synthesizer:
-    """Answers from evidence and computations alone. A claim that names neither is marked as unsupported."""
+    """Answers from evidence and computations only. Claims without either are marked as unsupported."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Synthesizer",
@@ -83,7 +83,7 @@ class Synthesizer:
             notes=_show_notes(context.notes),
         )
         shape = response_model(tuple(item.number for item in shown), len(context.computations))
-        check = partial(_checked, context.evidence)
+        check = partial(_check, context.evidence)
         on_text = draft_callback(task, self.card.name, shape, check, self._kit.publish)
         response: Any = (await self._kit.llm.complete(messages, shape, on_text=on_text)).value
         self._reasoning = response.reasoning
@@ -102,7 +102,7 @@ class Synthesizer:
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
 def response_model(evidence: tuple[int, ...], computations: int = 0) -> type[BaseModel]:
-    """The response where this evidence is shown, and this many computations: claims can name no other."""
+    """Return the response model; claims can only cite this evidence and this number of computations."""
     fields: dict[str, Any] = {
         "text": (str, Field(min_length=1, description="one sentence or list entry, without numbers of evidence")),
         "evidence": _numbers(evidence, "numbers of the evidence that states it"),
@@ -120,10 +120,10 @@ def response_model(evidence: tuple[int, ...], computations: int = 0) -> type[Bas
 
 
 def _numbers(allowed: Sequence[int], description: str) -> Any:
-    """A field for a list of these ascending numbers."""
+    """Return a field for a list of these ascending numbers."""
     if not allowed:
         return list[int], Field(max_length=0, description="there is no evidence: []")
-    if allowed[-1] - allowed[0] + 1 == len(allowed):  # much shorter than to name each
+    if allowed[-1] - allowed[0] + 1 == len(allowed):  # a much shorter schema than naming each
         return list[Annotated[int, Field(ge=allowed[0], le=allowed[-1])]], Field(description=description)
     choice = list[Literal[tuple(allowed)]]  # type: ignore[misc,valid-type]  # known at run time
     return choice, Field(description=description)
@@ -137,13 +137,13 @@ def _claim(written: Any) -> Claim:
     )
 
 
-def _checked(evidence: Sequence[Evidence], written: Any) -> CheckedClaim:
+def _check(evidence: Sequence[Evidence], written: Any) -> CheckedClaim:
     claim = _claim(written)
     return CheckedClaim(claim, tuple(item for item in evidence if item.number in claim.evidence))
 
 
 def _show_search(context: ResearchContext) -> str:
-    """What was searched for and what was read, whole or in parts."""
+    """Describe what was searched for and what was read, completely or in part."""
     passages = Counter(chunk.name for chunk in context.chunks)
     parts = [
         f"{name} ({number} of its passages)" for name, number in sorted(passages.items()) if name not in context.scanned

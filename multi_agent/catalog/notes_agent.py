@@ -25,7 +25,7 @@ class Remarks(BaseModel):
 
 
 class NotesOutput(StepOutput):
-    """The output that later steps may refer to."""
+    """What later steps can use of notes."""
 
     notes: str = Field(description="what it noted; none if it had nothing to say")
 

@@ -1,1 +1,1 @@
-"""What is remembered across runs."""
+"""Memory across runs: plans, preferences, how-to notes and conversations."""

@@ -1,10 +1,10 @@
-"""Plans that are kept across runs: templates that the user saved under a name, and plans that led to an answer.
+"""Plans in SQL: templates saved under a name, and plans that led to an answer.
 
     plans.save("yearly ranking", plan, "Which were the ten warmest years?")
     plans.similar("Which were the five driest summers?", limit=2, collection="weather")
 
-They are examples for the planner, or chosen by name; nothing falls back on them. How like two questions are is the
-cosine of their embeddings.
+The planner sees them as examples, and a request can name a template. Similarity is the cosine of the questions'
+embeddings.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from multi_agent.plan import Plan, PlanExample
 from vectorstore.database import METADATA
 from vectorstore.store import Vectors
 
-LIKE = 0.5
-"""How like questions must be for one's plan to be an example for the other. Of the 39 questions over the sample
-documents each has 2.8 others over it on average, of the same subject or the same kind; below it subjects mix."""
-THE_SAME = 0.9
-"""From here on, questions differ in a year or a number or in how they are put, not in what it takes to answer them."""
+EXAMPLE_SIMILARITY = 0.5
+"""Minimum similarity for an example. Of the 39 questions on the sample documents, each has 2.8 others above it on
+average, of the same subject or kind; below it subjects mix."""
+EQUAL_SIMILARITY = 0.9
+"""Above it, questions differ in a year, a number or their wording, but not in how to answer them."""
 _LONGEST_NAME = 100
-_DIGITS = 3  # of a similarity: the last ones differ between machines
+_DIGITS = 3  # of a similarity; further digits differ between machines
 
 _plans = sql.Table(
     "plans",
@@ -47,68 +47,68 @@ _plans = sql.Table(
 
 
 class PlanMemory:
-    """All kept plans, in the database behind ``engine``. Safe to use from several threads.
+    """All stored plans of a database. Thread-safe.
 
-    ``embed`` gives a question's vector of length 1, by the model ``embedding_model``; questions that were embedded by
-    another one are embedded anew when they are next compared.
+    ``embed`` returns the normalized embedding of a question by ``embedding_model``. Questions embedded by another model
+    are embedded again when they are next compared.
     """
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
-        self._remembering = threading.Lock()
+        self._lock = threading.Lock()
 
     def save(self, name: str, plan: Plan, question: str) -> None:
-        """Keep a template. Raises NameTaken; AgentError if the name is none."""
+        """Save a template. Raises NameTaken, and AgentError for an invalid name."""
         name = name.strip()
         if not 0 < len(name) <= _LONGEST_NAME:
-            raise AgentError(f"{name!r} cannot name a plan: give it 1 to {_LONGEST_NAME} characters.")
+            raise AgentError(f"{name!r} is not a valid plan name: use 1 to {_LONGEST_NAME} characters.")
         try:
             self._keep(name, plan, question, self._embed(question), "")
         except sql.exc.IntegrityError as error:
             raise NameTaken(
-                f"There is a plan {name!r} already; take another name, or delete that one first: "
+                f"There is already a plan {name!r}; choose another name, or delete that one first: "
                 f"`candor plans rm {name}`."
             ) from error
 
     def get(self, name: str) -> PlanExample:
-        """The template of that name. Raises UnknownPlan, naming those there are."""
+        """Return a template. Raises UnknownPlan."""
         rows = self._select(sql.select(_plans).where(_plans.c.name == name))
         if not rows:
             raise self._unknown(name)
         return _example(rows[0])
 
     def list(self) -> tuple[PlanExample, ...]:
-        """All templates, by name."""
+        """Return all templates, sorted by name."""
         rows = self._select(sql.select(_plans).where(_plans.c.name.is_not(None)).order_by(_plans.c.name))
         return tuple(_example(row) for row in rows)
 
     def delete(self, name: str) -> None:
-        """Forget a template. Raises UnknownPlan, naming those there are."""
+        """Delete a template. Raises UnknownPlan."""
         with self._engine.begin() as connection:
             deleted = connection.execute(_plans.delete().where(_plans.c.name == name)).rowcount
         if not deleted:
             raise self._unknown(name)
 
     def remember(self, question: str, plan: Plan, collection: str) -> None:
-        """Keep the plan of a run that was answered, unless one of the same shape is kept for nearly that question."""
+        """Keep the plan of an answered run, unless one of the same shape is stored for nearly the same question."""
         vector = self._embed(question)
-        with self._remembering:  # runs that end at once would not see each other's plans
-            alike = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _shown_for(collection)))
-            if not any(float(other @ vector) >= THE_SAME for other in alike.values()):
+        with self._lock:  # runs that end at the same time must see each other's plans
+            known = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _visible_for(collection)))
+            if not any(float(other @ vector) >= EQUAL_SIMILARITY for other in known.values()):
                 self._keep(None, plan, question, vector, collection)
 
     def similar(self, question: str, limit: int, collection: str) -> tuple[PlanExample, ...]:
-        """Kept plans for questions like this one, the most similar first; templates are among them.
+        """Return plans for similar questions, including templates, the most similar first.
 
-        What is remembered of a collection is shown to questions over it alone: a question tells what is in it.
+        Kept plans are returned only for their own collection, since a question reveals what a collection contains.
         """
-        known = self._vectors(_shown_for(collection))
+        known = self._vectors(_visible_for(collection))
         if not known:
             return ()
         vector = self._embed(question)
         similarities = {key: round(float(other @ vector), _DIGITS) for key, other in known.items()}
-        like = [key for key, similarity in similarities.items() if similarity >= LIKE]
-        best = sorted(like, key=lambda key: (-similarities[key], key))[:limit]
+        examples = [key for key, similarity in similarities.items() if similarity >= EXAMPLE_SIMILARITY]
+        best = sorted(examples, key=lambda key: (-similarities[key], key))[:limit]
         rows = {row.id: row for row in self._select(sql.select(_plans).where(_plans.c.id.in_(best)))}
         return tuple(_example(rows[key], similarities[key]) for key in best if key in rows)
 
@@ -127,16 +127,16 @@ class PlanMemory:
             connection.execute(_plans.insert().values(row))
 
     def _vectors(self, where: sql.ColumnElement[bool]) -> dict[int, Vectors]:
-        """Vectors of the kept questions by id."""
+        """Return the vectors of stored questions by id."""
         columns = (_plans.c.id, _plans.c.question, _plans.c.embedding_model, _plans.c.vector)
         return {
             row.id: np.frombuffer(row.vector, dtype="<f4")
             if row.embedding_model == self._embedding_model
-            else self._embed_anew(row.id, row.question)
+            else self._embed_again(row.id, row.question)
             for row in self._select(sql.select(*columns).where(where))
         }
 
-    def _embed_anew(self, key: int, question: str) -> Vectors:
+    def _embed_again(self, key: int, question: str) -> Vectors:
         vector = self._embed(question)
         values = {"embedding_model": self._embedding_model, "vector": _bytes(vector)}
         with self._engine.begin() as connection:
@@ -145,7 +145,9 @@ class PlanMemory:
 
     def _unknown(self, name: str) -> UnknownPlan:
         names = ", ".join(repr(each.name) for each in self.list())
-        known = f"there are {names}" if names else "none is saved yet: `candor plans save NAME RUN_ID` saves a run's"
+        known = (
+            f"there are {names}" if names else "none is saved yet: `candor plans save NAME RUN_ID` saves a run's plan"
+        )
         return UnknownPlan(f"There is no plan {name!r}; {known}.")
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
@@ -153,16 +155,14 @@ class PlanMemory:
             return connection.execute(query).all()
 
 
-def _shown_for(collection: str) -> sql.ColumnElement[bool]:
+def _visible_for(collection: str) -> sql.ColumnElement[bool]:
     return sql.or_(_plans.c.name.is_not(None), _plans.c.collection == collection)
 
 
 def shape_of(plan: Plan) -> str:
-    """Hash of what makes two plans alike as examples: mode, agents, and who waits for whom. Names and wording differ
-    from run to run.
-    """
-    places = {step.id: place for place, step in enumerate(plan.steps)}
-    steps = [[sorted(step.agents), sorted(places[need] for need in step.after), step.final] for step in plan.steps]
+    """Return a hash of mode, agents and dependencies: equal for plans that differ only in names and wording."""
+    positions = {step.id: position for position, step in enumerate(plan.steps)}
+    steps = [[sorted(step.agents), sorted(positions[need] for need in step.after), step.final] for step in plan.steps]
     return hashlib.sha256(json.dumps([plan.mode, steps]).encode()).hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""From a question to a terminal state: understand and plan, validate, execute, finish."""
+"""Runs a question to a terminal state: plan, validate, execute, revise, finish."""

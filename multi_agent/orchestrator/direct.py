@@ -1,4 +1,4 @@
-"""Mode ``direct``: the person names an agent, and only that agent runs."""
+"""Plans of mode ``direct``: only the agent named in the request runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from multi_agent.tasks import NoInputs
 
 
 def direct_plan(registered: RegisteredAgent, question: str) -> Plan:
-    """A plan of that agent alone. Raises AgentError if it works only on what others have found."""
+    """Return a plan with this agent only. Raises AgentError if it needs results of others or inputs from a plan."""
     card = registered.card
     if card.requires:
         raise AgentError(
-            f"{card.name} cannot be asked directly: it works on {', '.join(sorted(card.requires))}, which other agents "
-            "have to find first. Ask without naming an agent."
+            f"{card.name} cannot be asked directly: it needs {', '.join(sorted(card.requires))} from other agents. "
+            "Ask without naming an agent."
         )
     if card.inputs is not NoInputs and card.asked is None:
         raise AgentError(
-            f"{card.name} cannot be asked directly: it needs inputs that only a plan gives "
-            f"({', '.join(card.inputs.model_fields)}). Its author can say on its card (`asked`) what they are then."
+            f"{card.name} cannot be asked directly: it needs inputs from a plan "
+            f"({', '.join(card.inputs.model_fields)}). Its author can set `asked` on its card to provide them."
         )
     inputs = card.asked(question).model_dump(mode="json") if card.asked else {}
     step = Step(
@@ -36,5 +36,5 @@ def direct_plan(registered: RegisteredAgent, question: str) -> Plan:
 
 
 def can_be_asked(card: AgentCard) -> bool:
-    """Whether a person can ask it alone."""
+    """Return whether a person can ask this agent directly."""
     return not card.requires and (card.asked is not None or card.inputs is NoInputs)

@@ -1,4 +1,4 @@
-"""What the planner is told of the documents there are: all of a few, and of many those that the question leads to."""
+"""The list of documents in the planner's prompt: all of a few, or those nearest to the question."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from multi_agent.library import CatalogueEntry, Library
 
 
 def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], question: str, most: int) -> str:
-    """All documents, if there are at most ``most``; else those of as many passages that a search finds. Blocks.
+    """List up to ``most`` documents; with more, those of the ``most`` best passages for the question. Blocks.
 
     Raises StoreError.
     """
@@ -24,7 +24,7 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
 
 def _nearest(library: Library, catalogue: Sequence[CatalogueEntry], question: str, passages: int) -> list[str]:
     found = library.search([question], passages) if passages else []
-    entries = {entry.id: entry for entry in catalogue}  # what was ingested since is not among them
+    entries = {entry.id: entry for entry in catalogue}  # lacks documents ingested after the run started
     ids = dict.fromkeys(chunk.document_id for chunk in found if chunk.document_id in entries)
     return [_describe(entries[document_id]) for document_id in ids]
 

@@ -1,6 +1,6 @@
-"""Understanding a question and planning its research, and planning anew when a plan did not lead to the answer.
+"""Understands a question, plans its research, and revises plans that did not lead to an answer.
 
-One model call each, and more only to mend a plan with faults.
+Each takes one model call, and more only to correct an invalid plan.
 """
 
 from __future__ import annotations
@@ -45,12 +45,11 @@ class UnderstandingResponse(BaseModel):
 
     @property
     def understanding(self) -> Understanding:
-        """As a value."""
         return Understanding(intent=self.intent, domain=self.domain, requirements=tuple(self.requirements))
 
 
 class Planner:
-    """Asks the model for plans over one library, and gives a plan with faults back with all of them."""
+    """Asks the model for plans over one library. Returns invalid plans to the model with all their faults."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class Planner:
     async def plan(
         self, question: str, mode: Literal["auto", "fast", "high"], examples: Sequence[PlanExample]
     ) -> tuple[Understanding, Plan]:
-        """A valid plan. Raises PlanError when the model does not come to one, LLMError when it cannot be asked."""
+        """Return a valid plan. Raises PlanError if the model makes none, LLMError if the model fails."""
         prompt = Prompt.shipped("planner")
         messages = prompt.render(
             question=question,
@@ -90,7 +89,7 @@ class Planner:
         return response.understanding, plan
 
     async def follow(self, question: str, plan: Plan) -> Understanding:
-        """What the question asks for, where the person chose the plan. Raises PlanError if it cannot be run."""
+        """Understand the question for a plan that the person chose. Raises PlanError if the plan is invalid here."""
         if found := faults(plan, self._registry, self._documents):
             raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
         messages = Prompt.shipped("understanding").render(
@@ -106,7 +105,7 @@ class Planner:
         return understanding
 
     async def revise(self, context: ResearchContext, working: WorkingContext) -> tuple[str, Plan | None]:
-        """The model's diagnosis, and another plan; None if it holds none to be worth trying. Raises as ``plan``."""
+        """Return the model's diagnosis and another plan; None if the model gives up. Raises as ``plan``."""
         prompt = Prompt.shipped("reviser")
         known = {name for name in ResearchContext.model_fields if getattr(context, name)}
         messages = prompt.render(
@@ -123,7 +122,7 @@ class Planner:
         return response.diagnosis, plan
 
     async def _documents_for(self, question: str) -> str:
-        """What there is, looked up once: a run has one question."""
+        """Return the list of documents, computed once per run."""
         limit = self._settings.catalogue_limit
         self._listing = self._listing or await asyncio.to_thread(
             list_documents, self._library, self._catalogue, question, limit
@@ -133,7 +132,7 @@ class Planner:
     async def _valid(
         self, prompt: Prompt, messages: list[Message], response_model: type[BaseModel], known: Collection[str]
     ) -> tuple[Any, Any]:
-        """The response, and its plan without faults; None in its place if the response says not to try again."""
+        """Return the response and its valid plan; None as the plan if the response says not to try again."""
         for _ in range(self._settings.plan_retries + 1):
             response: Any = (await self._llm.complete(messages, response_model)).value
             if not getattr(response, "try_again", True):
@@ -153,9 +152,9 @@ class Planner:
 
 @lru_cache(maxsize=32)
 def planner_response(cards: tuple[AgentCard, ...], modes: tuple[Mode, ...]) -> type[BaseModel]:
-    """The planner's response, with agent names as enums and each agent's inputs typed by its card.
+    """Return the response model of the planner: agent names as enums, inputs typed by the agents' cards.
 
-    Where there is one mode only, nobody asks why it was taken.
+    With a single mode it has no field for the reason of the mode.
     """
     step: Any = _step_type(cards)
     mode: Any = Literal[modes]
@@ -171,7 +170,7 @@ def planner_response(cards: tuple[AgentCard, ...], modes: tuple[Mode, ...]) -> t
 
 @lru_cache(maxsize=32)
 def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
-    """The planner's response when a plan did not lead to the answer."""
+    """Return the response model for revising a plan."""
     step: Any = _step_type(cards, may_be_final=False)
     fields: dict[str, Any] = {
         "diagnosis": (str, Field(description="why the answer was not found, or the step failed, in one sentence")),
@@ -183,7 +182,7 @@ def revision_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
 
 
 def _step_type(cards: tuple[AgentCard, ...], *, may_be_final: bool = True) -> Any:
-    """A step of any of these agents: those without anything of their own together, the others one by one."""
+    """Return the type of a step: one model for all agents without fields of their own, one for each other agent."""
     own = {card.name: _own(card, cards, may_be_final=may_be_final) for card in cards}
     plain = tuple(name for name, fields in own.items() if not fields)
     variants = [_step_model("PlainStep", plain, {})] if plain else []
@@ -192,7 +191,7 @@ def _step_type(cards: tuple[AgentCard, ...], *, may_be_final: bool = True) -> An
 
 
 def _own(card: AgentCard, cards: Sequence[AgentCard], *, may_be_final: bool) -> dict[str, Any]:
-    """What a step of this agent has beside what all steps have."""
+    """Return the fields that only steps of this agent have."""
     own: dict[str, Any] = {}
     if card.inputs is not NoInputs:
         own["inputs"] = (card.inputs, Field(description="settings of this agent for this step"))
@@ -211,7 +210,7 @@ def _may_be_final(card: AgentCard) -> bool:
 
 
 def _alike(one: AgentCard, other: AgentCard) -> bool:
-    """Whether two agents can take the same step, and give answers that can be compared."""
+    """Return whether two agents can take the same step and give comparable answers."""
     answers = {"synthesis", "findings"} & one.writes
     return bool(answers) and (one.inputs, one.writes, one.outputs) == (other.inputs, other.writes, other.outputs)
 

@@ -1,7 +1,7 @@
-"""Resolving references in a plan to what earlier steps gave: ``@{outputs.STEP.FIELD}``.
+"""Resolves references to outputs of earlier steps: ``@{outputs.STEP.FIELD}``.
 
-A reference that is a whole input stands for the value itself, and one that is a whole entry of a list for all entries
-if it is a list; inside a longer text it stands for the value in words.
+A reference that is a whole input is replaced by the value. A reference that is a whole list entry is replaced by all
+entries if the value is a list. Inside a longer text it is replaced by the value as text.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from multi_agent.plan import REFERENCE, Reference
 
 
 def resolve(value: JsonValue, outputs: Mapping[str, StepOutput]) -> Any:
-    """The value with every reference replaced. Raises ReferenceFailed for a step or a field that is not in ``outputs``.
+    """Replace every reference by its output.
 
-    Texts that come in are not read again: an output cannot smuggle in a reference.
+    Raises ReferenceFailed for an unknown step or field, NothingFound for an empty output. References inside outputs
+    are not resolved.
     """
     return _replace(value, lambda reference: _look_up(reference, outputs))
 
 
 def stand_in(value: JsonValue, types: Mapping[Reference, Any], text: str) -> Any:
-    """The value with every reference replaced by something of its declared type; texts by ``text``."""
-    return _replace(value, lambda reference: _something(types[reference], text))
+    """Replace every reference by a sample value of its declared type; texts by ``text``."""
+    return _replace(value, lambda reference: _sample(types[reference], text))
 
 
 def _replace(value: JsonValue, give: Callable[[Reference], Any]) -> Any:
@@ -39,7 +40,7 @@ def _replace(value: JsonValue, give: Callable[[Reference], Any]) -> Any:
         return value
     if whole := REFERENCE.fullmatch(value.strip()):
         return give(Reference(*whole.groups()))
-    return REFERENCE.sub(lambda match: _in_words(give(Reference(*match.groups()))), value)
+    return REFERENCE.sub(lambda match: _as_text(give(Reference(*match.groups()))), value)
 
 
 def _entries(entry: JsonValue, give: Callable[[Reference], Any]) -> list[Any]:
@@ -61,12 +62,12 @@ def _look_up(reference: Reference, outputs: Mapping[str, StepOutput]) -> Any:
     return value
 
 
-def _something(annotation: Any, text: str) -> Any:
+def _sample(annotation: Any, text: str) -> Any:
     examples: dict[Any, Any] = {str: text, int: 1, float: 1.0, bool: True}
     return examples.get(annotation, [text])
 
 
-def _in_words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return ", ".join(_in_words(each) for each in value)
+        return ", ".join(_as_text(each) for each in value)
     return value if isinstance(value, str) else json.dumps(value)

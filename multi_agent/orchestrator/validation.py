@@ -1,4 +1,4 @@
-"""What is wrong with a plan, found before anything runs. Every fault is named, in words that a model can act on."""
+"""Validates plans before they run. Each fault is a sentence that a model can act on."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from multi_agent.orchestrator.references import stand_in
 from multi_agent.plan import Plan, Reference, Step, find_malformed, find_references
 
 ANSWERS = frozenset({"synthesis", "findings"})
-"""Fields of the context that hold an answer: what a final step has to write."""
+"""Context fields with an answer. A final step must write one of them."""
 _STAND_IN = "something"
 
 
 def faults(
     plan: Plan, registry: AgentRegistry, documents: Collection[str], known: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """All faults of the plan for a library of ``documents``; empty if it can be run.
+    """Return all faults of the plan for a library of ``documents``; empty if it is valid.
 
-    ``known`` are the fields of the context that an earlier attempt has written.
+    ``known`` are the context fields that an earlier attempt has written.
     """
     structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan), *_cycle_faults(plan))
     if structural:
@@ -80,7 +80,7 @@ def _reference_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
 
 
 def _output_fields(step: Step, registry: AgentRegistry) -> dict[str, Any]:
-    """What later steps may refer to, with the types: what all agents of the step give."""
+    """Return the outputs that all agents of the step share, with their types."""
     fields = [registry.get(agent).card.outputs.model_fields for agent in step.agents]
     shared = set(fields[0]).intersection(*fields[1:])
     return {name: fields[0][name].annotation for name in shared}
@@ -100,7 +100,7 @@ def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str
 
 
 def input_faults(card: AgentCard, inputs: dict[str, Any], known: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """What is wrong with the inputs for an agent, references resolved."""
+    """Yield the faults in an agent's inputs after references are resolved."""
     try:
         card.inputs.model_validate(inputs, context=known)
     except ValidationError as error:
@@ -148,7 +148,7 @@ def _answer_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
 
 
 def answering_step(plan: Plan, registry: AgentRegistry) -> Step | None:
-    """The step that gives the answer: the final one, else the last that writes the synthesis."""
+    """Return the step that gives the answer: the final one, else the last that writes the synthesis."""
     finals = [step for step in plan.steps if step.final]
     writing = [step for step in plan.steps if "synthesis" in _written(step, registry)]
     return next(reversed(finals or writing), None)

@@ -219,7 +219,7 @@ def test_skills_stand_in_the_prompt_of_the_agent_that_has_them_and_in_no_other(h
     assert having == {NOTES, QUERIES}
 
     held = http.delete("/v1/skills/plain-words")
-    assert (held.status_code, "given to Lawyer, QueryPlanner" in held.json()["detail"]) == (422, True)
+    assert (held.status_code, "used by Lawyer, QueryPlanner" in held.json()["detail"]) == (422, True)
     http.patch("/v1/agents/QueryPlanner", json={"skills": []})
     http.delete("/v1/agents/Lawyer")
     assert http.delete("/v1/skills/plain-words").status_code == 204

@@ -23,7 +23,7 @@ def transfer(error: BaseException) -> BaseException:
 @pytest.mark.parametrize(
     "error",
     [
-        AgentError("The question is empty; ask something."),
+        AgentError("The question is empty."),
         CollectionNotFound("papers", ["notes"]),
         ApprovalNotFound("run_1-2"),
         LLMRateLimited("Too many.", retry_after=3.5),

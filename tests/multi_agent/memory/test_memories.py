@@ -1,4 +1,4 @@
-"""What is remembered for whom, what of it a question calls up, and how the planner is told of it."""
+"""Storing memories, finding those for a question, and showing them to the planner."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def ended(run_id: str, status: Status = Status.ANSWERED, **more: str) -> Answer:
     return Answer(run_id=run_id, status=status, mode="high", question="q", **more)  # type: ignore[arg-type]
 
 
-def test_preferences_are_those_of_the_one_who_asks(memories: Memories) -> None:
+def test_preferences_belong_to_one_key(memories: Memories) -> None:
     german = memories.add("preference", " Answer in German. ", "ann")
     memories.add("preference", "Be brief.", "bob")
-    assert memories.of("ann").recall(Request(question="q")).preferences == ("Answer in German.",)
+    assert memories.for_key("ann").recall(Request(question="q")).preferences == ("Answer in German.",)
     assert [entry.text for entry in memories.entries("bob")] == ["Be brief."]
     for attempt in (memories.get, memories.delete, lambda its, key: memories.edit(its, "Mine now.", key)):
         with pytest.raises(NotKept, match=f"There is no memory '{german.id}'"):
@@ -42,17 +42,17 @@ def test_preferences_are_those_of_the_one_who_asks(memories: Memories) -> None:
     assert memories.entries("ann") == ()
 
 
-def test_how_to_notes_are_for_all_and_called_up_by_questions_like_them(memories: Memories) -> None:
+def test_how_to_notes_are_shared_and_found_by_similarity(memories: Memories) -> None:
     memories.add("how_to", FROST, "ann")
     memories.add("how_to", RANKING, "ann")
-    own = memories.of("bob")
+    own = memories.for_key("bob")
     assert own.recall(Request(question="Down to which temperature does the Borea 12 work?")).how_to == (FROST,)
     assert own.recall(Request(question="Which companies had the largest turnover?")).how_to == (RANKING,)
     assert own.recall(Request(question="Who won the marathon in 2024?")).how_to == ()
 
 
-def test_a_conversation_is_its_last_questions_with_their_answers_in_short(memories: Memories) -> None:
-    own, monday = memories.of("ann"), Request(question="How cold?", session="monday")
+def test_a_conversation_has_its_last_questions_with_short_answers(memories: Memories) -> None:
+    own, monday = memories.for_key("ann"), Request(question="How cold?", session="monday")
     own.keep(monday, ended("run_1", short="-25 °C", answer="It works down to -25 °C [1]."))
     own.keep(monday, ended("run_1", short="-25 °C"))  # the same run, resumed
     own.keep(Request(question="How loud?", session="monday"), ended("run_2", Status.INSUFFICIENT, found="Nothing."))
@@ -64,27 +64,27 @@ def test_a_conversation_is_its_last_questions_with_their_answers_in_short(memori
         ("How loud?", "Not found: Nothing."),
     ]
     assert own.recall(Request(question="q")).conversation == ()
-    assert memories.of("bob").recall(Request(question="q", session="monday")).conversation == ()
+    assert memories.for_key("bob").recall(Request(question="q", session="monday")).conversation == ()
     for number in range(10, 10 + EXCHANGES):
         own.keep(Request(question=f"Question {number}?", session="monday"), ended(f"run_{number}", short="yes"))
     assert len(own.recall(Request(question="q", session="monday")).conversation) == EXCHANGES
 
 
-def test_what_is_too_much_is_refused(memories: Memories) -> None:
+def test_limits_on_memories_are_enforced(memories: Memories) -> None:
     for text in ("", "  ", "x" * 501):
         with pytest.raises(AgentError, match="1 to 500 characters"):
             memories.add("preference", text, "ann")
     for number in range(PREFERENCES):
         memories.add("preference", f"Wish {number}", "ann")
-    with pytest.raises(AgentError, match=f"{PREFERENCES} preferences already"):
+    with pytest.raises(AgentError, match=f"already {PREFERENCES} preferences"):
         memories.add("preference", "One more.", "ann")
-    own = memories.of("ann")
+    own = memories.for_key("ann")
     own.keep(Request(question="How cold?", session="s"), ended("run_1", short="-25 °C"))
-    with pytest.raises(AgentError, match="can be deleted, and not edited"):
+    with pytest.raises(AgentError, match="can be deleted, but not edited"):
         memories.edit(memories.entries("ann", "conversation")[0].id, "Warm.", "ann")
 
 
-def test_notes_are_found_after_the_embedding_model_was_changed(
+def test_notes_are_found_after_a_change_of_the_embedding_model(
     memories: Memories, tmp_path: Path, embedder: Embedder
 ) -> None:
     memories.add("how_to", FROST, "ann")
@@ -93,5 +93,5 @@ def test_notes_are_found_after_the_embedding_model_was_changed(
     assert other.how_to("Down to which temperature does it work?") == (FROST,)
 
 
-def test_without_memories_the_planner_is_told_nothing() -> None:
+def test_without_memories_the_prompt_has_no_section() -> None:
     assert show_remembered(Remembered()) == ""

@@ -40,7 +40,7 @@ async def test_what_the_planner_was_told_is_what_it_is_told_again(
 
     engine = make_engine(tmp_path / "memories.db")
     memories = Memories(engine, embedder.embed_query, embedder.model)
-    orchestrator = replace(panel(serve(model)), memory=memories.of("ann"))
+    orchestrator = replace(panel(serve(model)), memory=memories.for_key("ann"))
     interrupted = asyncio.create_task(orchestrator.research(QUESTION, run_id="run_1", pausing=lambda: True))
     assert await asyncio.to_thread(reached.wait, 60)
     interrupted.cancel()

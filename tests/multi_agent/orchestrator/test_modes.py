@@ -83,7 +83,7 @@ async def test_an_agent_that_answers_without_evidence_is_said_to(panel: MakePane
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (Asked(question="x", mode="direct", agent="Extractor"), "cannot be asked directly: it works on chunks"),
+        (Asked(question="x", mode="direct", agent="Extractor"), "cannot be asked directly: it needs chunks"),
         (Asked(question="x", mode="direct", agent="Oracle"), "'Oracle' does not exist; there are"),
         (Asked(question="x", mode="direct"), "name the agent"),
         (Asked(question="x", mode="fast", agent="Reader"), "name the agent"),

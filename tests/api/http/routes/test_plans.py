@@ -49,7 +49,7 @@ def test_a_given_plan_is_followed(http: httpx.Client) -> None:
         ({"name": "x"}, 422, "either run_id, or plan and question"),
         (given(question=""), 422, "either run_id, or plan and question"),
         ({"name": "x", "run_id": "run_none"}, 404, "run_none"),
-        (given(name=" "), 422, "cannot name a plan"),
+        (given(name=" "), 422, "is not a valid plan name"),
         (given(plan={"goal": "x", "steps": steps()[:2]}), 422, "No step writes the answer"),
         (given(plan={"goal": "x", "steps": steps(method="scan", documents=["none.txt"])}), 422, "none.txt"),
         (given(collection="none"), 404, "none"),
