@@ -60,11 +60,11 @@ def _render_image(request: PageRequest) -> tuple[RenderedPage, bytes]:
             upright = ImageOps.exif_transpose(image).convert("RGB")
     except (OSError, EOFError, ValueError, Image.DecompressionBombError) as error:
         return RenderedPage(error=f"page {request.page} of the image cannot be shown: {error}"), b""
-    drawn = RenderedPage(width=upright.width, height=upright.height)
+    rendered = RenderedPage(width=upright.width, height=upright.height)
     if not request.scale:
-        return drawn, b""
+        return rendered, b""
     side = min(1.0, request.scale, (_MAX_PIXELS / (upright.width * upright.height)) ** 0.5)
-    return drawn, _png(upright.resize((max(1, int(upright.width * side)), max(1, int(upright.height * side)))))
+    return rendered, _png(upright.resize((max(1, int(upright.width * side)), max(1, int(upright.height * side)))))
 
 
 def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
@@ -77,11 +77,11 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
         page = document[request.page - 1]
         width, height = page.get_size()
         boxes = _boxes(page, request)
-        drawn = RenderedPage(width=width, height=height, located=bool(boxes), boxes=boxes)
+        rendered = RenderedPage(width=width, height=height, located=bool(boxes), boxes=boxes)
         if not request.scale:
-            return drawn, b""
+            return rendered, b""
         scale = min(request.scale, (_MAX_PIXELS / max(width * height, 1)) ** 0.5)
-        return drawn, _png(_highlight(page.render(scale=scale).to_pil(), boxes))
+        return rendered, _png(_highlight(page.render(scale=scale).to_pil(), boxes))
     except pypdfium2.PdfiumError as error:
         return RenderedPage(error=f"page {request.page} of the PDF cannot be shown: {error}"), b""
 

@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2 computed in NumPy: embeds a query in milliseconds, a moment after the program has started.
+"""all-MiniLM-L6-v2 in NumPy: embeds a query in milliseconds, without importing PyTorch.
 
-PyTorch and sentence-transformers compute the same vectors, and passages by the thousand much faster, but importing them
-takes about five seconds, which a search from the command line would wait for. This is BERT's encoder with mean pooling
-(Devlin et al., 2019; Reimers and Gurevych, 2019), for the one model whose weights come with the program.
+Importing PyTorch and sentence-transformers takes about five seconds, too long for a search from the command line. They
+are much faster for many passages (``minilm_torch.py``). The model is BERT's encoder with mean pooling (Devlin et al.,
+2019; Reimers and Gurevych, 2019).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 from vectorstore.store import Vectors
 
 SPECIAL_TOKENS = 2  # [CLS] before the text, [SEP] after it
-_NUMPYS_BLAS = "libscipy_openblas"  # as NumPy's own packages bring it
-_COLUMNS = 32  # of a block of a matrix
-# Half of those of the formula, the highest power first.
-_BEYOND = tuple(each / 2 for each in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
+_BLAS = "libscipy_openblas"  # in NumPy's wheels
+_COLUMNS = 32  # per block of a matrix
+_ERF_COEFFICIENTS = tuple(each / 2 for each in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
+"""Half the coefficients of the formula in ``_gelu``, highest power first."""
 
 
 class _Affine(NamedTuple):
-    """What a linear map, or a normalisation, multiplies by and adds.
+    """The weight and bias of a linear map or a normalization.
 
-    A linear map is kept in blocks of columns, one after the other: shape (blocks, rows, columns of a block). OpenBLAS
-    multiplies the few rows that a query has by a matrix of that size where it lies; one as a whole it copies first,
-    each time, which takes as long again: 4 ms of processor time instead of 8, for all matrices at 13 tokens.
+    The weight of a linear map is stored in blocks of columns: shape (blocks, rows, columns per block). OpenBLAS
+    multiplies the few rows of a query with such a block in place, but copies a whole matrix first: 4 ms of CPU time
+    instead of 8 ms for all matrices at 13 tokens.
     """
 
     weight: Vectors
@@ -37,7 +37,7 @@ class _Affine(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    heads_in: _Affine  # queries, keys and values at once, a block for each head
+    heads_in: _Affine  # queries, keys and values, one block per head
     heads_out: _Affine
     attended: _Affine
     inner_in: _Affine
@@ -53,7 +53,7 @@ class _Weights(NamedTuple):
 
 
 class MiniLM:
-    """The encoder, from the model's folder. Holds no state between texts: safe to use from several threads."""
+    """The encoder, loaded from the model's folder. Stateless between texts, so threads may share it."""
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -66,22 +66,22 @@ class MiniLM:
         self.heads: int = config["num_attention_heads"]
         self.layers: int = config["num_hidden_layers"]
         self.epsilon: float = config["layer_norm_eps"]
-        self._head = self.dimension // self.heads  # numbers for each token
+        self._head = self.dimension // self.heads  # dimension of one head
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, without those that the model adds itself."""
+        """Return the number of tokens of each text, without special tokens."""
         return [len(encoded) for encoded in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """What the model reads of each text: its tokens between the special ones, as far as the window goes."""
+        """Return the token ids of each text with special tokens, truncated to the window."""
         encoded = [text.ids for text in self._tokenizer.encode_batch_fast(list(texts))]
         return [ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]] for ids in encoded]
 
     def embed(self, text: str) -> Vectors:
-        """The vector of one text, of length 1; what goes beyond the model's window is not seen."""
+        """Return the vector of one text, of length 1. The text is truncated to the window."""
         ids = self.token_ids([text])[0]
         weights = self._weights
         states = self._normalized(weights.embedded, weights.words[ids] + weights.positions[: len(ids)])
@@ -95,16 +95,15 @@ class MiniLM:
 
     @cached_property
     def _weights(self) -> _Weights:
-        """90 MB, read when first needed: who only counts tokens, or computes passages in PyTorch, needs none of it.
+        """The weights (90 MB), loaded with the first query.
 
-        NumPy multiplies in one thread from then on: for one query a second one gains little, and where others want the
-        processors, too, the threads wait for each other, spinning (on two busy cores, 170 ms of processor time a query
-        instead of 18). PyTorch's threads stay as they are.
+        From then on NumPy multiplies in one thread. More threads gain little for one query, and on busy cores they
+        spin while waiting for each other; see docs/concurrency.md. PyTorch's threads are not affected.
         """
         from safetensors.numpy import load_file
         from threadpoolctl import ThreadpoolController
 
-        ThreadpoolController().select(prefix=_NUMPYS_BLAS).limit(limits=1)
+        ThreadpoolController().select(prefix=_BLAS).limit(limits=1)
         loaded = load_file(self.weights)
         kind = loaded["embeddings.token_type_embeddings.weight"][0]
         return _Weights(
@@ -126,7 +125,7 @@ class MiniLM:
         )
 
     def _attention(self, heads: _Affine, states: Vectors) -> Vectors:
-        """What each head makes of the states, side by side."""
+        """Return the attention of all heads, concatenated."""
         product: Vectors = states @ heads.weight + heads.bias.reshape(-1, 1, self._head)
         query, key, value = product.reshape(3, self.heads, len(states), self._head)
         weights = _softmax(query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(self._head)))
@@ -147,9 +146,9 @@ def _affine(loaded: Mapping[str, Vectors], name: str) -> _Affine:
 
 
 def _matrix(loaded: Mapping[str, Vectors], *names: str, columns: int = _COLUMNS) -> _Affine:
-    """Several linear maps of the same states as one, in blocks."""
+    """Return several linear maps of the same input as one, in blocks."""
     parts = [_affine(loaded, name) for name in names]
-    weight = np.concatenate([part.weight for part in parts])  # as PyTorch keeps it: a row for each column of ours
+    weight = np.concatenate([part.weight for part in parts])  # transposed, as PyTorch stores it
     blocks = weight.reshape(-1, columns, weight.shape[-1]).transpose(0, 2, 1)
     return _Affine(np.ascontiguousarray(blocks), np.concatenate([part.bias for part in parts]))
 
@@ -170,17 +169,17 @@ def _softmax(scores: Vectors) -> Vectors:
 
 
 def _gelu(states: Vectors) -> Vectors:
-    """Each value times the share of the normal distribution below it.
+    """Return each value multiplied by the cumulative normal distribution at that value.
 
-    The share beyond a distance from the middle is taken to 1.5e-7, from the error function in Abramowitz and Stegun,
-    1964, formula 7.1.26, which NumPy lacks. Computed in place: its steps take longer to find memory than to count.
+    NumPy has no error function. This is formula 7.1.26 of Abramowitz and Stegun, 1964, with an error below 1.5e-7. It
+    is computed in place because allocating memory takes longer than the arithmetic.
     """
     distance = np.abs(states)
     t = distance * np.float32(0.3275911 / np.sqrt(2))
     t += np.float32(1)
     np.reciprocal(t, out=t)
-    beyond = t * np.float32(_BEYOND[0])
-    for coefficient in _BEYOND[1:]:
+    beyond = t * np.float32(_ERF_COEFFICIENTS[0])
+    for coefficient in _ERF_COEFFICIENTS[1:]:
         beyond += np.float32(coefficient)
         beyond *= t
     squared = np.square(states, out=t)

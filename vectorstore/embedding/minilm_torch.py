@@ -1,11 +1,11 @@
-"""all-MiniLM-L6-v2 computed in PyTorch: passages by the thousand, in half the memory and time of the usual way.
+"""all-MiniLM-L6-v2 in PyTorch, for many passages: half the memory and time of sentence-transformers.
 
-The passages of a batch are laid end to end, not padded to the longest; matrices are multiplied in bfloat16 where that
-was chosen, and sums, means and norms are kept in float32. The vectors are those of sentence-transformers, whose import
-alone takes as much memory as everything here, and seconds.
+Passages of a batch are concatenated instead of padded. Matrices are multiplied in bfloat16 where the settings choose
+it; sums, means and norms stay in float32. The vectors equal those of sentence-transformers, whose import alone takes
+seconds and as much memory as this computation.
 
-A batch has one of few sizes. For each size that it meets, PyTorch keeps a compiled multiplication, a megabyte or more
-for every matrix: batches of any size would fill memory for as long as the ingest runs.
+Batches have only a few sizes. PyTorch keeps a compiled multiplication of a megabyte or more per matrix for each size it
+meets, so arbitrary sizes would fill the memory during a long ingest.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from vectorstore.store import Vectors
 if TYPE_CHECKING:
     from torch import Tensor
 
-_SMALLEST = 64  # tokens of a batch
+_MIN_TOKENS = 64  # of a batch
 
 
 class _Affine(NamedTuple):
-    """What a linear map, or a normalisation, multiplies by and adds."""
+    """The weight and bias of a linear map or a normalization."""
 
     weight: Tensor
     bias: Tensor
 
 
 class _Layer(NamedTuple):
-    heads_in: _Affine  # queries, keys and values at once
+    heads_in: _Affine  # queries, keys and values
     heads_out: _Affine
     attended: _Affine
     inner_in: _Affine
@@ -41,10 +41,10 @@ class _Layer(NamedTuple):
 
 
 class PackedMiniLM:
-    """The encoder for many texts at once. Holds no state between texts: safe to use from several threads.
+    """The encoder for many texts. Stateless between texts, so threads may share it.
 
-    ``batch_size`` passages of full length are computed at once, of shorter ones more. Raises RuntimeError or
-    AssertionError, as PyTorch does, if there is no such device.
+    A batch holds ``batch_size`` passages of full length, or more shorter ones. Raises RuntimeError or AssertionError,
+    like PyTorch, for an unknown device.
     """
 
     def __init__(self, model: MiniLM, *, device: str, bfloat16: bool, batch_size: int) -> None:
@@ -54,40 +54,40 @@ class PackedMiniLM:
         self._model = model
         self._device = torch.device(device)
         self._dtype = torch.bfloat16 if bfloat16 else torch.float32
-        self._tokens_at_once = batch_size * model.window
-        # On a CPU these are mapped, not read: of the words, only the rows that are looked up ever take memory.
+        self._max_tokens = batch_size * model.window
+        # On a CPU the file is memory-mapped: only the word vectors that are used take memory.
         self._weights: dict[str, Tensor] = load_file(model.weights, device=device)
         self._layers = [self._layer(f"encoder.layer.{number}") for number in range(model.layers)]
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row per text, of length 1, in their order; what goes beyond the model's window is not seen."""
+        """Return one row per text, of length 1. Texts are truncated to the window."""
         import torch
 
         vectors = np.empty((len(texts), self._model.dimension), dtype=np.float32)
         ids = self._model.token_ids(texts)
         with torch.inference_mode():
             for batch in self._batches(ids):
-                vectors[batch] = self._encode([ids[place] for place in batch]).cpu().numpy()
+                vectors[batch] = self._encode([ids[index] for index in batch]).cpu().numpy()
         return vectors
 
     def _batches(self, ids: Sequence[Sequence[int]]) -> list[list[int]]:
-        """The places of texts that go together: the longest first, each to the first batch that has room for it."""
+        """Return the indices of texts per batch: longest first, each in the first batch with room (first fit)."""
         batches: list[list[int]] = []
         room: list[int] = []
-        for place in sorted(range(len(ids)), key=lambda place: len(ids[place]), reverse=True):
-            length = len(ids[place])
+        for index in sorted(range(len(ids)), key=lambda index: len(ids[index]), reverse=True):
+            length = len(ids[index])
             number = next((number for number, left in enumerate(room) if left >= length), len(batches))
             if number == len(batches):
                 batches.append([])
-                room.append(self._tokens_at_once)
-            batches[number].append(place)
+                room.append(self._max_tokens)
+            batches[number].append(index)
             room[number] -= length
         return batches
 
     def _size(self, tokens: int) -> int:
-        """How many tokens a batch is filled up to."""
-        size = self._tokens_at_once
-        while size // 2 >= max(tokens, _SMALLEST):
+        """Return the padded number of tokens of a batch."""
+        size = self._max_tokens
+        while size // 2 >= max(tokens, _MIN_TOKENS):
             size //= 2
         return size
 
@@ -105,23 +105,23 @@ class PackedMiniLM:
         return normalize(stack([text.mean(dim=0) for text in split(states[: sum(lengths)], lengths)]))
 
     def _embeddings(self, ids: Sequence[Sequence[int]], lengths: list[int]) -> Tensor:
-        words = self._looked_up("word", [token for text in ids for token in text])
-        positions = self._looked_up("position", [place for length in lengths for place in range(length)])
+        words = self._lookup("word", [token for text in ids for token in text])
+        positions = self._lookup("position", [position for length in lengths for position in range(length)])
         kind = self._weights["embeddings.token_type_embeddings.weight"][0]
         return self._normalized(self._affine("embeddings.LayerNorm"), words + positions + kind)
 
-    def _looked_up(self, what: str, rows: list[int]) -> Tensor:
-        """Those rows of a table, filled up with others to the size of the batch."""
+    def _lookup(self, table: str, rows: list[int]) -> Tensor:
+        """Return rows of an embedding table, padded to the size of the batch."""
         import torch
         from torch.nn.functional import embedding
 
-        filled = rows + [0] * (self._size(len(rows)) - len(rows))
+        padded = rows + [0] * (self._size(len(rows)) - len(rows))
         return embedding(
-            torch.tensor(filled, device=self._device), self._weights[f"embeddings.{what}_embeddings.weight"]
+            torch.tensor(padded, device=self._device), self._weights[f"embeddings.{table}_embeddings.weight"]
         )
 
     def _attention(self, layer: _Layer, states: Tensor, lengths: list[int]) -> Tensor:
-        """Each text attends to itself alone; what fills the batch up, to nothing."""
+        """Compute attention within each text; the padding gets zeros."""
         from torch import cat, split
         from torch.nn.functional import scaled_dot_product_attention
 
@@ -157,7 +157,7 @@ class PackedMiniLM:
         return _Affine(self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
 
     def _matrix(self, *names: str) -> _Affine:
-        """Several linear maps of the same states as one, in the precision in which it is computed."""
+        """Return several linear maps of the same input as one, in the chosen precision."""
         from torch import cat
 
         parts = [self._affine(name) for name in names]

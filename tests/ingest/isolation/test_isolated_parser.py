@@ -1,4 +1,7 @@
-"""A parser that hangs, crashes or eats memory costs one file. A named pipe without a writer makes a parser hang."""
+"""A parser that hangs, crashes or exhausts memory fails one file.
+
+Reading a named pipe without a writer makes the parser hang.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def text(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
-    """A file whose reading never ends."""
+    """A file that blocks its reader."""
     path = tmp_path / "endless.txt"
     os.mkfifo(path)
     return path
@@ -70,25 +73,25 @@ def wait_until(condition: Callable[[], object], seconds: float = 10) -> None:
         time.sleep(0.01)
 
 
-def test_reads_what_the_parser_reads(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
+def test_the_document_equals_that_of_the_plain_parser(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
     plain, isolated = load_parser("default"), make_parser()
     assert (isolated.name, isolated.version_of(text)) == (plain.name, plain.version_of(text))
     assert isolated.is_current(plain.version_of(text), text)
     assert isolated.parse(text) == plain.parse(text)
 
 
-def test_says_what_the_parser_says_against_a_file(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
+def test_errors_of_the_parser_are_raised(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text(" ")
     with pytest.raises(EmptyDocument, match=r"empty\.txt"):
         make_parser().parse(tmp_path / "empty.txt")
 
 
-def test_unknown_parsers_are_refused_at_once() -> None:
+def test_an_unknown_parser_raises_at_once() -> None:
     with pytest.raises(UnknownParser, match="default"):
         IsolatedParser("none", workers=1, timeout_s=1, memory_mb=1)
 
 
-def test_starts_when_first_needed_and_reuses_its_workers(
+def test_workers_start_when_needed_and_are_reused(
     make_parser: Callable[..., IsolatedParser], text: Path, tmp_path: Path
 ) -> None:
     before = worker_ids()
@@ -103,7 +106,7 @@ def test_starts_when_first_needed_and_reuses_its_workers(
     assert worker_ids() - before == {started}
 
 
-def test_many_threads_share_few_workers(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
+def test_threads_share_the_workers(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
     before = worker_ids()
     parser = make_parser(workers=2)
     paths = [tmp_path / f"{number}.txt" for number in range(40)]
@@ -120,11 +123,11 @@ def test_a_hanging_parser_is_stopped(make_parser: Callable[..., IsolatedParser],
     started = time.monotonic()
     with pytest.raises(ParserTimeout, match=r"endless\.txt was not parsed within 0\.5 s"):
         parser.parse(endless)
-    assert time.monotonic() - started < 20  # it would go on for ever
+    assert time.monotonic() - started < 20  # else it would never end
     assert parser.parse(text).text == "The pump stands in the cellar."
 
 
-def test_a_native_crash_costs_one_file(make_parser: Callable[..., IsolatedParser], endless: Path, text: Path) -> None:
+def test_a_native_crash_fails_one_file(make_parser: Callable[..., IsolatedParser], endless: Path, text: Path) -> None:
     before = worker_ids()
     parser = make_parser()
     parser.parse(text)
@@ -138,7 +141,7 @@ def test_a_native_crash_costs_one_file(make_parser: Callable[..., IsolatedParser
     assert parser.parse(text).text == "The pump stands in the cellar."
 
 
-def test_a_file_that_takes_too_much_memory_is_given_up(
+def test_exceeding_the_memory_limit_raises(
     make_parser: Callable[..., IsolatedParser], tmp_path: Path, text: Path
 ) -> None:
     (tmp_path / "large.txt").write_bytes(b"many words " * 15_000_000)
@@ -150,14 +153,12 @@ def test_a_file_that_takes_too_much_memory_is_given_up(
 
 def test_a_worker_that_has_grown_is_replaced(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
     before = worker_ids()
-    parser = make_parser(memory_mb=60)  # of which a worker takes more than half from the beginning
+    parser = make_parser(memory_mb=60)  # a new worker already uses more than half
     parser.parse(text)
     assert worker_ids() == before
 
 
-def test_closing_stops_what_is_under_way_without_blaming_the_file(
-    make_parser: Callable[..., IsolatedParser], endless: Path
-) -> None:
+def test_close_ends_a_running_parse(make_parser: Callable[..., IsolatedParser], endless: Path) -> None:
     before = worker_ids()
     parser = make_parser()
     with ThreadPoolExecutor(1) as pool:
@@ -172,7 +173,7 @@ def test_closing_stops_what_is_under_way_without_blaming_the_file(
 
 
 def test_no_worker_outlives_a_killed_ingest(endless: Path, text: Path) -> None:
-    """Neither one that waits nor one that hangs."""
+    """One worker is idle, the other hangs."""
     script = f"""
 import sys, threading; sys.path[:] = {sys.path!r}
 from pathlib import Path
@@ -192,23 +193,23 @@ threading.Event().wait()
     wait_until(lambda: not any(map(psutil.pid_exists, workers)), seconds=5)
 
 
-def test_workers_reach_no_network() -> None:
+def test_workers_have_no_network() -> None:
     script = f"""
 import sys; sys.path[:] = {sys.path!r}
 import socket
 from ingest.isolation.confinement import confine_process
 confine_process()
-for reach in (lambda: socket.create_connection(("127.0.0.1", 9)), lambda: socket.getaddrinfo("example.org", 80)):
+for connect in (lambda: socket.create_connection(("127.0.0.1", 9)), lambda: socket.getaddrinfo("example.org", 80)):
     try:
-        reach()
+        connect()
     except PermissionError as error:
         print(error)
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert said.count("which parsers must not") == 2
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert output.count("which parsers must not") == 2
 
 
-def test_close_is_safe_from_any_thread(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
+def test_threads_may_close_at_the_same_time(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
     parser = make_parser(workers=2)
     parser.parse(text)
     closing = [threading.Thread(target=parser.close) for _ in range(4)]

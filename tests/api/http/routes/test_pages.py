@@ -1,4 +1,4 @@
-"""The files of documents, and their pages as pictures with a quote marked, over HTTP."""
+"""The original files of documents, and page images with a highlighted quote, over HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(files: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[httpx.Client]:
-    """A client of the service over them."""
+    """A client of a service with these files."""
     candor = Candor(Settings(home=tmp_path_factory.mktemp("home")))
     candor.embedder = embedder
     run_ingest(candor, [files], "papers", progress=False)
@@ -59,18 +59,18 @@ def http_manual(served: httpx.Client) -> tuple[httpx.Client, str]:
 
 
 def document(http: httpx.Client, name: str) -> str:
-    """Its id."""
+    """Return the id of a document."""
     return next(str(each["id"]) for each in http.get("/v1/documents").json() if each["name"] == name)
 
 
 def span(http: httpx.Client, document_id: str, words: str) -> dict[str, int]:
-    """Where the words stand first in the parsed text."""
+    """Return the first span of the words in the parsed text."""
     text = http.get(f"/v1/documents/{document_id}/text").json()["text"]
     start = text.index(words)
     return {"start": start, "end": start + len(words)}
 
 
-def test_a_quote_is_found_on_its_page(http_manual: tuple[httpx.Client, str]) -> None:
+def test_a_quote_is_located_on_its_page(http_manual: tuple[httpx.Client, str]) -> None:
     http, manual = http_manual
     page = http.get(f"/v1/documents/{manual}/pages/1", params=span(http, manual, LIMIT)).json()
     assert page["located"]
@@ -81,10 +81,10 @@ def test_a_quote_is_found_on_its_page(http_manual: tuple[httpx.Client, str]) -> 
     second = http.get(f"/v1/documents/{manual}/pages/2", params=span(http, manual, PAGE_2)).json()
     assert second["located"]
     elsewhere = http.get(f"/v1/documents/{manual}/pages/2", params=span(http, manual, LIMIT)).json()
-    assert (elsewhere["located"], elsewhere["boxes"]) == (False, []), "it stands on another page"
+    assert (elsewhere["located"], elsewhere["boxes"]) == (False, []), "the quote is on another page"
 
 
-def test_the_picture_shows_the_words_marked(http_manual: tuple[httpx.Client, str]) -> None:
+def test_the_image_highlights_the_quote(http_manual: tuple[httpx.Client, str]) -> None:
     http, manual = http_manual
     where = span(http, manual, LIMIT)
     plain = http.get(f"/v1/documents/{manual}/pages/1.png")
@@ -102,7 +102,7 @@ def test_the_picture_shows_the_words_marked(http_manual: tuple[httpx.Client, str
     assert Image.open(io.BytesIO(small.content)).width == pytest.approx(before.width / 4, abs=2)
 
 
-def test_of_words_that_stand_there_twice_the_right_ones_are_marked(http_manual: tuple[httpx.Client, str]) -> None:
+def test_repeated_words_are_located_by_their_context(http_manual: tuple[httpx.Client, str]) -> None:
     http, manual = http_manual
     text = http.get(f"/v1/documents/{manual}/text").json()["text"]
     first = text.index(TWICE)
@@ -115,39 +115,39 @@ def test_of_words_that_stand_there_twice_the_right_ones_are_marked(http_manual: 
     assert tops[0] < tops[1]
 
 
-def test_a_row_of_a_table_is_found(http_manual: tuple[httpx.Client, str]) -> None:
+def test_a_table_row_is_located(http_manual: tuple[httpx.Client, str]) -> None:
     http, manual = http_manual
     row = span(http, manual, "| Notos 8 | -10 |")
     page = http.get(f"/v1/documents/{manual}/pages/1", params=row).json()
     assert page["located"]
 
 
-def test_white_space_and_hyphens_do_not_matter_but_what_may_stand_in_two_places_is_not_marked(files: Path) -> None:
+def test_white_space_and_hyphens_are_ignored(files: Path) -> None:
     async def located(text: str) -> bool:
         request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, end=len(text))
-        drawn, _ = await PageRenderer().render(request)
-        return drawn.located
+        page, _ = await PageRenderer().render(request)
+        return page.located
 
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
     assert not asyncio.run(located("The Borea 13 works"))
-    assert not asyncio.run(located(TWICE)), "without the words around it, it may be one or the other"
+    assert not asyncio.run(located(TWICE)), "ambiguous without context"
 
 
-def test_an_image_is_its_own_page(tmp_path: Path) -> None:
+def test_an_image_is_one_page(tmp_path: Path) -> None:
     path = tmp_path / "photo.png"
     Image.new("RGB", (400, 200), "red").save(path)
 
-    async def draw(page: int) -> tuple[RenderedPage, bytes]:
+    async def render(page: int) -> tuple[RenderedPage, bytes]:
         return await PageRenderer().render(PageRequest(path=str(path), page=page, text="Red", end=3, scale=0.5))
 
-    drawn, picture = asyncio.run(draw(1))
-    assert (drawn.width, drawn.height, drawn.located) == (400, 200, False)
-    assert Image.open(io.BytesIO(picture)).size == (200, 100)
+    page, image = asyncio.run(render(1))
+    assert (page.width, page.height, page.located) == (400, 200, False)
+    assert Image.open(io.BytesIO(image)).size == (200, 100)
     with pytest.raises(PageNotShown, match="page 2 of the image"):
-        asyncio.run(draw(2))
+        asyncio.run(render(2))
 
 
-def test_what_has_no_such_page_says_so(http_manual: tuple[httpx.Client, str]) -> None:
+def test_a_missing_page_is_not_found(http_manual: tuple[httpx.Client, str]) -> None:
     http, manual = http_manual
     for wrong in (f"{manual}/pages/3", f"{manual}/pages/3.png", f"{document(http, 'page.html')}/pages/1.png"):
         problem = http.get(f"/v1/documents/{wrong}")
@@ -155,7 +155,7 @@ def test_what_has_no_such_page_says_so(http_manual: tuple[httpx.Client, str]) ->
         assert "/text" in problem.json()["remedy"]
 
 
-def test_the_original_is_sent_to_be_saved_and_never_to_be_shown(served: httpx.Client, files: Path) -> None:
+def test_the_original_is_sent_as_an_attachment(served: httpx.Client, files: Path) -> None:
     response = served.get(f"/v1/documents/{document(served, 'page.html')}/original")
     assert response.content == (files / "page.html").read_bytes()
     assert response.headers["content-type"].startswith("text/html")
@@ -166,23 +166,23 @@ def test_the_original_is_sent_to_be_saved_and_never_to_be_shown(served: httpx.Cl
     assert (part.status_code, part.content) == (206, b"<h1>")
 
 
-@pytest.mark.parametrize("bytes_asked", ["bytes=9000000-", "bytes=5-1", "bytes=all", "lines=1-2"])
-def test_bytes_that_the_original_does_not_have_are_a_problem(served: httpx.Client, bytes_asked: str) -> None:
-    place = f"/v1/documents/{document(served, 'page.html')}/original"
-    response = served.get(place, headers={"Range": bytes_asked})
+@pytest.mark.parametrize("byte_range", ["bytes=9000000-", "bytes=5-1", "bytes=all", "lines=1-2"])
+def test_an_invalid_byte_range_is_rejected(served: httpx.Client, byte_range: str) -> None:
+    url = f"/v1/documents/{document(served, 'page.html')}/original"
+    response = served.get(url, headers={"Range": byte_range})
     assert (response.status_code, response.json()["title"]) == (416, "No such bytes")
-    assert bytes_asked in response.json()["detail"]
+    assert byte_range in response.json()["detail"]
     size = response.headers["content-range"].removeprefix("bytes */")
-    assert len(served.get(place).content) == int(size)
+    assert len(served.get(url).content) == int(size)
 
 
-def test_what_lies_in_an_archive_is_taken_out_again(served: httpx.Client) -> None:
+def test_a_file_in_an_archive_is_extracted(served: httpx.Client) -> None:
     response = served.get(f"/v1/documents/{document(served, 'mail.zip/inner/note.txt')}/original")
     assert response.content == b"A note about the pump."
     assert response.headers["content-disposition"] == 'attachment; filename="note.txt"'
 
 
-def test_a_file_that_has_changed_or_gone_since_is_told(served: httpx.Client, files: Path) -> None:
+def test_a_changed_or_deleted_file_is_gone(served: httpx.Client, files: Path) -> None:
     page = files / "page.html"
     kept, address = page.read_bytes(), f"/v1/documents/{document(served, 'page.html')}/original"
     page.write_bytes(kept.replace(b"They pump", b"They PUMP"))
@@ -194,23 +194,23 @@ def test_a_file_that_has_changed_or_gone_since_is_told(served: httpx.Client, fil
     assert (changed.status_code, gone.status_code) == (410, 410)
     assert "has changed since it was read" in changed.json()["detail"]
     assert "cannot be read any more" in gone.json()["detail"]
-    assert served.get(address).status_code == 200, "by its content, though its time is another"
+    assert served.get(address).status_code == 200, "the content is compared, not the modification time"
 
 
-def test_a_file_that_harms_the_process_that_draws_it_costs_only_its_picture(tmp_path: Path) -> None:
+def test_a_process_that_fails_does_not_affect_the_next_page(tmp_path: Path) -> None:
     path = write_pdf(tmp_path / "huge.pdf", parts=["Some text."])
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7\n" + os.urandom(2000))
 
-    async def draw() -> None:
+    async def render() -> None:
         with pytest.raises(PageNotShown, match="takes more than"):
             await PageRenderer(timeout_s=0.01).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="too much memory"):
             await PageRenderer(memory_mb=1).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="cannot be shown"):
             await PageRenderer().render(PageRequest(path=str(broken), page=1, scale=1))
-        drawn, picture = await PageRenderer().render(PageRequest(path=str(path), page=1, scale=4))
-        assert drawn.width
-        assert picture.startswith(b"\x89PNG")
+        page, image = await PageRenderer().render(PageRequest(path=str(path), page=1, scale=4))
+        assert page.width
+        assert image.startswith(b"\x89PNG")
 
-    asyncio.run(draw())
+    asyncio.run(render())
