@@ -1,14 +1,14 @@
-"""What a chunker lets a search find: Candor's beside llama-index's plain SentenceSplitter of the same size.
+"""Compare retrieval with Candor's chunker and with llama-index's SentenceSplitter of the same chunk size.
 
     python -m benchmarks.chunking --data DATA/chunking [--corpora chatlogs state_of_the_union]
 
-The corpora of brandonstarxel/chunking_evaluation, and their questions with the exact passages that answer them. Every
-corpus is parsed once; both chunkers cut the same text into chunks of the same budget (what the bundled model reads);
-both sets of chunks lie in one hybrid index each, over all corpora; each question retrieves 5 chunks. Per question, over
-characters: recall is the share of the answering passages retrieved, precision the share of the retrieved text that is
-such, IoU their intersection over their union (Smith and Troynikov, "Evaluating chunking strategies for retrieval",
-2024). References are looked for in the parsed text without regard to white space and Markdown marks; those that are not
-found so are counted and left out, for both alike. Printed for all corpora together and for each.
+The data are the corpora of brandonstarxel/chunking_evaluation, and their questions with the exact passages that answer
+them. Every corpus is parsed once. Both chunkers divide the same text into chunks of the same budget (the limit of the
+bundled model). Each set of chunks has one hybrid index over all corpora. Each question retrieves 5 chunks. Per question
+and in characters: recall is the retrieved share of the answering passages, precision the answering share of the
+retrieved text, IoU their intersection over their union (Smith and Troynikov, "Evaluating chunking strategies for
+retrieval", 2024). References are matched in the parsed text without white space and Markdown markup. References without
+a match are counted and skipped for both chunkers. The table has a row for all corpora together and one for each.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Question(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Of one question, or the mean of many."""
+    """Scores of one question, or the mean of many."""
 
     recall: float
     precision: float
@@ -60,7 +60,7 @@ class Scores(NamedTuple):
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True, help="folder with corpora/ and questions_df.csv")
-    options.add_argument("--corpora", nargs="*", help="their names; default: all")
+    options.add_argument("--corpora", nargs="*", help="names of corpora; default: all")
     chosen = options.parse_args()
     names = chosen.corpora or sorted(path.stem for path in (chosen.data / "corpora").glob("*.md"))
     parser = load_parser("default")
@@ -100,7 +100,7 @@ def _questions(path: Path, documents: dict[str, ParsedDocument]) -> tuple[list[Q
 
 
 def _fold(text: str) -> tuple[str, list[int]]:
-    """The text without white space and marks, and where each character of it comes from."""
+    """Return the text without white space and markup, and the original index of each character."""
     kept = [(character, index) for index, character in enumerate(text) if not _MARKS.fullmatch(character)]
     return "".join(character for character, _ in kept), [index for _, index in kept]
 
@@ -135,7 +135,7 @@ def _by_sentences(documents: dict[str, ParsedDocument], embedder: Embedder) -> I
 
 
 def _measure(chunks: Sequence[Chunk], questions: Sequence[Question], embedder: Embedder) -> list[Scores]:
-    """The scores of each question."""
+    """Return the scores of each question."""
     spec = CollectionSpec(
         name="chunking", embedding_model=embedder.model, dimension=embedder.dimension, chunking="benchmark"
     )

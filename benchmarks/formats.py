@@ -1,17 +1,17 @@
-"""How much of each format Candor's parser recovers, in which order, with which tables: a line per format and a total.
+"""Measure how much of each format the parser recovers: words, their order, and tables. Prints a line per format.
 
     python -m benchmarks.formats --data DATA/formats                    Candor's default parser
-    python -m benchmarks.formats --data DATA/formats --beside           and the defaults of the libraries beside it
-    python -m benchmarks.formats --data DATA/formats --files --only docx    a line per file, of one format
+    python -m benchmarks.formats --data DATA/formats --beside           and the defaults of kreuzberg and unstructured
+    python -m benchmarks.formats --data DATA/formats --files --only docx    a line per file, for one format
 
-Measured against references in Markdown, all in lower case, without marks, link targets and pictures:
+Texts are compared with references in Markdown, in lower case, without markup, link targets and pictures:
 
-words   share of the reference's words, counted with repetition, that the parsed text has
-order   of the words that stand exactly once in both texts: the share in the longest run that keeps the order
-tables  share of the pairs of neighbouring cells in the reference's tables that are neighbours in the parsed tables
-strings must-include strings found, of all; less those found that must not be there
+words   share of the reference's words, counted with repetition, that are in the parsed text
+order   of the words that occur exactly once in both texts: the share in the longest run in the same order
+tables  share of the pairs of adjacent cells in the reference's tables that are adjacent in the parsed tables
+strings required strings found, minus forbidden strings found, of all required strings
 
-A file that cannot be read is not in the means; the total says what they are with it as zero.
+Means are over files that could be read. The last line counts the others as zero.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from tempfile import TemporaryDirectory
 from ingest.containers.unpack import ContainerLimits, container_kind, expand
 from ingest.errors import FileError
 from ingest.parser import load_parser
-from ingest.parsers.unstructured import spacy_stub as language_model
+from ingest.parsers.unstructured import spacy_stub
 
-WHERE = """The set is a folder with expected.jsonl: lines of "file" with "reference_markdown" (a path) or "must_include"
-and "must_not_include" (strings). The files are those of the test suites of docling-project/docling
+DATA_HELP = """The set is a folder with expected.jsonl: lines of "file" with "reference_markdown" (a path) or
+"must_include" and "must_not_include" (strings). The files are from the test suites of docling-project/docling
 (tests/data, with their groundtruth) and microsoft/markitdown (packages/markitdown/tests/test_files), both MIT."""
 
 _NO_WORDS = re.compile(
@@ -55,7 +55,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Expectation:
-    """What must come out of one file."""
+    """The expected content of one file."""
 
     file: str
     format: str
@@ -66,7 +66,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of one file, by one reader."""
+    """The text that one parser read from one file."""
 
     text: str | None
     seconds: float
@@ -75,7 +75,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Score:
-    """One file measured; None where the file gives nothing to measure by."""
+    """Scores of one file; None where it has no reference."""
 
     expectation: Expectation
     outcome: Outcome
@@ -86,7 +86,7 @@ class Score:
 
 
 def main() -> None:
-    """Read every file with every chosen reader, print the table."""
+    """Read every file with every chosen parser and print the table."""
     arguments = _arguments()
     wanted = [one for one in _expectations(arguments.data) if not arguments.only or one.format in arguments.only]
     names = ["candor", *(["kreuzberg", "unstructured"] if arguments.beside else [])]
@@ -99,10 +99,12 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, epilog=WHERE, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=DATA_HELP, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help="folder of the set")
-    parser.add_argument("--only", nargs="*", help="these formats only, by the ending of the files' names")
-    parser.add_argument("--parser", default="candor", choices=sorted(READERS), help="which reader to measure")
+    parser.add_argument("--only", nargs="*", help="only these formats, by file suffix")
+    parser.add_argument("--parser", default="candor", choices=sorted(READERS), help="parser to measure")
     parser.add_argument("--beside", action="store_true", help="measure kreuzberg's and unstructured's defaults too")
     parser.add_argument("--files", action="store_true", help="print a line per file before the table")
     return parser.parse_args()
@@ -124,11 +126,11 @@ def _expectation(line: dict[str, object], data: Path) -> Expectation:
     )
 
 
-# Reading: each reader in a process of its own, so that a crash of native code costs one file
+# Reading: in a separate process, so that a crash of native code costs one file
 
 
 def _candor(path: Path) -> str:
-    """As an ingest reads it: the files in an archive as documents of their own, here one after the other."""
+    """Read a file like an ingest: files in an archive are separate documents, here joined to one text."""
     parser = load_parser("default")
     kind = container_kind(path)
     if kind is None or kind.is_document:
@@ -151,7 +153,7 @@ def _kreuzberg(path: Path) -> str:
 def _unstructured(path: Path) -> str:
     from unstructured.partition.auto import partition
 
-    language_model.provide()  # or it would download one
+    spacy_stub.provide()  # prevents a download
     return "\n\n".join(str(element) for element in partition(filename=str(path)))
 
 
@@ -164,7 +166,7 @@ READERS: dict[str, Callable[[Path], str]] = {
 
 
 def _read_all(name: str, wanted: Sequence[Expectation], data: Path) -> Iterator[tuple[Expectation, Outcome]]:
-    """Each file read; after a crash of the reading process the next file gets a new one."""
+    """Yield the outcome of each file. After a crash of the process, the next file gets a new one."""
     pool = _pool()
     for one in wanted:
         try:
@@ -215,40 +217,40 @@ def _score(one: Expectation, outcome: Outcome) -> Score:
 
 
 def _has(text: str, string: str) -> bool:
-    """Whether the words of a string, which is Markdown, follow one another in the text."""
+    """Return whether the words of a Markdown string are consecutive in the text."""
     return f" {' '.join(words_of(string))} " in f" {' '.join(words_of(text))} "
 
 
 def words_of(markdown: str) -> list[str]:
-    """The words a reader sees, in lower case."""
+    """Return the visible words in lower case."""
     plain = html.unescape(_MARKS.sub("", _NO_WORDS.sub(" ", html.unescape(markdown))))
     return _WORD.findall(plain.lower())
 
 
 def word_recall(reference: Sequence[str], found: Sequence[str]) -> float | None:
-    """The share of the reference's words that were found, each as often as it stands there."""
+    """Return the share of the reference's words that were found, counted with repetition."""
     if not reference:
         return None
     return (Counter(reference) & Counter(found)).total() / len(reference)
 
 
 def order_kept(reference: Sequence[str], found: Sequence[str]) -> float | None:
-    """Of the words that stand once in both: the share in the longest increasing run of positions."""
+    """Of the words that occur once in both, return the share in the longest increasing run of positions."""
     once = {word for word, count in Counter(reference).items() if count == 1}
     position = {word: index for index, word in enumerate(found)}
     counts = Counter(found)
-    where = [position[word] for word in reference if word in once and counts[word] == 1]
-    if len(where) < 2:
+    positions = [position[word] for word in reference if word in once and counts[word] == 1]
+    if len(positions) < 2:
         return None
     ends: list[int] = []  # the smallest last position of a run of each length
-    for index in where:
-        place = bisect_left(ends, index)
-        ends[place : place + 1] = [index]
-    return len(ends) / len(where)
+    for index in positions:
+        length = bisect_left(ends, index)
+        ends[length : length + 1] = [index]
+    return len(ends) / len(positions)
 
 
 def table_recall(reference: str, found: str) -> float | None:
-    """The share of the reference's pairs of neighbouring cells, in rows and in columns, that were found."""
+    """Return the share of the reference's pairs of adjacent cells, in rows and in columns, that were found."""
     wanted = Counter(_neighbours(_tables(reference)))
     if not wanted:
         return None
@@ -267,7 +269,7 @@ def _tables(markdown: str) -> Iterator[list[list[str]]]:
 
 
 def _neighbours(tables: Iterable[list[list[str]]]) -> Iterator[Pair]:
-    """Cells side by side or one above the other; empty ones and the copies of a merged one are passed over."""
+    """Yield pairs of adjacent cells in rows and columns. Empty cells and copies of merged cells are skipped."""
     for rows in tables:
         width = max(len(row) for row in rows)
         columns = [[row[index] for row in rows if index < len(row)] for index in range(width)]

@@ -1,11 +1,11 @@
-"""Ingests damaged copies of real files: does each end indexed or failed with a reason, and does the ingest survive all?
+"""Ingest damaged copies of real files, and check that each ends indexed, or failed with a reason.
 
     python -m benchmarks.fuzz --mutants 2000
     python -m benchmarks.fuzz --mutants 2000 --seeds DATA/formats     files of more formats, up to --largest KB
 
-A mutant is a file cut off, with bits flipped, or with a part of another file put into it; of zip-based formats half are
-damaged inside, in one part that is packed anew. The same --seed gives the same mutants. Exit 1 if any file is in no
-terminal state, or failed without a reason.
+A mutant is a truncated file, a file with flipped bits, or a file with a part of another file inserted. Half of the
+mutants of zip-based formats are damaged inside one part, which is compressed again. The same --seed gives the same
+mutants. The exit status is 1 if any file is not in a final state, or failed without a reason.
 """
 
 from __future__ import annotations
@@ -33,69 +33,70 @@ SAMPLES = Path(__file__).parent.parent / "sample_docs" / "documents"
 _KINDS_OF_FAILURE = {
     "hung": r"was not parsed within",
     "out of memory": r"more memory than|MB to parse",
-    "crashed": r"crashed the parser",
-    "defect": r"made the parser",
+    "crashed": r"crashed the parser \S+ \(",
+    "defect": r"made the parser|crashed the parser of",
 }
-"""Failures that a parser did not foresee, by what their reasons say."""
+"""Failures that a parser did not handle, by patterns of their reasons."""
 
 
 def mutants(seeds: Sequence[Path], count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """So many damaged copies, as many of each format, each with a name that keeps the ending of its seed."""
-    chance = random.Random(seed)
+    """Yield the names and contents of ``count`` damaged copies, equally many of each format. Names keep the suffix."""
+    generator = random.Random(seed)
     contents = {path: path.read_bytes() for path in seeds}
     formats = sorted({path.suffix.lower() for path in seeds})
     for number in range(count):
-        path = chance.choice([one for one in seeds if one.suffix.lower() == formats[number % len(formats)]])
+        path = generator.choice([one for one in seeds if one.suffix.lower() == formats[number % len(formats)]])
         content = contents[path]
-        how = chance.choice([_cut, _flip, _splice])
-        inside = content.startswith(b"PK") and chance.random() < 0.5
-        damaged = (_inside if inside else _plainly)(how, content, contents[chance.choice(seeds)], chance)
-        yield f"{number:05d}_{how.__name__[1:]}{'_inside' * inside}_{path.name}", damaged
+        damage = generator.choice([_cut, _flip, _splice])
+        inside = content.startswith(b"PK") and generator.random() < 0.5
+        other = contents[generator.choice(seeds)]
+        damaged = (_damage_member if inside else _damage_file)(damage, content, other, generator)
+        yield f"{number:05d}_{damage.__name__[1:]}{'_inside' * inside}_{path.name}", damaged
 
 
 _Damage = Callable[[bytes, bytes, random.Random], bytes]
 
 
-def _plainly(how: _Damage, content: bytes, other: bytes, chance: random.Random) -> bytes:
-    return how(content, other, chance)
+def _damage_file(damage: _Damage, content: bytes, other: bytes, generator: random.Random) -> bytes:
+    return damage(content, other, generator)
 
 
-def _inside(how: _Damage, content: bytes, other: bytes, chance: random.Random) -> bytes:
-    """The archive with one of its parts damaged."""
+def _damage_member(damage: _Damage, content: bytes, other: bytes, generator: random.Random) -> bytes:
+    """Damage one member of an archive."""
     whole, damaged = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    chosen = chance.choice(whole.namelist())
+    chosen = generator.choice(whole.namelist())
     with zipfile.ZipFile(damaged, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in whole.namelist():
             part = whole.read(name)
-            archive.writestr(name, how(part, other, chance) if name == chosen else part)
+            archive.writestr(name, damage(part, other, generator) if name == chosen else part)
     return damaged.getvalue()
 
 
-def _cut(content: bytes, _: bytes, chance: random.Random) -> bytes:
-    return content[: chance.randrange(len(content) + 1)]
+def _cut(content: bytes, _: bytes, generator: random.Random) -> bytes:
+    return content[: generator.randrange(len(content) + 1)]
 
 
-def _flip(content: bytes, _: bytes, chance: random.Random) -> bytes:
+def _flip(content: bytes, _: bytes, generator: random.Random) -> bytes:
     damaged = bytearray(content)
-    for _bit in range(chance.choice([1, 4, 16, 64]) if damaged else 0):
-        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    for _bit in range(generator.choice([1, 4, 16, 64]) if damaged else 0):
+        damaged[generator.randrange(len(damaged))] ^= 1 << generator.randrange(8)
     return bytes(damaged)
 
 
-def _splice(content: bytes, other: bytes, chance: random.Random) -> bytes:
-    start, other_start = chance.randrange(len(content) + 1), chance.randrange(len(other) + 1)
-    length = chance.randrange(4096)
-    return content[:start] + other[other_start : other_start + length] + content[start + chance.randrange(4096) :]
+def _splice(content: bytes, other: bytes, generator: random.Random) -> bytes:
+    start, other_start = generator.randrange(len(content) + 1), generator.randrange(len(other) + 1)
+    length = generator.randrange(4096)
+    return content[:start] + other[other_start : other_start + length] + content[start + generator.randrange(4096) :]
 
 
 def seed_files(folder: Path, largest_kb: int) -> list[Path]:
-    """The files to damage: all but the largest."""
+    """Return the files in a folder up to this size."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "expected.jsonl")
     return [path for path in found if 0 < path.stat().st_size <= largest_kb * 1024]
 
 
 def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], count: int, seed: int) -> list[DocumentRecord]:
-    """Ingest so many mutants, written into the folder; what the ledger says of each, lost ones left out."""
+    """Ingest mutants, written into the folder. Return the ledger's records, without those of lost files."""
     written = []
     for name, content in mutants(seeds, count, seed):
         written.append(folder / name)
@@ -106,14 +107,14 @@ def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], count: int, seed
 
 
 def has_ended(record: DocumentRecord) -> bool:
-    """Whether the file is in a terminal state, with a reason if it is not indexed."""
+    """Return whether the file is in a final state, with a reason if it is not indexed."""
     if record.state is DocumentState.INDEXED:
         return True
     return record.state in (DocumentState.FAILED, DocumentState.SKIPPED) and bool(record.reason)
 
 
 def table(records: Iterable[DocumentRecord]) -> Iterator[str]:
-    """A line per format: how many ended how, and which failures the parser did not foresee."""
+    """Yield a line per format with the number of mutants in each state, and of failures the parser did not handle."""
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         for row in (Path(record.path).suffix.lower(), "all"):
@@ -129,12 +130,11 @@ def _kind_of_failure(reason: str) -> list[str]:
 
 
 def main() -> int:
-    """Run as the command line says."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--mutants", type=int, default=2000)
     options.add_argument("--seeds", type=Path, default=SAMPLES, help="folder of the files to damage")
-    options.add_argument("--largest", type=int, default=100, metavar="KB", help="larger files are left out")
-    options.add_argument("--seed", type=int, default=0, help="of the random numbers")
+    options.add_argument("--largest", type=int, default=100, metavar="KB", help="skip larger files")
+    options.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
     chosen = options.parse_args()
     seeds = seed_files(chosen.seeds, chosen.largest)
     started = time.perf_counter()
@@ -151,7 +151,7 @@ def main() -> int:
     lost, unended = chosen.mutants - len(records), sum(not has_ended(record) for record in records)
     print(
         f"\n{chosen.mutants} mutants of {len(seeds)} files (seed {chosen.seed}) in "
-        f"{time.perf_counter() - started:.0f} s: {lost} lost, {unended} in no terminal state or without a reason"
+        f"{time.perf_counter() - started:.0f} s: {lost} lost, {unended} not in a final state or without a reason"
     )
     return 1 if lost or unended else 0
 

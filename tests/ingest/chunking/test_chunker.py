@@ -1,4 +1,4 @@
-"""How documents are cut: exact spans, nothing lost, nothing longer than the model reads, structure kept."""
+"""Chunks have exact spans, cover every word, fit the model's limit and keep the document's structure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse(markdown: str) -> ParsedDocument:
     return builder.build(parser="test", mime_type="text/markdown")
 
 
-# What always holds, whatever the document
+# Properties of all documents
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=30)
 prose = st.lists(words, min_size=1, max_size=60).map(" ".join)
@@ -108,7 +108,7 @@ def test_spans_are_exact_complete_and_within_the_budget(
 # Sections
 
 
-def test_a_chunk_carries_the_headings_above_it(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_chunk_has_the_headings_above_it(chunk: Callable[..., list[Chunk]]) -> None:
     chunks = chunk(f"# Guide\n\n{SENTENCE * 3}\n\n## Limits\n\n{SENTENCE * 3}\n\n### Cold\n\n{SENTENCE * 3}")
     assert [(c.title, c.section) for c in chunks] == [
         ("Guide", ()),
@@ -134,7 +134,7 @@ def test_a_tiny_section_shares_a_chunk_with_its_sibling(chunk: Callable[..., lis
 
 
 def test_no_section_loses_its_name(chunk: Callable[..., list[Chunk]]) -> None:
-    """A chunk that begins in the middle of a section names it; one that begins with headings has them in its text."""
+    """A chunk that begins inside a section has it in its path; one that begins with headings has them in its text."""
     sections = "".join(f"## Part {n}\n\n### Detail {n}\n\n{SENTENCE * (n % 4 + 1)}\n\n" for n in range(12))
     for part in chunk(f"# Manual\n\n{sections}", budget=100):
         named = part.embedded_text
@@ -143,7 +143,7 @@ def test_no_section_loses_its_name(chunk: Callable[..., list[Chunk]]) -> None:
                 assert "Detail" in named.split("The pump")[0]
                 assert "Part" in named.split("The pump")[0]
     starts = [c.section for c in chunk(f"# Manual\n\n## Long\n\n{SENTENCE * 12}\n\n## Next\n\nShort.", budget=100)]
-    assert starts[-1] == ("Long",), "begins in the section Long, and holds the section Next with its heading"
+    assert starts[-1] == ("Long",), "begins inside the section Long and contains the section Next with its heading"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_no_section_loses_its_name(chunk: Callable[..., list[Chunk]]) -> None:
         (f"# {SENTENCE * 9}\n\nText.", "field guide"),
     ],
 )
-def test_the_title_is_a_heading_at_the_beginning_or_the_files_name(
+def test_the_title_is_the_first_heading_or_the_file_name(
     chunk: Callable[..., list[Chunk]], markdown: str, title: str
 ) -> None:
     assert {c.title for c in chunk(markdown)} == {title}
@@ -167,8 +167,8 @@ def test_the_documents_own_title_comes_first(chunk: Callable[..., list[Chunk]]) 
     assert chunk(parse("# Heading\n\nText.").model_copy(update={"title": "Own title"}))[0].title == "Own title"
 
 
-def test_a_pdf_without_a_title_in_words_is_called_by_its_file(chunk: Callable[..., list[Chunk]]) -> None:
-    """The heading of a form says nothing about the report that was made on it."""
+def test_a_pdf_without_a_title_has_the_name_of_its_file(chunk: Callable[..., list[Chunk]]) -> None:
+    """The heading of a form is the same for all reports, so it is not a title."""
     builder = DocumentBuilder()
     builder.heading("SECURITIES AND EXCHANGE COMMISSION", 1)
     builder.prose("Net sales were $82,959 million.")
@@ -180,7 +180,7 @@ def test_a_pdf_without_a_title_in_words_is_called_by_its_file(chunk: Callable[..
 # Kinds
 
 
-def test_a_table_that_fits_is_whole(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_table_that_fits_is_not_split(chunk: Callable[..., list[Chunk]]) -> None:
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
     chunks = chunk(f"{SENTENCE * 3}\n\n{table}\n\n{SENTENCE * 3}")
     assert [table in c.text for c in chunks if "| 1 |" in c.text or "| 3 |" in c.text] == [True]
@@ -208,7 +208,7 @@ def test_a_long_text_leaves_no_short_remainder(chunk: Callable[..., list[Chunk]]
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_a_long_table_is_split_between_rows_with_its_header_repeated(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_long_table_is_split_between_rows_and_repeats_its_header(chunk: Callable[..., list[Chunk]]) -> None:
     header = "| Runner | Time |\n| --- | --- |"
     rows = [f"| Runner number {n} | 2:0{n % 10}:11 |" for n in range(40)]
     chunks = chunk("# Results\n\n" + "\n".join([header, *rows]), budget=100)
@@ -220,7 +220,7 @@ def test_a_long_table_is_split_between_rows_with_its_header_repeated(chunk: Call
     assert max(sizes) - min(sizes) <= 3, "parts of about equal size"
 
 
-def test_a_row_longer_than_a_chunk_is_split_rather_than_cut(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_row_longer_than_a_chunk_is_split_completely(chunk: Callable[..., list[Chunk]]) -> None:
     row = f"| 1 | {SENTENCE * 12}|"
     chunks = chunk(f"| n | text |\n| --- | --- |\n{row}\n| 2 | short |")
     assert sum(c.text.count("The pump moves heat") for c in chunks) == 12
@@ -246,7 +246,7 @@ def test_overlap_repeats_the_sentence_before(chunk: Callable[..., list[Chunk]]) 
     assert all(second.start < first.end for first, second in pairwise(chunks))
 
 
-def test_pages_of_a_quote_are_those_it_stands_on(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_quote_has_the_pages_of_its_span(chunk: Callable[..., list[Chunk]]) -> None:
     builder = DocumentBuilder()
     builder.page(1)
     builder.prose("First page.")
@@ -259,11 +259,11 @@ def test_pages_of_a_quote_are_those_it_stands_on(chunk: Callable[..., list[Chunk
     assert only.pages_of(0, 5) == (1,)
 
 
-def test_ids_follow_from_document_version_and_position(chunk: Callable[..., list[Chunk]]) -> None:
+def test_ids_depend_on_document_version_and_position(chunk: Callable[..., list[Chunk]]) -> None:
     assert [c.id for c in chunk(SENTENCE * 20)] == [c.id for c in chunk(SENTENCE * 20)]
     assert len({c.id for c in chunk(SENTENCE * 20)}) == len(chunk(SENTENCE * 20))
 
 
-def test_the_fingerprint_tells_settings_apart(embedder: Embedder) -> None:
+def test_the_fingerprint_depends_on_settings(embedder: Embedder) -> None:
     assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v3/254"
     assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v3/254/overlap-16"

@@ -1,4 +1,4 @@
-"""Damaged copies of real files: the ingest survives all, and says what became of each. More: benchmarks/fuzz.py."""
+"""Damaged copies of real files: each ends indexed or failed with a reason. See also benchmarks/fuzz.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MUTANTS = 36
 
 @pytest.fixture
 def seeds(tmp_path: Path) -> list[Path]:
-    """Small files of the sample documents, and some made here, of more formats."""
+    """Return small sample documents, and generated files of more formats."""
     made = tmp_path / "made"
     made.mkdir()
     write_pdf(made / "a.pdf", parts=[("h1", "Pumps"), "They pump.", ("table", [("kW", "m"), ("5", "7")])])
@@ -32,7 +32,7 @@ def seeds(tmp_path: Path) -> list[Path]:
     return [*seed_files(SAMPLES, largest_kb=5), *sorted(made.iterdir())]
 
 
-def test_every_mutant_ends_indexed_or_with_a_reason(
+def test_every_mutant_is_indexed_or_has_a_reason(
     make_candor: Callable[..., Candor], seeds: list[Path], tmp_path: Path
 ) -> None:
     folder = tmp_path / "mutants"
@@ -45,20 +45,20 @@ def test_every_mutant_ends_indexed_or_with_a_reason(
     assert any(record.state == "failed" for record in records)
 
 
-def test_the_parser_foresees_damage(tmp_path: Path) -> None:
-    """Each of these, the same every time, is read or refused as what it is: none is a defect or kills a worker."""
-    refused: list[FileError] = []
+def test_the_parser_handles_damage(tmp_path: Path) -> None:
+    """Each mutant is read or rejected with a reason. None reveals a defect or kills a worker."""
+    rejected: list[FileError] = []
     with IsolatedParser("default", workers=2, timeout_s=30, memory_mb=2048) as parser:
         for name, content in mutants(seed_files(SAMPLES, largest_kb=100), count=160, seed=4):
             (tmp_path / name).write_bytes(content)
             try:
                 assert parser.parse(tmp_path / name).text
             except FileError as error:
-                refused.append(error)
-    assert refused
-    assert [error for error in refused if type(error).__name__.startswith("Parser")] == []
+                rejected.append(error)
+    assert rejected
+    assert [error for error in rejected if type(error).__name__.startswith("Parser")] == []
 
 
-def test_mutants_are_the_same_each_time(seeds: list[Path]) -> None:
+def test_the_same_seed_gives_the_same_mutants(seeds: list[Path]) -> None:
     assert [*mutants(seeds, 20, seed=1)] == [*mutants(seeds, 20, seed=1)]
     assert [*mutants(seeds, 20, seed=1)] != [*mutants(seeds, 20, seed=2)]

@@ -1,4 +1,4 @@
-"""What the default parser makes of each format: the text a person reads, its blocks, its pages."""
+"""The text, blocks and pages that the default parser reads from common formats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write(path: Path, content: str | bytes) -> Path:
 # Formats
 
 
-def test_markdown_gives_its_words_without_its_marks(parser: Parser, tmp_path: Path) -> None:
+def test_markdown_is_read_without_its_markup(parser: Parser, tmp_path: Path) -> None:
     source = """# Pump *guide*
 
 Use **two** `valves`, see [the plan](https://example.org).
@@ -65,7 +65,7 @@ x = 1
     ]
 
 
-def test_html_gives_title_headings_lists_and_tables(parser: Parser, tmp_path: Path) -> None:
+def test_html_has_a_title_headings_lists_and_tables(parser: Parser, tmp_path: Path) -> None:
     source = """<html><head><title>Pasta</title></head><body><h1>Pasta for two</h1>
     <p>Boil <b>water</b> &amp; salt.</p><ul><li>flour<ul><li>type 00</li></ul></li><li>eggs</li></ul>
     <table><tr><th>Step</th><th>Minutes</th></tr><tr><td>Knead</td><td>10</td></tr></table></body></html>"""
@@ -79,21 +79,21 @@ def test_html_gives_title_headings_lists_and_tables(parser: Parser, tmp_path: Pa
     ]
 
 
-def test_word_gives_headings_paragraphs_and_tables(parser: Parser, tmp_path: Path) -> None:
+def test_word_has_headings_paragraphs_and_tables(parser: Parser, tmp_path: Path) -> None:
     path = write_docx(
         tmp_path / "minutes.docx",
-        [("h1", "Minutes"), "All were there.", ("h2", "Decisions"), "Buy, then sell.", ("table", RESULTS)],
+        [("h1", "Minutes"), "All were present.", ("h2", "Decisions"), "Buy, then sell.", ("table", RESULTS)],
     )
     assert blocks(parser.parse(path)) == [
         ("heading", "Minutes"),
-        ("prose", "All were there."),
+        ("prose", "All were present."),
         ("heading", "Decisions"),
         ("prose", "Buy, then sell."),
         ("table", "| Athlete | Time |\n| --- | --- |\n| Amos Kirui | 2:03:11 |\n| Sofia Brandt | 2:19:40 |"),
     ]
 
 
-def test_a_workbook_gives_a_heading_and_a_table_per_sheet(parser: Parser, tmp_path: Path) -> None:
+def test_a_workbook_has_a_heading_and_a_table_per_sheet(parser: Parser, tmp_path: Path) -> None:
     path = write_xlsx(
         tmp_path / "season.xlsx", {"Spring": RESULTS, "Autumn": [("Athlete", "Time"), ("Noor", "2:05:00")]}
     )
@@ -106,14 +106,14 @@ def test_a_workbook_gives_a_heading_and_a_table_per_sheet(parser: Parser, tmp_pa
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-def test_separated_values_give_a_table(parser: Parser, tmp_path: Path, delimiter: str) -> None:
+def test_separated_values_are_a_table(parser: Parser, tmp_path: Path, delimiter: str) -> None:
     source = f'name{delimiter}place\n"Kirui, Amos"{delimiter}Berlin\n"a|b"{delimiter}Oslo\n'
     document = parser.parse(write(tmp_path / "runners.csv", source))
     assert document.text == "| name | place |\n| --- | --- |\n| Kirui, Amos | Berlin |\n| a\\|b | Oslo |"
     assert document.blocks[0].header_end == document.text.index("\n| Kirui")
 
 
-def test_mail_gives_its_headers_and_its_body(parser: Parser, tmp_path: Path) -> None:
+def test_mail_has_headers_and_a_body(parser: Parser, tmp_path: Path) -> None:
     source = "From: a@example.org\nTo: b@example.org\nSubject: Budget\nContent-Type: text/plain\n\nIt is 5 EUR.\n"
     text = parser.parse(write(tmp_path / "mail.eml", source)).text
     assert "Subject: Budget" in text
@@ -121,7 +121,7 @@ def test_mail_gives_its_headers_and_its_body(parser: Parser, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["main.py", "settings.ini", "notes.unheard-of", "LICENCE"])
-def test_any_text_file_is_read_as_it_stands(parser: Parser, tmp_path: Path, name: str) -> None:
+def test_any_text_file_is_read_unchanged(parser: Parser, tmp_path: Path, name: str) -> None:
     source = "def area(r):\n    return 3.14 * r * r\n\n\nprint(area(2))"
     assert parser.parse(write(tmp_path / name, source)).text.replace("\n\n", "\n\n\n") == source
 
@@ -132,7 +132,7 @@ def test_text_in_other_encodings_is_decoded(parser: Parser, tmp_path: Path, enco
     assert parser.parse(write(tmp_path / "note.txt", source.encode(encoding))).text == source
 
 
-def test_the_content_decides_where_the_name_is_wrong(parser: Parser, tmp_path: Path) -> None:
+def test_the_content_decides_when_the_name_is_wrong(parser: Parser, tmp_path: Path) -> None:
     real = write_pdf(tmp_path / "real.pdf", parts=["Heat pumps work below zero."])
     misnamed = parser.parse(real.rename(tmp_path / "misnamed.docx"))
     assert (misnamed.text, misnamed.mime_type) == ("Heat pumps work below zero.", "application/pdf")
@@ -149,7 +149,7 @@ def test_pdf_pages_are_exact(parser: Parser, tmp_path: Path) -> None:
     assert texts == {1: "On the first page.", 2: "On the second.", 3: "Third."}
 
 
-def test_pdf_headings_are_told_by_their_type(parser: Parser, tmp_path: Path) -> None:
+def test_pdf_headings_are_recognised_by_type_size(parser: Parser, tmp_path: Path) -> None:
     prose = "The season was fast, and the weather in autumn helped many runners to personal records. " * 3
     path = write_pdf(
         tmp_path / "a.pdf", title="Season", parts=[("h1", "World results"), prose, ("h2", "Records"), prose, prose]
@@ -161,7 +161,7 @@ def test_pdf_headings_are_told_by_their_type(parser: Parser, tmp_path: Path) -> 
     assert len(document.blocks) == 5
 
 
-def test_a_pdf_table_over_pages_is_one_table_with_every_row(parser: Parser, tmp_path: Path) -> None:
+def test_a_pdf_table_across_pages_is_one_table(parser: Parser, tmp_path: Path) -> None:
     rows = [("Rank", "Runner", "Time"), *((str(n), f"Runner {n}", f"2:{n % 60:02}:11") for n in range(1, 71))]
     path = write_pdf(
         tmp_path / "a.pdf", footer="Results, page {page}", parts=[("h1", "Results"), ("table", rows), "End."]
@@ -171,7 +171,7 @@ def test_a_pdf_table_over_pages_is_one_table_with_every_row(parser: Parser, tmp_
     lines = document.text[table.start : table.end].splitlines()
     assert lines == ["| Rank | Runner | Time |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows[1:])]
     second = document.pages[1]
-    assert table.start < second.start < table.end, "the page break stands inside the table"
+    assert table.start < second.start < table.end, "the page break is inside the table"
     assert document.text[second.start :].startswith("| "), "at the beginning of a row"
     assert "page 1" not in document.text
 
@@ -192,24 +192,24 @@ def test_a_file_without_content_is_empty(parser: Parser, tmp_path: Path, content
         parser.parse(write(tmp_path / "nothing.txt", content))
 
 
-def test_an_encrypted_pdf_says_so(parser: Parser, tmp_path: Path) -> None:
+def test_an_encrypted_pdf_is_rejected(parser: Parser, tmp_path: Path) -> None:
     with pytest.raises(EncryptedDocument, match="password"):
         parser.parse(write_encrypted_pdf(tmp_path / "secret.pdf"))
 
 
 @pytest.mark.parametrize("name", ["broken.pdf", "broken.docx", "broken.xlsx"])
-def test_a_damaged_file_says_so(parser: Parser, tmp_path: Path, name: str) -> None:
-    sound = {
+def test_a_damaged_file_is_rejected(parser: Parser, tmp_path: Path, name: str) -> None:
+    intact = {
         "broken.pdf": lambda path: write_pdf(path, parts=["text"]),
         "broken.docx": lambda path: write_docx(path, ["text"]),
         "broken.xlsx": lambda path: write_xlsx(path, {"Sheet": RESULTS}),
     }[name](tmp_path / name)
-    damaged = bytearray(sound.read_bytes()[: 300 if name != "broken.pdf" else 20])
+    damaged = bytearray(intact.read_bytes()[: 300 if name != "broken.pdf" else 20])
     with pytest.raises(CorruptDocument, match=name):
-        parser.parse(write(sound, bytes(damaged)))
+        parser.parse(write(intact, bytes(damaged)))
 
 
-def test_a_binary_file_is_refused(parser: Parser, tmp_path: Path) -> None:
+def test_a_binary_file_is_rejected(parser: Parser, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFormat, match="binary"):
         parser.parse(write(tmp_path / "program.bin", bytes(range(256)) * 8))
 
@@ -235,11 +235,9 @@ def test_unstructured_reads_a_workbook(tmp_path: Path) -> None:
     assert document.parser.startswith("unstructured ")
 
 
-def test_unstructured_tells_titles_from_prose_without_a_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unstructured_distinguishes_titles_without_a_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("unstructured")
-    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("it reached for the network"))
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("network access"))
     source = "Spare Parts\n\nThe pump was replaced in March. It is quiet now.\n\n- valves\n\n- seals\n"
     document = load_parser("unstructured").parse(write(tmp_path / "a.txt", source))
     assert blocks(document) == [
@@ -249,7 +247,7 @@ def test_unstructured_tells_titles_from_prose_without_a_download(
     ]
 
 
-def test_a_parser_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_parser_names_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.parsers.unstructured.find_spec", lambda name: None)
     with pytest.raises(UnknownParser, match=r"pip install 'candor\[unstructured\]'"):
         load_parser("unstructured")

@@ -1,4 +1,4 @@
-"""What each format says besides its plain paragraphs, and how it is written down: one test per kind of thing."""
+"""The text of each format besides plain paragraphs: numbers, notes, merged cells, charts and others."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_word_numbers_its_headings_and_lists_as_printed(parser: Parser, tmp_path
     assert [block.level for block in document.blocks] == [1, 1, 2, 0]
 
 
-def test_word_gives_notes_and_comments_and_leaves_out_what_was_deleted(parser: Parser, tmp_path: Path) -> None:
+def test_word_has_notes_and_comments_but_no_deleted_text(parser: Parser, tmp_path: Path) -> None:
     body = (
         "<w:p><w:r><w:t>The rent is 900 euros</w:t></w:r><w:del><w:r><w:delText> a week</w:delText></w:r></w:del>"
         '<w:ins><w:r><w:t> a month</w:t></w:r></w:ins><w:r><w:footnoteReference w:id="2"/></w:r>'
@@ -87,7 +87,7 @@ def test_word_gives_notes_and_comments_and_leaves_out_what_was_deleted(parser: P
     )
 
 
-def test_word_repeats_merged_cells_where_they_reach(parser: Parser, tmp_path: Path) -> None:
+def test_word_repeats_merged_cells(parser: Parser, tmp_path: Path) -> None:
     def cell(text: str, properties: str = "") -> str:
         return f"<w:tc><w:tcPr>{properties}</w:tcPr>{_paragraph(text)}</w:tc>"
 
@@ -105,7 +105,7 @@ def test_word_repeats_merged_cells_where_they_reach(parser: Parser, tmp_path: Pa
     ]
 
 
-def test_the_tables_of_old_word_files_are_told_by_their_tabs() -> None:
+def test_tables_of_old_word_files_are_recognised_by_their_tabs() -> None:
     builder = DocumentBuilder()
     write_flat_text("Figure  SEQ Figure \\* ARABIC 1: Plan\n\tFood\t\tLeaf\t50\t\t\nEnd", builder)
     assert blocks(builder.build(parser="", mime_type="")) == [
@@ -183,7 +183,7 @@ def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: P
 # Workbooks
 
 
-def test_a_sheet_gives_merged_cells_comments_and_a_table_per_header(parser: Parser, tmp_path: Path) -> None:
+def test_a_sheet_has_merged_cells_comments_and_a_table_per_header(parser: Parser, tmp_path: Path) -> None:
     import openpyxl
     from openpyxl.comments import Comment
 
@@ -206,7 +206,7 @@ def test_a_sheet_gives_merged_cells_comments_and_a_table_per_header(parser: Pars
 # OpenDocument
 
 
-def test_an_opendocument_text_gives_lists_notes_and_tables(parser: Parser, tmp_path: Path) -> None:
+def test_an_opendocument_text_has_lists_notes_and_tables(parser: Parser, tmp_path: Path) -> None:
     styles = '<text:list-style style:name="N"><text:list-level-style-number style:num-format="1"/></text:list-style>'
     body = """<text:h text:outline-level="2">Delivery</text:h>
       <text:p>Within<text:s text:c="2"/>10 days<text:note><text:note-citation>1</text:note-citation><text:note-body>
@@ -233,7 +233,7 @@ def test_a_note_in_a_text_box_is_read_once(parser: Parser, tmp_path: Path) -> No
     assert parser.parse(write_open(tmp_path / "a.odt", "text", body)).text == "Outside\n\nBoxed[1]\n\n[1] Once."
 
 
-def test_an_opendocument_presentation_gives_its_slides_as_pages(parser: Parser, tmp_path: Path) -> None:
+def test_slides_of_an_opendocument_presentation_are_pages(parser: Parser, tmp_path: Path) -> None:
     def slide(title: str, note: str = "") -> str:
         def frame(text: str) -> str:
             return f"<draw:text-box><text:p>{text}</text:p></draw:text-box></draw:frame>"
@@ -249,7 +249,7 @@ def test_an_opendocument_presentation_gives_its_slides_as_pages(parser: Parser, 
 # Markup
 
 
-def test_a_page_gives_merged_cells_and_leaves_out_its_menus(parser: Parser, tmp_path: Path) -> None:
+def test_a_page_has_merged_cells_but_no_menus(parser: Parser, tmp_path: Path) -> None:
     source = """<html lang="fi"><head><meta charset="iso-8859-1"><meta name="author" content="Äijä"><title>T</title>
     </head><body><nav><a href="/">Home</a></nav><p>Sää on hyvä.<table><caption>Pumps</caption>
     <tr><th>Model<th colspan=2>Power<tr><td rowspan=2>A<td>low<td>3<tr><td>high<td>9</table>"""
@@ -262,7 +262,7 @@ def test_a_page_gives_merged_cells_and_leaves_out_its_menus(parser: Parser, tmp_
     assert document.metadata == {"language": "fi", "authors": "Äijä"}
 
 
-def test_a_table_that_places_the_blocks_of_a_page_is_no_table(parser: Parser, tmp_path: Path) -> None:
+def test_a_layout_table_is_not_a_table(parser: Parser, tmp_path: Path) -> None:
     source = """<table><tr><td>Menu</td><td><h1>Prices</h1><p>All in euros.</p>
     <table><tr><th>Item</th><th>Price</th></tr><tr><td>Pump with a long name</td><td>120</td></tr></table></td></tr>
     </table><table><tr><td><p>One frame</p><p>around two lines</p></td></tr></table>"""
@@ -281,7 +281,7 @@ def test_html_in_markdown_is_read_as_html(parser: Parser, tmp_path: Path) -> Non
     assert blocks(parser.parse(write(tmp_path / "a.md", source)))[1] == ("table", "| x |\n| --- |\n| 1 |")
 
 
-def test_asciidoc_gives_headings_lists_tables_and_captions(parser: Parser, tmp_path: Path) -> None:
+def test_asciidoc_has_headings_lists_tables_and_captions(parser: Parser, tmp_path: Path) -> None:
     source = """= Guide
 :author: Ada
 
@@ -315,7 +315,7 @@ x = 1
     assert (document.title, document.metadata) == ("Guide", {"authors": "Ada"})
 
 
-def test_an_article_in_xml_gives_sections_tables_and_formulas(parser: Parser, tmp_path: Path) -> None:
+def test_an_xml_article_has_sections_tables_and_formulas(parser: Parser, tmp_path: Path) -> None:
     source = r"""<?xml version="1.0"?><!DOCTYPE article SYSTEM "jats.dtd"><article><front><article-meta>
     <title-group><article-title>On &agr;-decay</article-title></title-group><contrib-group>
     <contrib contrib-type="author"><name><surname>Curie</surname><given-names>Marie</given-names></name></contrib>
@@ -331,7 +331,7 @@ def test_an_article_in_xml_gives_sections_tables_and_formulas(parser: Parser, tm
     assert (document.title, document.metadata) == ("On α-decay", {"authors": "Marie Curie"})
 
 
-def test_records_in_xml_keep_the_names_of_their_fields(parser: Parser, tmp_path: Path) -> None:
+def test_xml_records_keep_their_field_names(parser: Parser, tmp_path: Path) -> None:
     source = "<?xml version='1.0'?><orders><order><id>7</id><price>12.50</price></order></orders>"
     assert parser.parse(write(tmp_path / "a.xml", source)).text == "id: 7\nprice: 12.50"
 
@@ -342,7 +342,7 @@ def test_broken_xml_is_read_with_a_warning(parser: Parser, tmp_path: Path) -> No
     assert "not well-formed" in document.warnings[0]
 
 
-def test_xml_fetches_nothing_and_reads_no_other_file(parser: Parser, tmp_path: Path) -> None:
+def test_xml_entities_are_not_fetched_or_read_from_files(parser: Parser, tmp_path: Path) -> None:
     write(tmp_path / "secret.txt", "the secret")
     source = (
         f"""<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file://{tmp_path}/secret.txt">]><a><p>x: &x;</p></a>"""
@@ -350,7 +350,7 @@ def test_xml_fetches_nothing_and_reads_no_other_file(parser: Parser, tmp_path: P
     assert "the secret" not in parser.parse(write(tmp_path / "a.xml", source)).text
 
 
-def test_a_document_nested_without_end_is_refused(parser: Parser, tmp_path: Path) -> None:
+def test_a_document_nested_too_deeply_is_rejected(parser: Parser, tmp_path: Path) -> None:
     with pytest.raises(CorruptDocument, match="nested too deeply"):
         parser.parse(write(tmp_path / "a.xml", "<?xml version='1.0'?>" + "<a>" * 5000 + "x" + "</a>" * 5000))
 
@@ -359,7 +359,7 @@ def test_a_document_nested_without_end_is_refused(parser: Parser, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx"])
-def test_an_encrypted_office_file_says_so(parser: Parser, tmp_path: Path, name: str) -> None:
+def test_an_encrypted_office_file_is_rejected(parser: Parser, tmp_path: Path, name: str) -> None:
     import io
 
     ooxml = pytest.importorskip("msoffcrypto.format.ooxml")
@@ -374,7 +374,7 @@ def test_an_encrypted_office_file_says_so(parser: Parser, tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("angle", [90, 270])
-def test_a_page_that_is_turned_is_read_as_if_it_stood_upright(parser: Parser, tmp_path: Path, angle: int) -> None:
+def test_a_rotated_page_is_read_upright(parser: Parser, tmp_path: Path, angle: int) -> None:
     from fpdf import FPDF
 
     pdf = FPDF()

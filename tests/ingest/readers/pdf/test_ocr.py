@@ -1,4 +1,4 @@
-"""Page images are read by Tesseract where it is installed; where it is not, the document says so."""
+"""Page images are read with Tesseract. If it is not installed, a warning or an error says how to install it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_scan_is_read_with_its_headings_and_tables(written: Path, tmp_path: Pa
 
 
 @with_tesseract
-def test_the_pages_of_a_scan_keep_their_numbers(written: Path, tmp_path: Path) -> None:
+def test_pages_of_a_scan_keep_their_numbers(written: Path, tmp_path: Path) -> None:
     other = write_pdf(tmp_path / "other.pdf", parts=["Entirely different words."])
     document = make_parser().parse(write_scan(tmp_path / "scan.pdf", [written, None, other]))
     assert [page.number for page in document.pages] == [1, 3]
@@ -66,28 +66,28 @@ def test_images_are_read(written: Path, tmp_path: Path) -> None:
 
 
 @with_tesseract
-def test_pages_with_text_are_recognised_only_when_asked_to(written: Path) -> None:
+def test_pages_with_text_are_recognised_only_on_request(written: Path) -> None:
     assert "recognised" not in make_parser().parse(written).metadata
     assert "recognised" in make_parser(OcrMode.ALWAYS).parse(written).metadata
 
 
 @with_tesseract
-def test_an_image_without_words_says_so(tmp_path: Path) -> None:
+def test_an_image_without_words_is_empty(tmp_path: Path) -> None:
     with pytest.raises(EmptyDocument, match="recognises none on its images"):
         make_parser().parse(write_scan(tmp_path / "blank.png", [None]))
 
 
 @with_tesseract
-def test_a_damaged_image_says_so(written: Path, tmp_path: Path) -> None:
+def test_a_damaged_image_is_rejected(written: Path, tmp_path: Path) -> None:
     whole = write_scan(tmp_path / "photo.png", [written]).read_bytes()
     (tmp_path / "cut.png").write_bytes(whole[:64])
-    with pytest.raises(CorruptDocument, match="Save it anew"):
+    with pytest.raises(CorruptDocument, match="Save the file again"):
         make_parser().parse(tmp_path / "cut.png")
 
 
 @pytest.fixture
 def slow_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A program in Tesseract's place that takes a while to say one word."""
+    """Replace Tesseract by a program that returns one word after half a second."""
     program = tmp_path / "programs" / "tesseract"
     program.parent.mkdir()
     program.write_text(
@@ -106,21 +106,21 @@ END
 
 
 @pytest.mark.usefixtures("slow_tesseract")
-def test_a_long_scan_has_the_time_limit_for_each_page(written: Path, tmp_path: Path) -> None:
+def test_the_time_limit_of_a_scan_restarts_with_each_page(written: Path, tmp_path: Path) -> None:
     scan = write_scan(tmp_path / "long.pdf", [written] * 6, dpi=40)
     with IsolatedParser("default", workers=1, timeout_s=2, memory_mb=2048) as parser:
         assert parser.parse(scan).metadata["recognised"] == "pages 1-6 by Tesseract (eng)"
 
 
 @pytest.mark.usefixtures("without_tesseract")
-def test_without_tesseract_a_scan_fails_with_how_to_install_it(written: Path, tmp_path: Path) -> None:
+def test_without_tesseract_a_scan_fails_with_the_install_command(written: Path, tmp_path: Path) -> None:
     for name in ("scan.pdf", "scan.png"):
         with pytest.raises(EmptyDocument, match=r"Its pages are images.*`apt-get install tesseract-ocr`"):
             make_parser().parse(write_scan(tmp_path / name, [written]))
 
 
 @pytest.mark.usefixtures("without_tesseract")
-def test_without_tesseract_the_unread_pages_are_named(written: Path, tmp_path: Path) -> None:
+def test_without_tesseract_a_warning_names_the_unread_pages(written: Path, tmp_path: Path) -> None:
     import pypdfium2
 
     mixed = pypdfium2.PdfDocument(written)
@@ -133,7 +133,7 @@ def test_without_tesseract_the_unread_pages_are_named(written: Path, tmp_path: P
 
 
 @with_tesseract
-def test_a_language_without_its_data_is_named(written: Path, tmp_path: Path) -> None:
+def test_a_language_without_data_is_named(written: Path, tmp_path: Path) -> None:
     parser = load_parser("default", ParserOptions(ocr_languages=("eng", "tlh")))
     with pytest.raises(
         EmptyDocument, match=r"lacks the data of the language tlh \(`apt-get install tesseract-ocr-tlh`"
@@ -141,11 +141,11 @@ def test_a_language_without_its_data_is_named(written: Path, tmp_path: Path) -> 
         parser.parse(write_scan(tmp_path / "scan.pdf", [written]))
 
 
-def test_switched_off_a_scan_says_so(written: Path, tmp_path: Path) -> None:
+def test_a_scan_fails_when_recognition_is_switched_off(written: Path, tmp_path: Path) -> None:
     with pytest.raises(EmptyDocument, match="switched off"):
         make_parser(OcrMode.NEVER).parse(write_scan(tmp_path / "scan.pdf", [written]))
 
 
-def test_blank_pages_are_no_scan(tmp_path: Path) -> None:
+def test_a_blank_pdf_is_not_a_scan(tmp_path: Path) -> None:
     with pytest.raises(EmptyDocument, match="blank"):
         make_parser().parse(write_pdf(tmp_path / "blank.pdf"))

@@ -1,4 +1,4 @@
-"""What is read from the layout of PDFs: what runs over pages, and how rows and columns come to stand in tables."""
+"""The layout of PDFs: text across pages, page headers, and the rows and columns of tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ingest.document import BlockKind, ParsedDocument
 from ingest.parser import Parser, load_parser
 
 Placed = tuple[float, float, str]
-"""A text and where it begins on its page, in millimetres from the top left corner."""
+"""A text and its position on its page, in millimetres from the top left corner."""
 
 Row = tuple[float, list[Placed]]
-"""How high a row is, and its texts with where they begin in it."""
+"""The height of a row, and its texts with their positions in it."""
 
 LEFT, TOP, BOTTOM = 20, 40, 240
 WORDS = ["amber", "basalt", "cedar", "dune", "ember", "fjord", "garnet", "heath"]
@@ -28,7 +28,7 @@ def parser() -> Parser:
 
 
 def write_pages(path: Path, pages: Sequence[Sequence[Placed]]) -> Path:
-    """A PDF with exactly these texts on its pages."""
+    """Write a PDF with exactly these texts on its pages."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -42,7 +42,7 @@ def write_pages(path: Path, pages: Sequence[Sequence[Placed]]) -> Path:
 
 
 def body(page: int, *, first: str = "", last: str = "") -> list[Placed]:
-    """A paragraph that no other page has; its first and its last line may be given."""
+    """Return a paragraph that is different on each page, optionally with a given first and last line."""
     lines = [f"The {word} of page {WORDS[page]} lies beside the {word} river in the north." for word in WORDS[:8]]
     lines[0], lines[-1] = first or lines[0], last or lines[-1]
     return [(LEFT, TOP + 5 * number, line) for number, line in enumerate(lines)]
@@ -58,53 +58,53 @@ def tables_of(document: ParsedDocument) -> Iterator[list[str]]:
             yield document.text[block.start : block.end].splitlines()
 
 
-# Running headers, footers and page numbers
+# Page headers, page footers and page numbers
 
 
 @pytest.mark.parametrize("footer", ["Port of Elm | Page {} of 6", "Port of Elm | Q3 | {}", "{} Port of Elm"])
-def test_running_lines_are_kept_once(parser: Parser, tmp_path: Path, footer: str) -> None:
+def test_page_headers_and_footers_are_kept_once(parser: Parser, tmp_path: Path, footer: str) -> None:
     pages = [[(90, 12, "Harbour Report"), *body(page), (LEFT, 285, footer.format(page + 1))] for page in range(6)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert lines[0] == "Harbour Report"
     assert lines.count("Harbour Report") == 1
-    assert [line for line in lines if "Elm" in line] == [footer.format(6)], "the last, after all text"
-    assert len(lines) == 2 + 6 * 8, "nothing of the bodies is lost"
+    assert [line for line in lines if "Elm" in line] == [footer.format(6)], "the last footer, after all text"
+    assert len(lines) == 2 + 6 * 8, "no line of the bodies is lost"
 
 
-def test_names_beside_page_numbers_go_if_the_text_has_them(parser: Parser, tmp_path: Path) -> None:
+def test_names_next_to_page_numbers_are_removed_if_repeated(parser: Parser, tmp_path: Path) -> None:
     titles = [f"The {word}" for word in WORDS[:6]]
     pages = [
         [*body(page, first=title), (LEFT, 285, "Yearbook"), (60, 285, title), (180, 285, str(page + 7))]
         for page, title in enumerate(titles)
     ]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
-    assert lines.count("Yearbook The amber 7") == 1, "the first name is said nowhere else"
+    assert lines.count("Yearbook The amber 7") == 1, "the first name occurs nowhere else"
     assert len(lines) == 1 + 6 * 8
 
 
-def test_bare_page_numbers_go_wherever_their_count_begins_and_pauses(parser: Parser, tmp_path: Path) -> None:
-    printed = ["", "7", "8", "", "9", "10"]  # a title page without, and a page that goes on without one
+def test_page_numbers_are_removed_if_some_pages_have_none(parser: Parser, tmp_path: Path) -> None:
+    printed = ["", "7", "8", "", "9", "10"]  # the title page and one other page have none
     pages = [[*body(page), (100, BOTTOM + page, number)] for page, number in enumerate(printed)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert [line for line in lines if line.isdigit()] == []
     assert len(lines) == 6 * 8
 
 
-def test_a_header_of_one_chapter_is_found_among_the_pages_of_others(parser: Parser, tmp_path: Path) -> None:
+def test_the_page_header_of_one_chapter_is_kept_once(parser: Parser, tmp_path: Path) -> None:
     pages = [[(90, 12, "Second chapter" if 6 <= page < 10 else ""), *body(page)] for page in range(16)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert lines.count("Second chapter") == 1
     assert lines.index("Second chapter") == 6 * 8, "where the chapter begins"
 
 
-def test_a_header_from_the_second_page_on_does_not_stand_in_a_table_over_pages(parser: Parser, tmp_path: Path) -> None:
+def test_a_page_header_does_not_interrupt_a_table_across_pages(parser: Parser, tmp_path: Path) -> None:
     header: list[Placed] = [(LEFT, 10, "Harbour Report 2024")]
 
     def rows(names: Sequence[str]) -> list[Placed]:
         texts = [("Name", "Year"), *((name, "1999") for name in names)]
         return [
-            (x, 20 + 6 * place, text)
-            for place, row in enumerate(texts)
+            (x, 20 + 6 * index, text)
+            for index, row in enumerate(texts)
             for x, text in zip((LEFT, 90), row, strict=True)
         ]
 
@@ -113,7 +113,7 @@ def test_a_header_from_the_second_page_on_does_not_stand_in_a_table_over_pages(p
     assert table[-10:] == [f"| {name} | 1999 |" for name in WORDS[:10]]
 
 
-def test_two_pages_that_are_the_same_form_keep_what_they_share(parser: Parser, tmp_path: Path) -> None:
+def test_two_pages_of_the_same_form_keep_repeated_lines(parser: Parser, tmp_path: Path) -> None:
     pages = [[(90, 12, "Repair order"), *body(page), (LEFT, 280, "Note: the bumper")] for page in range(2)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
     assert (lines.count("Repair order"), lines.count("Note: the bumper")) == (2, 2)
@@ -128,7 +128,7 @@ def test_two_pages_that_are_the_same_form_keep_what_they_share(parser: Parser, t
         pytest.param(lambda page: (90, 120, "* * *"), id="in the middle of the page"),
     ],
 )
-def test_lines_that_only_look_alike_stay(parser: Parser, tmp_path: Path, placed: object) -> None:
+def test_other_repeated_lines_are_kept(parser: Parser, tmp_path: Path, placed: object) -> None:
     extra = [placed(page) for page in range(10)]  # type: ignore[operator]
     pages = [
         [
@@ -142,7 +142,7 @@ def test_lines_that_only_look_alike_stay(parser: Parser, tmp_path: Path, placed:
     assert len(lines) == sum(len(page) for page in pages)
 
 
-def test_a_sentence_reads_on_over_a_page_break(parser: Parser, tmp_path: Path) -> None:
+def test_a_sentence_continues_after_a_page_break(parser: Parser, tmp_path: Path) -> None:
     pages = [
         [
             (90, 12, "Harbour Report"),
@@ -161,7 +161,9 @@ def test_a_sentence_reads_on_over_a_page_break(parser: Parser, tmp_path: Path) -
     ("last", "first"),
     [("The water stopped rising.", "and it was over"), ("The water stopped rising", "Elsewhere it was dry")],
 )
-def test_what_ends_with_its_page_stays_apart(parser: Parser, tmp_path: Path, last: str, first: str) -> None:
+def test_a_paragraph_that_ends_with_its_page_stays_separate(
+    parser: Parser, tmp_path: Path, last: str, first: str
+) -> None:
     pages = [body(0, last=last), body(1, first=first)]
     assert f"{last}\n\n{first}" in parser.parse(write_pages(tmp_path / "a.pdf", pages)).text
 
@@ -170,7 +172,7 @@ def test_what_ends_with_its_page_stays_apart(parser: Parser, tmp_path: Path, las
 
 
 def report(tmp_path: Path, parser: Parser, rows: Sequence[Row]) -> list[list[str]]:
-    """The tables read from a page of these rows."""
+    """Return the tables read from a page of these rows."""
     texts: list[Placed] = []
     y = float(TOP)
     for height, row in rows:
@@ -180,7 +182,7 @@ def report(tmp_path: Path, parser: Parser, rows: Sequence[Row]) -> list[list[str
 
 
 def figures(label: str, *values: str, columns: Sequence[float] = (110, 135, 160, 185)) -> Row:
-    """A row with a label at the left, and figures that end where their columns do."""
+    """Return a row with a label at the left and figures aligned at the right end of their columns."""
     return 6, [(LEFT, 0, label), *((x - 1.9 * len(value), 0, value) for x, value in zip(columns, values, strict=False))]
 
 
@@ -193,7 +195,7 @@ SALES = figures("Sales", "1,204", "1,120", "3,512", "3,298")
 COSTS = figures("Costs", "(804)", "(799)", "(2,401)", "(2,377)")
 
 
-def test_a_header_over_several_columns_is_said_in_each(parser: Parser, tmp_path: Path) -> None:
+def test_a_header_above_several_columns_is_repeated_in_each(parser: Parser, tmp_path: Path) -> None:
     (table,) = report(tmp_path, parser, [*PERIODS, YEARS, SALES, COSTS])
     assert table == [
         "|  | Three Months Ended 2024 | Three Months Ended 2023 | Nine Months Ended 2024 | Nine Months Ended 2023 |",
@@ -203,7 +205,7 @@ def test_a_header_over_several_columns_is_said_in_each(parser: Parser, tmp_path:
     ]
 
 
-def test_a_header_that_is_written_cell_by_cell_is_read_by_where_it_stands(parser: Parser, tmp_path: Path) -> None:
+def test_a_header_of_separate_cells_is_read_by_position(parser: Parser, tmp_path: Path) -> None:
     cell_by_cell = (11, [(100, 0, "June 29,"), (103, 5, "2024"), (125, 0, "June 30,"), (128, 5, "2023")])
     rows = [cell_by_cell, *(figures(label, "1,204", "1,120") for label in ("Cash", "Debt", "Rent"))]
     (table,) = report(tmp_path, parser, rows)
@@ -216,7 +218,7 @@ def test_a_row_of_years_is_a_header(parser: Parser, tmp_path: Path) -> None:
     assert table[:2] == ["| Year ended June | 2024 | 2023 |", "| --- | --- | --- |"]
 
 
-def test_a_table_goes_on_after_lines_of_labels(parser: Parser, tmp_path: Path) -> None:
+def test_a_table_continues_after_lines_of_labels(parser: Parser, tmp_path: Path) -> None:
     labels = [figures("LIABILITIES"), figures("Current liabilities:")]
     cash, debt = (figures(label, "19,204", "17,003") for label in ("Cash", "Debt"))
     rows = [figures("(in millions)", "2024", "2023"), cash, figures("Total", "7", "8"), *labels, debt]
@@ -239,7 +241,7 @@ def test_another_table_below_has_its_own_header(parser: Parser, tmp_path: Path) 
     assert first == second
 
 
-def test_a_wrapped_label_stands_in_the_row_of_its_values(parser: Parser, tmp_path: Path) -> None:
+def test_a_wrapped_label_is_in_the_row_of_its_values(parser: Parser, tmp_path: Path) -> None:
     wrapped: Row = (
         11,
         [(LEFT, 0, "Gains from securities that are"), (LEFT, 5, "available for sale"), (102, 5, "93"), (127, 5, "87")],
@@ -255,7 +257,7 @@ def test_a_wrapped_label_stands_in_the_row_of_its_values(parser: Parser, tmp_pat
     ]
 
 
-def test_signs_of_currencies_and_percent_belong_to_their_figures(parser: Parser, tmp_path: Path) -> None:
+def test_currency_and_percent_signs_belong_to_their_figures(parser: Parser, tmp_path: Path) -> None:
     rows: list[Row] = [
         figures("Year", "2024", "2023"),
         (6, [(LEFT, 0, "Net income"), (95, 0, "$"), (104, 0, "(12)"), (113, 0, "$"), (130, 0, "9")]),
@@ -270,7 +272,7 @@ def test_signs_of_currencies_and_percent_belong_to_their_figures(parser: Parser,
 
 
 def write_frames(path: Path, cells: Sequence[tuple[float, float, float, float, str]]) -> Path:
-    """A PDF with these frames (left, top, width, height in units of a cell) and the lines of text in them."""
+    """Write a PDF with these frames (left, top, width, height in cells) and the lines of text in them."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -287,7 +289,7 @@ def write_frames(path: Path, cells: Sequence[tuple[float, float, float, float, s
     return path
 
 
-def test_what_stands_in_a_frame_is_one_cell(parser: Parser, tmp_path: Path) -> None:
+def test_the_text_in_a_frame_is_one_cell(parser: Parser, tmp_path: Path) -> None:
     cells = [
         (0, 0, 1, 1, "Code"), (1, 0, 1, 1, "What to do"), (2, 0, 1, 1, "Who"),
         (0, 1, 1, 1, "E 04\nValve\nclosed"), (1, 1, 1, 1, "Open it.\n\nThen wait."), (2, 1, 1, 1, "user"),
@@ -302,7 +304,7 @@ def test_what_stands_in_a_frame_is_one_cell(parser: Parser, tmp_path: Path) -> N
     ]
 
 
-def test_a_merged_cell_speaks_for_all_its_places(parser: Parser, tmp_path: Path) -> None:
+def test_a_merged_cell_is_repeated_in_all_its_rows_and_columns(parser: Parser, tmp_path: Path) -> None:
     cells = [
         (0, 0, 1, 2, "Model"), (1, 0, 2, 1, "Power"),
         (1, 1, 1, 1, "in winter"), (2, 1, 1, 1, "in summer"),
@@ -318,7 +320,7 @@ def test_a_merged_cell_speaks_for_all_its_places(parser: Parser, tmp_path: Path)
     ]
 
 
-def test_no_word_of_frames_within_frames_is_lost(parser: Parser, tmp_path: Path) -> None:
+def test_no_word_in_nested_frames_is_lost(parser: Parser, tmp_path: Path) -> None:
     outer = [(0, 0, 1, 3, "Outside"), (1, 0, 2, 3, "Around"), (0, 3, 1, 1, "Below"), (1, 3, 2, 1, "Under")]
     inner = [(1.2, 0.6, 0.8, 1, "One"), (2, 0.6, 0.8, 1, "Two"), (1.2, 1.6, 0.8, 1, "Three"), (2, 1.6, 0.8, 1, "Four")]
     text = parser.parse(write_frames(tmp_path / "a.pdf", [*outer, *inner])).text
