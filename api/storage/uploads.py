@@ -1,9 +1,9 @@
-"""Files that were uploaded: where they lie, what they may be named, and how they come and go.
+"""Uploaded files: their folder, their names, and how they are stored and deleted.
 
-    HOME/uploads/papers/reports/2024.pdf      a file of the collection `papers`, under the name that its sender gave it
-    HOME/uploads/.incoming/123-8f3a…/0        what is being received, by the process that receives it
+    HOME/uploads/papers/reports/2024.pdf      a file of the collection `papers`, under the name that the client sent
+    HOME/uploads/.incoming/123-8f3a…/0        a file that process 123 is receiving
 
-A file takes its place only when its whole upload is there; what is under way is removed with the process.
+A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import psutil
 
 from api.errors import HomeError, UsageError
 
-_INCOMING = ".incoming"  # no collection is named so
-_LONGEST_PART = 255  # bytes; what file systems take
-_LONGEST = 1000
+_INCOMING = ".incoming"  # not a valid collection name
+_MAX_PART_BYTES = 255  # limit of common file systems
+_MAX_LENGTH = 1000
 
 
 class Uploads:
@@ -33,17 +33,17 @@ class Uploads:
         self._folder = home / "uploads"
 
     def folder(self, collection: str) -> Path:
-        """Where the files of a collection lie; it need not be there."""
+        """Return the folder of a collection's files. It may not exist."""
         return self._folder / collection
 
     def holds(self, collection: str, path: Path) -> bool:
-        """Whether the file was uploaded into the collection, and is Candor's own copy."""
+        """Return whether the file was uploaded into the collection, so that Candor owns it."""
         return path.is_relative_to(self.folder(collection))
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:
-        """A folder to receive files into; whatever is left in it goes with the end of the block."""
-        with _disk(self._folder):
+        """Create a folder to receive files into, and delete it with what is left in it at the end of the block."""
+        with _translate_errors(self._folder):
             (self._folder / _INCOMING).mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=self._folder / _INCOMING))
         try:
@@ -52,91 +52,89 @@ class Uploads:
             shutil.rmtree(folder, ignore_errors=True)
 
     def accept(self, collection: str, received: Mapping[PurePosixPath, Path]) -> list[Path]:
-        """Give received files their places, by their names; one that was there under the same name is replaced.
+        """Move received files to their final paths, replacing files of the same name, and return these paths.
 
-        Raises UsageError if a name is that of a folder, before any file takes its place.
+        Raises UsageError, before any file is moved, if a name is the name of a folder.
         """
         folder = self.folder(collection)
         for name in received:
-            _check_place(folder, name)
-        with _disk(folder):
-            return [self._accepted(folder / name, path) for name, path in received.items()]
+            _check_free(folder, name)
+        with _translate_errors(folder):
+            return [self._move(path, folder / name) for name, path in received.items()]
 
     def remove(self, path: Path) -> None:
-        """Delete an uploaded file, and the folders that are empty without it."""
-        with _disk(path):
+        """Delete an uploaded file, and the folders that it leaves empty."""
+        with _translate_errors(path):
             path.unlink(missing_ok=True)
         for folder in path.parents:
             if folder == self._folder or not folder.is_relative_to(self._folder):
                 return
             try:
                 folder.rmdir()
-            except OSError:  # there are others in it
+            except OSError:  # not empty
                 return
 
     def drop(self, collection: str) -> None:
         """Delete all files of a collection."""
-        with _disk(self.folder(collection)), suppress(FileNotFoundError):
+        with _translate_errors(self.folder(collection)), suppress(FileNotFoundError):
             shutil.rmtree(self.folder(collection))
 
     def clear(self) -> None:
-        """Remove what processes left that were killed while they received it."""
+        """Delete unfinished uploads of processes that were killed."""
         for folder in (self._folder / _INCOMING).glob("*-*"):
             if not psutil.pid_exists(int(folder.name.partition("-")[0])):
                 shutil.rmtree(folder, ignore_errors=True)
 
     @staticmethod
-    def _accepted(place: Path, received: Path) -> Path:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        received.replace(place)
-        return place
+    def _move(received: Path, path: Path) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        received.replace(path)
+        return path
 
 
 def safe_name(name: str) -> PurePosixPath:
-    """The name of an uploaded file with its folders, if it can have that name here. Raises UsageError.
-
-    The same name in another Unicode normalization, as other systems write it, is the same.
-    """
+    """Return the name of an uploaded file, with its folders, in Unicode normal form C. Raises UsageError if invalid."""
     path = unicodedata.normalize("NFC", name).replace("\\", "/")
     parts = path.split("/")
-    fault = next((fault for part in parts if (fault := _fault(part))), "")
+    problem = next((problem for part in parts if (problem := _problem(part))), "")
     if path.startswith("/") or re.match(r"[A-Za-z]:", path):
-        fault = "it is an absolute path"
-    if len(path) > _LONGEST:
-        fault = f"it has more than {_LONGEST} characters"
-    if fault:
-        raise UsageError(f"A file cannot be uploaded as {name[:_LONGEST]!r}: {fault}. Name it otherwise.")
+        problem = "it is an absolute path"
+    if len(path) > _MAX_LENGTH:
+        problem = f"it has more than {_MAX_LENGTH} characters"
+    if problem:
+        raise UsageError(f"Invalid file name {name[:_MAX_LENGTH]!r}: {problem}. Rename the file.")
     return PurePosixPath(*parts)
 
 
-def _fault(part: str) -> str:
-    """What is wrong with a part of a name; empty if nothing is."""
+def _problem(part: str) -> str:
+    """Return what is wrong with a part of a name, or an empty string."""
     if not part.strip():
         return "a part of it is empty"
     if part == "..":
-        return "it leads out of its folder"
+        return "'..' is not allowed"
     if part.startswith("."):
-        return "hidden files, whose names begin with '.', are not ingested"
+        return "hidden files (names that start with '.') are not ingested"
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in part):
-        return "it has characters in it that no name has"
-    if len(part.encode()) > _LONGEST_PART:
-        return f"a part of it has more than {_LONGEST_PART} bytes"
+        return "it contains control characters"
+    if len(part.encode()) > _MAX_PART_BYTES:
+        return f"a part of it has more than {_MAX_PART_BYTES} bytes"
     return ""
 
 
-def _check_place(folder: Path, name: PurePosixPath) -> None:
-    taken = next((parent for parent in name.parents if (folder / parent).is_file()), None)
-    if taken is not None or (folder / name).is_dir():
-        other = f"the file {str(taken)!r}" if taken else "a folder"
-        raise UsageError(f"{str(name)!r} cannot be stored: there is {other} of that name. Name it otherwise.")
+def _check_free(folder: Path, name: PurePosixPath) -> None:
+    file = next((parent for parent in name.parents if (folder / parent).is_file()), None)
+    if file is not None or (folder / name).is_dir():
+        existing = f"the file {str(file)!r}" if file else "a folder of that name"
+        raise UsageError(f"Cannot store {str(name)!r}: {existing} exists. Rename the file.")
 
 
 @contextmanager
-def _disk(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
+    """Translate OSError to HomeError."""
     try:
         yield
     except OSError as error:
         raise HomeError(
-            f"Uploaded files cannot be stored in {str(path)!r}: {error.strerror or error}. Free some space there, or "
-            "mend its rights."
+            f"Cannot store uploaded files in {str(path)!r}: {error.strerror or error}. Check the free space and the "
+            "permissions of the folder."
         ) from error

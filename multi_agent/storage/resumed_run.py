@@ -1,4 +1,4 @@
-"""What a run had done before it was interrupted, read back from its trace when it goes on."""
+"""What a run did before it was interrupted, read from its trace when it resumes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from multi_agent.storage.trace import Trace
 
 
 class ResumedRun:
-    """The events and the journal of a run so far; of a run that only begins, both are empty."""
+    """The events and journal entries of a run so far. Both are empty for a new run."""
 
     def __init__(self, events: Sequence[Event], journal: Sequence[JournalEntry]) -> None:
         self.events = events
@@ -24,40 +24,42 @@ class ResumedRun:
 
     @classmethod
     def of(cls, trace: Trace, run_id: str) -> ResumedRun:
-        """What is stored of the run."""
+        """Load the events and journal entries of the run."""
         events = trace.events(run_id)
         return cls(events, trace.journal_entries(run_id) if events else ())
 
     @property
     def examples(self) -> tuple[PlanExample, ...] | None:
-        """The plans that its planner was shown, and has to be shown again; None if it has not begun."""
+        """The example plans that the planner saw, and must see again; None for a new run."""
         return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def remembered(self) -> Remembered | None:
-        """What else its planner was told; None if it has not begun."""
+        """The memories that the planner saw; None for a new run."""
         return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def resumed(self) -> int:
-        """How often it was resumed before."""
+        """How often the run was resumed before."""
         return sum(isinstance(event.body, RunResumed) for event in self.events)
 
     @property
     def answered(self) -> int:
-        """How many model calls its journal has the answer to."""
+        """The number of model calls with a response in the journal."""
         return len(self._journal)
 
     @cached_property
     def usage(self) -> Usage:
-        """What its finished calls cost: those that the journal has, also where no event tells of them any more, and
-        those that failed. What was under way when the process was killed is not known, and not counted."""
+        """The usage of all finished calls: those in the journal, even without an event, and failed ones.
+
+        Calls that were running when the process was killed are unknown and not counted.
+        """
         failed = [event.body.usage for event in self.events if isinstance(event.body, ModelFailed)]
         return sum((*failed, *(entry.usage for entry in self._journal)), Usage())
 
     @cached_property
     def seconds(self) -> float:
-        """How long it was at work; the time between two processes is nobody's."""
+        """The seconds that processes worked on the run, without the time between two processes."""
         return sum(
             (after.at - before.at).total_seconds()
             for before, after in pairwise(self.events)
@@ -65,7 +67,7 @@ class ResumedRun:
         )
 
     def meter(self) -> Meter:
-        """A meter that has counted its events; what the journal answers again it knows, and counts no more."""
+        """Return a meter that has counted the run's events, so that replayed calls are not counted again."""
         meter = Meter()
         for event in self.events:
             meter.count(event)

@@ -1,4 +1,4 @@
-"""Which runs a list of runs is to hold."""
+"""The filter of a list of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vectorstore.models import FrozenModel
 
 
 class RunState(StrEnum):
-    """The states that a run can be in; all but the first two are terminal."""
+    """The states of a run. All but the first two are terminal."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -21,15 +21,17 @@ class RunState(StrEnum):
 
 
 class RunFilter(FrozenModel):
-    """Which runs are meant; what is None leaves them all."""
+    """Conditions on runs. None means no condition."""
 
-    collection: str | None = Field(default=None, description="Only those of this collection.")
-    status: tuple[RunState, ...] | None = Field(default=None, description="Only those in one of these states.")
-    text: str | None = Field(default=None, description="Only those whose question says this.")
-    model: str | None = Field(default=None, description="Only those that asked this model.")
-    since: AwareDatetime | None = Field(default=None, description="Only those that started then or later.")
-    until: AwareDatetime | None = Field(default=None, description="Only those that started then or before.")
-    after: str | None = Field(default=None, description="Go on after this run, such as the last of the page before.")
+    collection: str | None = Field(default=None, description="Only runs over this collection.")
+    status: tuple[RunState, ...] | None = Field(default=None, description="Only runs in one of these states.")
+    text: str | None = Field(default=None, description="Only runs with this text in the question.")
+    model: str | None = Field(default=None, description="Only runs with this model.")
+    since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
+    until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
+    after: str | None = Field(
+        default=None, description="Only runs after this one in the list: the last run of the previous page."
+    )
 
 
 ALL_RUNS = RunFilter()

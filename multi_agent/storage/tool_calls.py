@@ -1,4 +1,4 @@
-"""Every call of a tool with its result, in SQL: the trace of tools, and what keeps a resumed run from calling twice."""
+"""Tool calls with their results, in SQL. They are part of the trace, and a resumed run does not repeat them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _calls = sql.Table(
 
 
 class ToolEntry(FrozenModel):
-    """One call. With neither result nor error, it was begun, and what became of it is not known (yet)."""
+    """One call. Without result and error it has started, and its outcome is not (yet) known."""
 
-    key: str = Field(description="hash of what was called, by whom, and with what")
-    occurrence: int = Field(ge=0, description="how many equal calls the run had made before it")
+    key: str = Field(description="hash of tool, agent and arguments")
+    occurrence: int = Field(ge=0, description="number of equal calls that the run made before")
     step: str
     agent: str
     tool: str
-    arguments: dict[str, Any] = Field(description="as the tool got them: as edited, if a person edited them")
+    arguments: dict[str, Any] = Field(description="arguments passed to the tool, after edits by a person")
     why: str
     began_at: AwareDatetime
     seconds: float = 0.0
@@ -39,25 +39,25 @@ class ToolEntry(FrozenModel):
 
     @property
     def ended(self) -> bool:
-        """Whether it is known what became of it."""
+        """Whether the outcome of the call is known."""
         return self.result is not None or bool(self.error)
 
 
 class ToolCalls:
-    """The calls of all runs, in the database behind ``engine``."""
+    """The tool calls of all runs, in SQL."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
     def find(self, run_id: str, key: str, occurrence: int) -> ToolEntry | None:
-        """The call, or None if the run has not made it."""
-        query = sql.select(_calls.c.entry).where(*_is(run_id, key, occurrence))
+        """Return the call, or None if the run has not made it."""
+        query = sql.select(_calls.c.entry).where(*_matches(run_id, key, occurrence))
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
         return ToolEntry.model_validate(row.entry) if row else None
 
     def record(self, run_id: str, entry: ToolEntry) -> None:
-        """Keep the call durably, in place of what was known of it before."""
+        """Store the call, replacing an earlier entry for it."""
         row = {
             "run_id": run_id,
             "key": entry.key,
@@ -66,11 +66,11 @@ class ToolCalls:
             "entry": entry.model_dump(mode="json"),
         }
         with self._engine.begin() as connection:
-            connection.execute(_calls.delete().where(*_is(run_id, entry.key, entry.occurrence)))
+            connection.execute(_calls.delete().where(*_matches(run_id, entry.key, entry.occurrence)))
             connection.execute(_calls.insert().values(row))
 
     def entries(self, run_id: str) -> list[ToolEntry]:
-        """Every call of the run, in the order in which they began."""
+        """Return the calls of a run, ordered by their start."""
         query = (
             sql.select(_calls.c.entry)
             .where(_calls.c.run_id == run_id)
@@ -80,5 +80,5 @@ class ToolCalls:
             return [ToolEntry.model_validate(row.entry) for row in connection.execute(query)]
 
 
-def _is(run_id: str, key: str, occurrence: int) -> tuple[sql.ColumnElement[bool], ...]:
+def _matches(run_id: str, key: str, occurrence: int) -> tuple[sql.ColumnElement[bool], ...]:
     return _calls.c.run_id == run_id, _calls.c.key == key, _calls.c.occurrence == occurrence

@@ -1,6 +1,6 @@
-"""The trace in SQL: runs with their answers, their events as they happen, and the journal of their model calls.
+"""The trace in SQL: runs with their answers, their events, and the journal of their model calls.
 
-Writes are small and happen in the event loop, in order; SQLite in WAL mode takes well under a millisecond for one.
+Writes are small and run in the event loop, in order. On SQLite in WAL mode one takes well under a millisecond.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _journal = sql.Table(
     sql.Column("entry", sql.JSON, nullable=False),
 )
 
-# Made once: to put a statement together takes longer than to carry it out.
-_KEEP_EVENT, _KEEP_ENTRY = _events.insert(), _journal.insert()
+# Compiled once: building a statement takes longer than executing it.
+_INSERT_EVENT, _INSERT_ENTRY = _events.insert(), _journal.insert()
 _FIND_ENTRY = sql.select(_journal.c.entry).where(
     _journal.c.run_id == sql.bindparam("run_id"),
     _journal.c.key == sql.bindparam("key"),
@@ -71,74 +71,76 @@ class RunSummary(FrozenModel):
     collection: str
     question: str
     model: str
-    status: str = Field(description="waiting for its turn, running, or its terminal state")
-    started_at: AwareDatetime = Field(description="of one that waits: when it was asked for")
-    key: str = Field(default="", description="id of the key of who asked; empty for the person at the machine")
+    status: str = Field(description="waiting, running, or the terminal state")
+    started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
+    key: str = Field(
+        default="", description="id of the API key that submitted it; empty for a local user without a key"
+    )
 
     @property
     def ended(self) -> bool:
-        """Whether it reached its terminal state."""
+        """Whether the run has reached a terminal state."""
         return self.status not in (WAITING, RUNNING)
 
 
 class Trace:
-    """All that is kept of runs, in the database behind ``engine``.
+    """Runs with their events, journals and answers, in SQL.
 
-    ``among``: only runs over these collections are there for who asks; None stands for all.
+    Methods with ``among`` see only runs over these collections; None means all.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
     def create(self, run_id: str, question: str, collection: str, model: str, key: str = "") -> None:
-        """Note that a run was asked for, by whom, and waits for its turn. One that is known already stays as it is."""
+        """Add a waiting run. A run that exists stays unchanged."""
         row = _row(run_id, question, collection, model, WAITING) | {"key": key}
         with self._engine.begin() as connection:
             if connection.execute(sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id)).first() is None:
                 connection.execute(_runs.insert(), row)
 
     def start(self, run_id: str, question: str, collection: str, model: str) -> None:
-        """Note that a run started. One that is running already is resumed, and stays as it is."""
+        """Mark a run as running. A run that is already running (because it resumes) stays unchanged."""
         row = _row(run_id, question, collection, model, RUNNING)
         running = sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id, _runs.c.status == RUNNING)
-        waited = _runs.update().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
+        waiting = _runs.update().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
         with self._engine.begin() as connection:
-            if connection.execute(running).first() is None and not connection.execute(waited, row).rowcount:
+            if connection.execute(running).first() is None and not connection.execute(waiting, row).rowcount:
                 connection.execute(_runs.insert(), row)
 
     async def record(self, event: Event) -> None:
-        """Keep an event: subscribe this to a run's bus."""
+        """Store an event. Subscribe this method to the bus of a run."""
         with self._engine.begin() as connection:
-            connection.execute(_KEEP_EVENT, _event_row(event))
+            connection.execute(_INSERT_EVENT, _event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
-        """Keep the answer and the run's last event, both or neither: a run that is killed has ended once, or not."""
+        """Store the answer and the last event of a run, in one transaction."""
         values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
         with self._engine.begin() as connection:
-            connection.execute(_KEEP_EVENT, _event_row(last))
+            connection.execute(_INSERT_EVENT, _event_row(last))
             connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
 
     def abort(self, run_id: str, status: Status, reason: str) -> Event:
-        """End a run that nobody works on (any more): its last event, and an answer that says why there is none."""
-        run, happened, meter = self.run(run_id), self.events(run_id), Meter()
-        for event in happened:
+        """End a run that no process works on, and return its last event. Its answer states the reason."""
+        run, events, meter = self.run(run_id), self.events(run_id), Meter()
+        for event in events:
             meter.count(event)
         answer = Answer(
             run_id=run_id, status=status, mode="", question=run.question, reasoning=reason, usage=meter.usage
         )
         body = RunFinished(status=status.value, reason=reason, usage=meter.usage)
-        last = Event(run_id=run_id, number=len(happened) + 1, at=datetime.now(UTC), body=body)
+        last = Event(run_id=run_id, number=len(events) + 1, at=datetime.now(UTC), body=body)
         self.finish(answer, last)
         return last
 
     def journal(self, run_id: str) -> Journal:
-        """The journal of one run."""
+        """Return the journal of a run."""
         return SqlJournal(self._engine, run_id)
 
     def runs(self, limit: int = 50, wanted: RunFilter = ALL_RUNS, *, among: Set[str] | None = None) -> list[RunSummary]:
-        """The latest of the wanted runs, newest first; ``among`` names the only collections that are looked at.
+        """Return the latest matching runs, newest first.
 
-        Raises RunNotFound if the run to go on after is not there.
+        Raises RunNotFound if the run ``wanted.after`` does not exist.
         """
         query = sql.select(*_SUMMARY).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
@@ -147,16 +149,16 @@ class Trace:
         return [_summary(row) for row in self._select(query)]
 
     def counts(self) -> dict[RunState, int]:
-        """How many runs are in each state."""
+        """Return the number of runs in each state."""
         rows = self._select(sql.select(_runs.c.status, sql.func.count().label("runs")).group_by(_runs.c.status))
         return {RunState(row.status): row.runs for row in rows}
 
     def tokens_since(self, key: str, since: datetime) -> int:
-        """Tokens of all model calls that were answered since then, in runs that were asked for with this key."""
+        """Return the tokens of all model calls since then in the runs of an API key."""
         usage = _journal.c.entry["usage"]
-        taken = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
+        tokens = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
         query = (
-            sql.select(sql.func.coalesce(sql.func.sum(taken), 0).label("tokens"))
+            sql.select(sql.func.coalesce(sql.func.sum(tokens), 0).label("tokens"))
             .select_from(_journal.join(_runs))
             .where(_runs.c.key == key, _journal.c.recorded_at >= since)
         )
@@ -164,31 +166,31 @@ class Trace:
         return int(row.tokens)
 
     def unfinished(self) -> list[RunSummary]:
-        """Runs that have not reached their terminal state, whoever works on them."""
+        """Return all runs that have not reached a terminal state."""
         query = sql.select(*_SUMMARY).where(_runs.c.status.in_((WAITING, RUNNING)))
         return [_summary(row) for row in self._select(query)]
 
     def run(self, run_id: str, among: Set[str] | None = None) -> RunSummary:
-        """The run with this id, or with an id that starts so if there is just one. Raises RunNotFound."""
+        """Return the run with this id or unique prefix of an id. Raises RunNotFound."""
         query = sql.select(*_SUMMARY).where(_within(among))
         rows = self._select(query.where(_runs.c.run_id == run_id))
-        if not rows:  # only now, since no index helps to find the beginning of an id
+        if not rows:  # second, because no index supports prefixes of ids
             rows = self._select(query.where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2))
         if not rows:
-            raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists those there are.")
+            raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists all runs.")
         if len(rows) > 1:
-            raise RunNotFound(f"More than one run begins with {run_id!r}; give more of its id.")
+            raise RunNotFound(f"Several runs start with {run_id!r}; give more of the id.")
         return _summary(rows[0])
 
     def answer(self, run_id: str) -> Answer:
-        """The answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
+        """Return the answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
         [row] = self._select(sql.select(_runs).where(_runs.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
-            raise RunUnderWay(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows how far it is.")
+            raise RunUnderWay(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows its progress.")
         return Answer.model_validate(row.answer)
 
     def events(self, run_id: str, after: int = 0) -> list[Event]:
-        """Events of the run with a number over ``after``, in order."""
+        """Return the events of a run with a number above ``after``, in order."""
         query = (
             sql.select(_events.c.event)
             .where(_events.c.run_id == run_id, _events.c.number > after)
@@ -197,7 +199,7 @@ class Trace:
         return [Event.model_validate(row.event) for row in self._select(query)]
 
     def journal_entries(self, run_id: str) -> list[JournalEntry]:
-        """Every model call of the run, in the order in which they were answered."""
+        """Return the model calls of a run, ordered by the time of their responses."""
         query = (
             sql.select(_journal.c.entry)
             .where(_journal.c.run_id == run_id)
@@ -211,20 +213,20 @@ class Trace:
 
 
 class SqlJournal:
-    """The journal of one run; see ``multi_agent/llm/journal.py``."""
+    """The journal of one run. Implements ``Journal`` of ``multi_agent/llm/journal.py``."""
 
     def __init__(self, engine: sql.Engine, run_id: str) -> None:
         self._engine, self._run_id = engine, run_id
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
-        """The entry, or None if that request has not been answered yet."""
-        asked = {"run_id": self._run_id, "key": key, "occurrence": occurrence}
+        """Return the entry, or None if the request has no response yet."""
+        parameters = {"run_id": self._run_id, "key": key, "occurrence": occurrence}
         with self._engine.connect() as connection:
-            row = connection.execute(_FIND_ENTRY, asked).first()
+            row = connection.execute(_FIND_ENTRY, parameters).first()
         return JournalEntry.model_validate(row.entry) if row else None
 
     def record(self, entry: JournalEntry) -> None:
-        """Keep the entry durably."""
+        """Store an entry."""
         row = {
             "run_id": self._run_id,
             "key": entry.key,
@@ -233,7 +235,7 @@ class SqlJournal:
             "entry": entry.model_dump(mode="json"),
         }
         with self._engine.begin() as connection:
-            connection.execute(_KEEP_ENTRY, row)
+            connection.execute(_INSERT_ENTRY, row)
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
@@ -241,7 +243,7 @@ def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
 
 
 def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
-    """All that is asked for but the place to go on after."""
+    """Yield the conditions of the filter, except ``after``."""
     if wanted.collection is not None:
         yield _runs.c.collection == wanted.collection
     if wanted.status is not None:
@@ -257,14 +259,14 @@ def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
 
 
 def _older_than(run: RunSummary) -> sql.ColumnElement[bool]:
-    """What comes after it in the order of lists."""
+    """Return the condition for runs after this one in a list."""
     at = run.started_at.astimezone(UTC)
     return sql.or_(_runs.c.started_at < at, sql.and_(_runs.c.started_at == at, _runs.c.run_id > run.run_id))
 
 
 def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     values = dict(row._mapping)
-    if values["started_at"].tzinfo is None:  # SQLite keeps no time zone; all times are written in UTC
+    if values["started_at"].tzinfo is None:  # SQLite drops the time zone (UTC)
         values["started_at"] = values["started_at"].replace(tzinfo=UTC)
     return RunSummary(**values)
 
