@@ -29,9 +29,7 @@ class RunFilter(FrozenModel):
     model: str | None = Field(default=None, description="Only runs with this model.")
     since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
     until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
-    after: str | None = Field(
-        default=None, description="Only runs after this one in the list: the last run of the previous page."
-    )
+    after: str | None = Field(default=None, description="Only runs after this one (paging).")
 
 
 ALL_RUNS = RunFilter()

@@ -73,9 +73,7 @@ class RunSummary(FrozenModel):
     model: str
     status: str = Field(description="waiting, running, or the terminal state")
     started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
-    key: str = Field(
-        default="", description="id of the API key that submitted it; empty for a local user without a key"
-    )
+    key: str = Field(default="", description="id of the API key; empty for a local user without a key")
 
     @property
     def ended(self) -> bool:

@@ -1,4 +1,4 @@
-"""An answer with all that one can have: claims, some unsupported, quotes, computations, and what is missing."""
+"""An answer with every field set: supported and unsupported claims, quotes, computations, missing parts."""
 
 from __future__ import annotations
 

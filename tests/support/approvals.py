@@ -1,4 +1,4 @@
-"""A call of a tool that somebody was asked to approve, without the run that would have made it."""
+"""A tool call that waits for approval, without its run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from multi_agent.toolbox.approvals import Approval
 
 
 def left_open(run_id: str) -> Approval:
-    """A call that was waited for when the run was killed."""
+    """Return an open approval, as a killed run leaves it."""
     now = datetime.now(UTC)
     return Approval(
         approval_id=f"{run_id}-call-0", run_id=run_id, step="step", agent="Theorist", tool="fetch",

@@ -1,4 +1,4 @@
-"""Answered questions for metrics, said in a line."""
+"""Short constructors of answered questions for tests of metrics."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from multi_agent.llm.llm import Usage
 
 
 def question(text: str = "How many?", **fields: Any) -> Question:
-    """A question of a set."""
+    """Return a question of a question set."""
     return Question.model_validate({"id": "q", "question": text, **fields})
 
 
 def answer(short: str = "", text: str = "", *, status: Status = Status.ANSWERED, **fields: Any) -> Answer:
-    """What a run returned."""
+    """Return the answer of a run."""
     return Answer(
         run_id="run_1", status=status, mode="fast", question="How many?", short=short, answer=text or short, **fields
     )
 
 
 def refused() -> Answer:
-    """A run that ended without an answer, in good order."""
+    """Return the answer of a run that ended as insufficient."""
     return answer(status=Status.INSUFFICIENT)
 
 
 def case(asked: Question, answered: Answer, **fields: Any) -> Case:
-    """One answered question."""
+    """Return an answered question."""
     return Case(question=asked, answer=answered, **{"retrieved": (), **fields})
 
 
 def passage(text: str, document: str = "report.pdf", pages: tuple[int, ...] = (), chunk_id: str = "") -> Passage:
-    """A chunk that was found."""
+    """Return a retrieved passage."""
     return Passage(chunk_id=chunk_id or text, document=document, pages=pages, text=text)
 
 
 def cited(quote: str, document: str = "report.pdf", pages: tuple[int, ...] = (), *, in_source: bool = True) -> Cited:
-    """A quote that was taken."""
+    """Return a cited quote."""
     return Cited(document=document, pages=pages, quote=quote, in_source=in_source)
 
 
 def claimed(text: str, quote: str, **fields: Any) -> Answer:
-    """An answer of one claim on one quote."""
+    """Return an answer with one claim that cites one quote."""
     taken = Quote(
         number=1, document="report.pdf", document_id="d", chunk_id="c", pages=(), start=0, end=len(quote), quote=quote
     )

@@ -1,4 +1,4 @@
-"""Embedding models made on the spot: random weights, and the tokenizer of the bundled model."""
+"""Embedding models with random weights and the tokenizer of the bundled model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vectorstore.embedding.bundled import bundled_model
 
 
 def write_model(folder: Path, *, dimension: int = 32, max_tokens: int = 128, seed: int = 0) -> Path:
-    """A sentence-transformers model that means nothing, and gives the same text the same vector."""
+    """Write a random sentence-transformers model, and return its folder. The same text gets the same vector."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

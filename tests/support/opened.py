@@ -1,4 +1,4 @@
-"""Which files this process opens, by any way: Python's audit hook tells."""
+"""Records which files this process opens, with Python's audit hook."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _listening: list[list[str]] = []
 
 @contextmanager
 def opened_files() -> Iterator[list[str]]:
-    """The paths that are opened, by any thread, within the block."""
-    _hook()
+    """Yield a list that collects the paths that any thread opens within the block."""
+    _install_hook()
     opened: list[str] = []
     _listening.append(opened)
     try:
@@ -23,12 +23,12 @@ def opened_files() -> Iterator[list[str]]:
 
 
 @cache
-def _hook() -> None:
-    """Once and for good: there is no way to take one back."""
-    sys.addaudithook(_hear)
+def _install_hook() -> None:
+    """Install the hook once: audit hooks cannot be removed."""
+    sys.addaudithook(_on_event)
 
 
-def _hear(event: str, arguments: tuple[object, ...]) -> None:
+def _on_event(event: str, arguments: tuple[object, ...]) -> None:
     if event == "open":
         for opened in _listening:
             opened.append(str(arguments[0]))

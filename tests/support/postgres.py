@@ -1,4 +1,4 @@
-"""A real Postgres server for a test session: its own data folder, a free port, loopback only, gone afterwards."""
+"""A temporary Postgres server with its own data folder, on a free port of localhost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
 def find_binaries() -> Path | None:
-    """Where ``initdb`` lies; None if Postgres is not installed."""
+    """Return the folder of ``initdb``, or None if Postgres is not installed."""
     found = shutil.which("initdb")
     return Path(found).parent if found else next((path for path in BINARIES if (path / "initdb").exists()), None)
 
 
 @contextmanager
 def running_server(binaries: Path) -> Iterator[str]:
-    """The URL of a running server's database."""
+    """Start a server and yield the URL of its database."""
     folder = Path(tempfile.mkdtemp(prefix="candor-postgres-"))
     try:
         if os.geteuid() == 0:  # Postgres refuses to run as root

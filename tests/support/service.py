@@ -1,4 +1,4 @@
-"""The service over real HTTP: in a thread of this process, on a free port."""
+"""The service over real HTTP, in a thread of this process or in its own process."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from support.scripted_endpoint import Reply, Request
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 SLOWLY = f"Slowly: {QUESTION}"
-"""Every call of the model takes a moment, so that there is a middle of the run to be in."""
+"""Each model call takes a moment, so that a test can act while the run is active."""
 NEVER = f"Never: {QUESTION}"
-"""The model does not answer at all."""
+"""The model never responds."""
 SCRIPT = "<script>alert('the document')</script>"
 
 _START_S = 30
 
 
 class RunningService:
-    """What ``candor serve`` serves; ``url`` has no slash at its end.
+    """The service of ``candor serve`` in a thread. ``url`` has no trailing slash.
 
     with RunningService(candor) as service:
         httpx.get(f"{service.url}/healthz")
@@ -52,7 +52,7 @@ class RunningService:
         until = time.monotonic() + _START_S
         while not self._server.started:
             assert self._thread.is_alive(), "the service did not start"
-            assert time.monotonic() < until, "the service does not come up"
+            assert time.monotonic() < until, "the service did not start in time"
             time.sleep(0.01)
         return self
 
@@ -62,7 +62,7 @@ class RunningService:
 
 
 class ServiceProcess:
-    """``candor serve`` as a process of its own, which can be killed.
+    """``candor serve`` in its own process, which can be killed.
 
     with ServiceProcess(home) as service:
         service.kill()
@@ -81,7 +81,7 @@ class ServiceProcess:
         self.kill()
 
     def start(self) -> None:
-        """Start it; again, after it has ended, where it was before."""
+        """Start the process, on the same port as before."""
         self.process = subprocess.Popen(
             [*self._command, str(self._port)],
             env=self._environment,
@@ -90,31 +90,31 @@ class ServiceProcess:
             text=True,
         )
         assert self.process.stdout is not None
-        told = ""
-        while "}" not in told:
+        output = ""
+        while "}" not in output:
             line = self.process.stdout.readline()
-            assert line, f"it ended at once: {self.process.communicate()[1]}"
-            told += line
-        self.url = json.loads(told)["url"]
+            assert line, f"the service exited: {self.process.communicate()[1]}"
+            output += line
+        self.url = json.loads(output)["url"]
         self._port = httpx.URL(self.url).port
         self.http = httpx.Client(base_url=self.url, timeout=30)
-        until(self._answers)
+        until(self._is_up)
 
     def kill(self) -> None:
-        """As a power cut would."""
-        self._end(signal.SIGKILL)
+        """Send SIGKILL."""
+        self._signal(signal.SIGKILL)
 
     def stop(self) -> int:
-        """As Ctrl-C does; gives the exit code."""
-        return self._end(signal.SIGINT)
+        """Send SIGINT and return the exit code."""
+        return self._signal(signal.SIGINT)
 
-    def _end(self, how: signal.Signals) -> int:
-        self.process.send_signal(how)
+    def _signal(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
         _, self.errors = self.process.communicate(timeout=30)
         self.http.close()
         return self.process.returncode
 
-    def _answers(self) -> bool:
+    def _is_up(self) -> bool:
         try:
             return self.http.get("/healthz").status_code == 200
         except httpx.ConnectError:
@@ -125,7 +125,7 @@ _panel = Panel("-25 °C")
 
 
 def model(request: Request) -> Reply | str:
-    """Plays the whole panel, as fast as the question says."""
+    """Play the whole panel, at the speed that the question asks for."""
     if NEVER in request.prompt:
         return Reply(hang=True)
     played = _panel(request)
@@ -133,8 +133,8 @@ def model(request: Request) -> Reply | str:
     return Reply(text=played, delay=0.1 if SLOWLY in request.prompt else 0.0)
 
 
-def follow(http: httpx.Client, run_id: str, last: int | None = None, most: int | None = None) -> list[dict[str, Any]]:
-    """Events from the stream, to its end, or ``most`` of them; ``last`` is what a browser that reconnects sends."""
+def follow(http: httpx.Client, run_id: str, last: int | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+    """Return the events of the stream, ``limit`` at most. ``last`` is the Last-Event-ID of a client that reconnects."""
     headers = {} if last is None else {"Last-Event-ID": str(last)}
     events: list[dict[str, Any]] = []
     with http.stream("GET", f"/v1/runs/{run_id}/events", headers=headers) as response:
@@ -146,19 +146,19 @@ def follow(http: httpx.Client, run_id: str, last: int | None = None, most: int |
             elif line.startswith("data: "):
                 events.append(json.loads(line.removeprefix("data: ")))
                 assert number == str(events[-1]["number"])
-                if len(events) == most:
+                if len(events) == limit:
                     break
     return events
 
 
 def status(http: httpx.Client, run_id: str) -> str:
-    """The state that a run is in."""
+    """Return the state of a run."""
     return str(http.get(f"/v1/runs/{run_id}").json()["run"]["status"])
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what is about to happen; on a busy machine that may take a while."""
+    """Wait until the condition holds, at most a minute."""
     end = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "timeout"
         time.sleep(0.02)

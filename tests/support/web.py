@@ -1,4 +1,4 @@
-"""A little web of its own: a real HTTP server on a free loopback port, with the pages that a test puts there.
+"""A real HTTP server on a free port of localhost, with the pages that a test sets.
 
 with Web() as web:
     web.pages["/a"] = Page(b"<h1>Pumps</h1>")
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Page:
-    """What an address answers."""
+    """A response."""
 
     body: bytes
     media_type: str = "text/html"
@@ -25,12 +25,12 @@ class Page:
 
 
 def redirect(url: str) -> Page:
-    """To another address."""
+    """Return a redirect to another URL."""
     return Page(b"", status=302, headers={"Location": url})
 
 
 class Web:
-    """The server. ``asked`` are the paths with their queries, in order."""
+    """The server. ``asked`` has the requested paths with their queries, in order."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}

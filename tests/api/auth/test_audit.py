@@ -1,4 +1,4 @@
-"""The audit: who read or changed what over the service, when, and from where."""
+"""The audit log records who read or changed what over the service, when, and from which address."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.service import QUESTION, RunningService, model
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path) -> Candor:
-    """With two documents in `papers`."""
+    """Candor with two documents in the collection `papers`."""
     candor = make_candor(llm=serve(model))
     run_ingest(candor, [folder], "papers", progress=False)
     return candor
@@ -33,29 +33,27 @@ def http(candor: Candor) -> Iterator[httpx.Client]:
         yield client
 
 
-def entries(http: httpx.Client, **wanted: Any) -> list[dict[str, Any]]:
-    """The oldest first, without those about the audit itself."""
-    found = http.get("/v1/audit", params=wanted).json()
+def entries(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    """Return entries, oldest first, without requests for the audit log itself."""
+    found = http.get("/v1/audit", params=query).json()
     return [each for each in reversed(found) if each["action"] != "GET /v1/audit"]
 
 
-def test_every_read_and_every_change_is_recorded_with_who_what_when_and_from_where(
-    http: httpx.Client, candor: Candor
-) -> None:
+def test_reads_and_changes_are_recorded(http: httpx.Client, candor: Candor) -> None:
     made = http.post("/v1/keys", json={"name": "Reader", "rights": {"papers": "read"}}).json()
-    key, sent = made["key"]["id"], {"X-API-Key": made["secret"]}
+    key, headers = made["key"]["id"], {"X-API-Key": made["secret"]}
     document = candor.ledger.list("papers")[0].id
-    http.post("/v1/search", json={"collection": "papers", "query": "pumps"}, headers=sent)
-    http.get(f"/v1/documents/{document}/text?collection=papers", headers=sent)
-    http.delete(f"/v1/documents/{document}?collection=papers", headers=sent)
-    http.get("/v1/documents?collection=secret", headers=sent)
-    run = http.post("/v1/research", json={"question": QUESTION}, headers=sent).json()["run_id"]
-    http.get(f"/v1/runs/{run}/events", headers=sent)
-    with connect(f"ws{str(http.base_url)[4:].rstrip('/')}/v1/runs/{run}/ws", additional_headers=sent) as socket:
+    http.post("/v1/search", json={"collection": "papers", "query": "pumps"}, headers=headers)
+    http.get(f"/v1/documents/{document}/text?collection=papers", headers=headers)
+    http.delete(f"/v1/documents/{document}?collection=papers", headers=headers)
+    http.get("/v1/documents?collection=secret", headers=headers)
+    run = http.post("/v1/research", json={"question": QUESTION}, headers=headers).json()["run_id"]
+    http.get(f"/v1/runs/{run}/events", headers=headers)
+    with connect(f"ws{str(http.base_url)[4:].rstrip('/')}/v1/runs/{run}/ws", additional_headers=headers) as socket:
         list(socket)
 
-    done = entries(http, key=key)
-    assert [(each["action"], each["status"], each["collections"]) for each in done] == [
+    recorded = entries(http, key=key)
+    assert [(each["action"], each["status"], each["collections"]) for each in recorded] == [
         ("POST /v1/search", 200, ["papers"]),
         ("GET /v1/documents/{document}/text", 200, ["papers"]),
         ("DELETE /v1/documents/{document}", 403, ["papers"]),
@@ -64,31 +62,31 @@ def test_every_read_and_every_change_is_recorded_with_who_what_when_and_from_whe
         ("GET /v1/runs/{run_id}/events", 200, ["papers"]),
         ("WEBSOCKET /v1/runs/{run_id}/ws", 101, ["papers"]),
     ]
-    assert done[1]["target"] == f"/v1/documents/{document}/text?collection=papers"
-    assert {(each["name"], each["address"]) for each in done} == {("Reader", "127.0.0.1")}
-    assert [each["action"] for each in entries(http, key="")] == ["POST /v1/keys"], "by the person at this machine"
+    assert recorded[1]["target"] == f"/v1/documents/{document}/text?collection=papers"
+    assert {(each["name"], each["address"]) for each in recorded} == {("Reader", "127.0.0.1")}
+    assert [each["action"] for each in entries(http, key="")] == ["POST /v1/keys"], "by the local user"
     assert len(entries(http, collection="papers")) == 6
     assert made["secret"] not in http.get("/v1/audit").text
 
 
-def test_it_is_looked_through_page_by_page_and_on_the_command_line(http: httpx.Client, run: Callable[..., Any]) -> None:
+def test_entries_are_paged_and_listed_by_the_cli(http: httpx.Client, run: Callable[..., Any]) -> None:
     for number in range(5):
         http.get(f"/v1/runs/run_{number}")
     first = http.get("/v1/audit?limit=2&text=run_")
     second = http.get(first.links["next"]["url"])
     targets = [each["target"] for each in first.json() + second.json()]
     assert targets == [f"/v1/runs/run_{number}" for number in (4, 3, 2, 1)]
-    told = run("audit", "--text", "run_3", "--json").json
-    assert [each["target"] for each in told] == ["/v1/runs/run_3"]
+    listed = run("audit", "--text", "run_3", "--json").json
+    assert [each["target"] for each in listed] == ["/v1/runs/run_3"]
     assert "127.0.0.1" in run("audit").out
 
 
-def test_strangers_are_not_recorded_for_they_could_fill_the_disk(http: httpx.Client) -> None:
+def test_anonymous_requests_are_not_recorded(http: httpx.Client) -> None:
     assert http.get("/v1/runs", headers={"X-API-Key": "candor_wrong"}).status_code == 401
     assert entries(http) == []
 
 
-def test_what_is_read_by_mcp_is_recorded_with_the_call(http: httpx.Client) -> None:
+def test_mcp_requests_are_recorded_with_the_tool_call(http: httpx.Client) -> None:
     arguments = {"query": "pumps", "collection": "papers"}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": arguments}}
     headers = {"Accept": "application/json, text/event-stream"}
@@ -98,13 +96,13 @@ def test_what_is_read_by_mcp_is_recorded_with_the_call(http: httpx.Client) -> No
     assert json.loads(entry["target"].removeprefix("/mcp "))["params"]["arguments"] == arguments
 
 
-def test_what_tells_of_nobody_is_not_recorded(http: httpx.Client) -> None:
+def test_public_paths_are_not_recorded(http: httpx.Client) -> None:
     for path in ("/", "/healthz", "/openapi.json", "/v1/me"):
         assert http.get(path).status_code == 200
     assert entries(http) == []
 
 
-def test_what_cannot_be_recorded_is_not_told(http: httpx.Client, candor: Candor) -> None:
+def test_a_response_is_withheld_if_recording_fails(http: httpx.Client, candor: Candor) -> None:
     with candor.engine.begin() as connection:
         assert http.get("/v1/collections").status_code == 200
         connection.execute(sql.text("ALTER TABLE audit RENAME TO elsewhere"))
@@ -117,7 +115,7 @@ def test_what_cannot_be_recorded_is_not_told(http: httpx.Client, candor: Candor)
     assert [each["action"] for each in entries(http)] == ["GET /v1/collections", "GET /v1/documents"]
 
 
-def test_requests_at_once_are_all_recorded(http: httpx.Client) -> None:
+def test_concurrent_requests_are_all_recorded(http: httpx.Client) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: http.get(f"/v1/runs/run_{number}"), range(100)))
     assert sorted(each["target"] for each in entries(http)) == sorted(f"/v1/runs/run_{number}" for number in range(100))

@@ -1,6 +1,6 @@
-"""Keys: made, shown once, used, limited, revoked; and what the service does for whom without one.
+"""API keys are created, shown once, used, limited and revoked; requests without a key.
 
-What they open and what they do not is tried in ``test_permissions.py``.
+Rights are tested in ``test_permissions.py``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from support.scripted_endpoint import Reply, Request
 from support.service import QUESTION, RunningService, model
 
 Run = Callable[..., Any]
-OWNER = ("keys", "add", "The owner", "--right", "*=admin")
+CREATE_ADMIN = ("keys", "add", "The admin", "--right", "*=admin")
 
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor]) -> Candor:
-    """Candor on an empty home; ``run`` has the same one."""
+    """Candor on an empty home folder, which ``run`` uses too."""
     return make_candor()
 
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    """A client of its service, on loopback."""
+    """A client of the service on localhost."""
     with RunningService(candor) as service, httpx.Client(base_url=service.url) as client:
         yield client
 
@@ -47,8 +47,8 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-class TestOnTheCommandLine:
-    def test_a_key_is_made_listed_and_revoked(self, run: Run) -> None:
+class TestCommandLine:
+    def test_a_key_is_created_listed_and_revoked(self, run: Run) -> None:
         made = run("keys", "add", "Reading room", "--right", "papers=read", "--expires", "30d", "--json").json
         assert made["secret"].startswith(f"candor_{made['key']['id']}_")
         assert made["key"]["rights"] == {"papers": "read"}
@@ -58,16 +58,16 @@ class TestOnTheCommandLine:
         assert run("keys", "revoke", listed["id"], "--json").json["revoked_at"]
         assert "revoked" in run("keys", "list").out
 
-    def test_it_is_shown_once(self, run: Run, candor: Candor) -> None:
-        secret = run(*OWNER).out.strip()
+    def test_the_secret_is_shown_once(self, run: Run, candor: Candor) -> None:
+        secret = run(*CREATE_ADMIN).out.strip()
         assert secret.startswith("candor_")
         random = secret.rpartition("_")[2] if secret.count("_") == 2 else secret.split("_", 2)[2]
         assert random not in run("keys", "list", "--json").out
         for file in candor.settings.home.glob("candor.db*"):
-            assert random.encode() not in file.read_bytes(), "only its hash is kept"
+            assert random.encode() not in file.read_bytes(), "only the hash is stored"
 
     @pytest.mark.parametrize(
-        ("wrong", "says"),
+        ("arguments", "message"),
         [
             (("--right", "papers"), "'papers' is no right; write COLLECTION=read"),
             (("--right", "papers=own"), "'read', 'write' or 'admin'"),
@@ -75,18 +75,18 @@ class TestOnTheCommandLine:
             (("--right", "papers=read", "--expires", "soon"), "'soon' is no time"),
         ],
     )
-    def test_what_cannot_be_a_key_is_told(self, run: Run, wrong: tuple[str, ...], says: str) -> None:
-        refused = run("keys", "add", "x", *wrong)
-        assert (refused.code, says in refused.err) == (2, True), refused.err
+    def test_invalid_keys_are_rejected(self, run: Run, arguments: tuple[str, ...], message: str) -> None:
+        refused = run("keys", "add", "x", *arguments)
+        assert (refused.code, message in refused.err) == (2, True), refused.err
 
-    def test_a_key_that_is_not_there_cannot_be_revoked(self, run: Run) -> None:
+    def test_an_unknown_key_cannot_be_revoked(self, run: Run) -> None:
         refused = run("keys", "revoke", "000000000000")
         assert refused.code == 1
         assert "There is no key '000000000000'" in refused.err
 
 
-class TestOverRest:
-    def test_a_key_is_made_and_revoked_and_does_nothing_from_then_on(self, http: httpx.Client) -> None:
+class TestRest:
+    def test_a_revoked_key_is_rejected(self, http: httpx.Client) -> None:
         made = http.post("/v1/keys", json={"name": "Reader", "rights": {"papers": "read"}})
         assert made.status_code == 201
         secret, key = made.json()["secret"], made.json()["key"]
@@ -101,12 +101,12 @@ class TestOverRest:
         assert http.get("/v1/me", headers=bearer(secret)).status_code == 401
 
     def test_an_expiry_date_in_the_past_is_rejected(self, http: httpx.Client) -> None:
-        order = {"name": "late", "rights": {"*": "read"}, "expires_at": "2020-01-01T00:00:00Z"}
-        assert "is in the past" in http.post("/v1/keys", json=order).json()["detail"]
+        request = {"name": "late", "rights": {"*": "read"}, "expires_at": "2020-01-01T00:00:00Z"}
+        assert "is in the past" in http.post("/v1/keys", json=request).json()["detail"]
 
-    def test_requests_of_a_day_are_counted_and_limited(self, http: httpx.Client) -> None:
-        order = {"name": "x", "rights": {"papers": "read"}, "limits": {"requests_per_day": 2}}
-        secret = http.post("/v1/keys", json=order).json()["secret"]
+    def test_requests_per_day_are_limited(self, http: httpx.Client) -> None:
+        request = {"name": "x", "rights": {"papers": "read"}, "limits": {"requests_per_day": 2}}
+        secret = http.post("/v1/keys", json=request).json()["secret"]
         statuses = [http.get("/v1/me", headers=bearer(secret)).status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
         refused = http.get("/v1/me", headers=bearer(secret))
@@ -114,8 +114,8 @@ class TestOverRest:
         assert 0 < int(refused.headers["retry-after"]) <= 86_400
 
 
-class TestTokensOfADay:
-    def test_are_counted_bound_the_runs_and_keep_others_from_beginning(
+class TestTokensPerDay:
+    def test_limit_the_budget_and_then_reject_runs(
         self, make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
     ) -> None:
         def costly(request: Request) -> Reply:
@@ -130,51 +130,51 @@ class TestTokensOfADay:
         asked = {"question": QUESTION, "collection": "papers"}
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             answer = http.post("/v1/research", json=asked, headers=bearer(made.secret)).json()
-            taken = answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
-            assert (answer["status"], answer["usage"]["model_calls"]) == ("insufficient", 1), "its budget was reached"
+            used = answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
+            assert (answer["status"], answer["usage"]["model_calls"]) == ("insufficient", 1), "the budget stopped it"
             assert "6000 allowed" in answer["reasoning"]
             midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-            assert candor.trace.tokens_since(made.key.id, midnight) == taken
+            assert candor.trace.tokens_since(made.key.id, midnight) == used
             refused = http.post("/v1/research", json=asked, headers=bearer(made.secret))
             assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
             assert "6000 tokens a day" in refused.json()["detail"]
-            assert http.get("/v1/runs", headers=bearer(made.secret)).status_code == 200, "reading takes none"
-            assert http.post("/v1/research", json=asked).json()["status"] == "answered", "others go on"
+            assert http.get("/v1/runs", headers=bearer(made.secret)).status_code == 200, "reading needs no tokens"
+            assert http.post("/v1/research", json=asked).json()["status"] == "answered", "other callers are not limited"
 
 
-class TestWithoutAKey:
-    def test_the_person_at_this_machine_may_do_all(self, http: httpx.Client) -> None:
+class TestNoKey:
+    def test_a_local_user_is_admin(self, http: httpx.Client) -> None:
         assert http.get("/v1/me").json()["owner"]
 
-    def test_a_client_that_has_to_send_something_may_send_what_is_no_key(self, http: httpx.Client) -> None:
+    def test_credentials_that_are_not_candor_keys_are_ignored(self, http: httpx.Client) -> None:
         assert http.get("/v1/me", headers=bearer("unused")).json()["owner"]
-        assert http.get("/v1/me", headers=bearer("candor_unused")).status_code == 401, "this means to be one"
+        assert http.get("/v1/me", headers=bearer("candor_unused")).status_code == 401, "has the prefix of a Candor key"
 
     @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "Via"])
-    def test_who_comes_through_a_proxy_is_not_the_person_at_this_machine(self, http: httpx.Client, header: str) -> None:
+    def test_a_proxied_request_is_not_local(self, http: httpx.Client, header: str) -> None:
         assert http.get("/v1/me", headers={header: "192.0.2.1"}).status_code == 401
 
-    def test_nobody_may_do_anything_where_one_is_required(self, make_candor: Callable[..., Candor], run: Run) -> None:
-        secret = run(*OWNER).out.strip()
+    def test_require_key_rejects_requests_without_one(self, make_candor: Callable[..., Candor], run: Run) -> None:
+        secret = run(*CREATE_ADMIN).out.strip()
         with RunningService(make_candor(service=ServiceSettings(require_key=True))) as service:
             refused = httpx.get(f"{service.url}/v1/me")
             assert (refused.status_code, refused.json()["title"]) == (401, "Key needed")
             assert httpx.get(f"{service.url}/v1/me", headers={"X-API-Key": secret}).json()["owner"]
             huge = httpx.post(f"{service.url}/v1/search", content=b"{" * 1_000_000)
-            assert huge.status_code == 401, "nothing that a stranger sends is looked into"
+            assert huge.status_code == 401, "the body is not parsed before authentication"
 
 
-class TestListeningElsewhere:
-    def test_is_refused_as_long_as_there_is_no_valid_key(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestOtherHosts:
+    def test_need_a_valid_key(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         refused = run("serve", "--host", "0.0.0.0")
         assert (refused.code, "does not listen on '0.0.0.0': there is no valid key" in refused.err) == (2, True)
-        run("keys", "revoke", run(*OWNER, "--json").json["key"]["id"])
+        run("keys", "revoke", run(*CREATE_ADMIN, "--json").json["key"]["id"])
         assert run("serve", "--host", "0.0.0.0").code == 2
         monkeypatch.setenv("CANDOR_SERVICE__REQUIRE_KEY", "true")
         assert "there is no valid key" in run("serve").err
 
-    def test_answers_to_its_addresses_and_to_the_names_it_was_given(self, make_candor: Callable[..., Candor]) -> None:
-        """Any other name may have been made to point here by its owner."""
+    def test_are_addresses_and_configured_names(self, make_candor: Callable[..., Candor]) -> None:
+        """Reject other names: an attacker could point theirs to this address (DNS rebinding)."""
         candor = make_candor(service=ServiceSettings(hosts=("candor.example.com",)))
         with RunningService(candor) as service:
             port = service.url.rpartition(":")[2]
@@ -183,18 +183,18 @@ class TestListeningElsewhere:
                 return httpx.get(f"{service.url}/v1/me", headers={"Host": host, **headers}).status_code
 
             for known in ("candor.example.com", f"Candor.Example.com:{port}", f"127.0.0.1:{port}"):
-                assert status(known) == 401, "also here: who has a name is reached from elsewhere"
+                assert status(known) == 401, "a key is needed, also from localhost"
             assert status("candor.example.com", Origin="https://candor.example.com") == 401
             assert status("candor.example.com", Origin="https://example.com") == 403
             assert status("evil.example.com") == 421
 
-    def test_takes_a_certificate_that_can_be_used(self, run: Run, tmp_path: Path) -> None:
+    def test_need_a_usable_certificate(self, run: Run, tmp_path: Path) -> None:
         (tmp_path / "empty.pem").write_text("")
         refused = run("serve", "--certfile", tmp_path / "empty.pem")
         assert (refused.code, "cannot be used" in refused.err) == (2, True)
         assert "needs the certfile" in run("serve", "--keyfile", tmp_path / "empty.pem").err
 
-    def test_is_encrypted_with_a_certificate(self, make_candor: Callable[..., Candor], tmp_path: Path) -> None:
+    def test_serve_tls_with_a_certificate(self, make_candor: Callable[..., Candor], tmp_path: Path) -> None:
         if not shutil.which("openssl"):
             pytest.skip("openssl is not installed")
         names = {"certfile": tmp_path / "certificate.pem", "keyfile": tmp_path / "key.pem"}
@@ -206,5 +206,5 @@ class TestListeningElsewhere:
         )  # fmt: skip
         with RunningService(make_candor(service=ServiceSettings(**names))) as service:
             assert service.url.startswith("https://")
-            trusting = ssl.create_default_context(cafile=str(names["certfile"]))
-            assert httpx.get(f"{service.url}/v1/me", verify=trusting).json()["owner"]
+            context = ssl.create_default_context(cafile=str(names["certfile"]))
+            assert httpx.get(f"{service.url}/v1/me", verify=context).json()["owner"]

@@ -64,7 +64,7 @@ def test_whoever_reconnects_gets_every_event_exactly_once(
     seen: list[dict[str, Any]] = []
     cut = 0
     while not seen or seen[-1]["body"]["type"] != "run_finished":
-        seen += follow(http, run_id, last=len(seen), most=4)
+        seen += follow(http, run_id, last=len(seen), limit=4)
         cut += status(http, run_id) == "running"
     assert cut > 1, "it was cut off in the middle of the run"
     assert seen == [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
@@ -110,13 +110,13 @@ def test_a_client_that_goes_away_does_not_stop_its_run(service_url: str, http: h
         httpx.post(f"{service_url}/v1/research", json={"question": SLOWLY, "collection": "papers"}, timeout=0.3)
     [latest] = http.get("/v1/runs", params={"limit": 1}).json()
     assert (latest["question"], latest["status"]) == (SLOWLY, "running")
-    follow(http, latest["run_id"], most=1)
+    follow(http, latest["run_id"], limit=1)
     until(lambda: status(http, latest["run_id"]) == "answered")
 
 
 def test_a_run_is_cancelled_and_stored_as_such(http: httpx.Client, ask: Callable[..., str]) -> None:
     run_id = ask(NEVER)
-    follow(http, run_id, most=1)
+    follow(http, run_id, limit=1)
     cancelled = http.post(f"/v1/runs/{run_id}/cancel")
     assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
     assert http.get(f"/v1/runs/{run_id}").json()["answer"]["status"] == "cancelled"
@@ -143,7 +143,7 @@ def test_two_run_at_once_and_the_others_wait_their_turn(http: httpx.Client, ask:
 
 
 def test_search_finds_passages_while_a_run_has_the_collection_open(http: httpx.Client, ask: Callable[..., str]) -> None:
-    follow(http, ask(NEVER), most=1)
+    follow(http, ask(NEVER), limit=1)
     found = http.post("/v1/search", json={"query": "cold weather operation", "collection": "papers", "limit": 2}).json()
     assert found[0]["name"] == "pumps.md"
     assert len(found) == 2

@@ -1,7 +1,7 @@
-"""The service is killed with SIGKILL ten times while it is asked questions: every run ends, once, and what the model
-had answered is asked of it no more.
+"""The service is killed ten times (SIGKILL) while it answers questions.
 
-Its clients do what good clients do: they send a request again, with its idempotency key, until it is answered.
+Every run ends exactly once, and finished model calls are not repeated. The client retries each request, with its
+idempotency key, until it gets a response.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from support.panel import Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import ServiceProcess, until
 
-KILLS, QUESTIONS, AT_ONCE = 10, 24, 4
-CALLS = 8  # at most so many calls of the model does it make before it is killed
+KILLS, QUESTIONS, CONCURRENT = 10, 24, 4
+MAX_CALLS = 8  # model calls before a kill
 CALL_S = 0.15
 
 pytestmark = pytest.mark.timeout(900)
 
 
 class Client(threading.Thread):
-    """Asks all questions, one after the other; ``runs`` are the ids of the runs that they became."""
+    """Asks all questions, one after the other; ``runs`` are the ids of their runs."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
@@ -53,7 +53,7 @@ class Client(threading.Thread):
                 response = httpx.post(
                     f"{self._url}/v1/research", json=asked, headers={"Idempotency-Key": str(number)}, timeout=10
                 )
-            except httpx.HTTPError:  # it is down, or was killed before it had answered
+            except httpx.HTTPError:  # the service is down, or was killed before it responded
                 time.sleep(0.05)
             else:
                 if response.status_code == 202:
@@ -67,9 +67,7 @@ def free_port() -> int:
         return port
 
 
-def test_ten_kills_lose_no_run_end_none_twice_and_pay_for_no_call_again(
-    make_candor: Callable[..., Candor], folder: Path
-) -> None:
+def test_ten_kills_lose_no_run_and_repeat_no_model_call(make_candor: Callable[..., Candor], folder: Path) -> None:
     panel, port = Panel("-25 °C"), free_port()
     asked_at: dict[tuple[str, str], list[float]] = {}
 
@@ -86,13 +84,13 @@ def test_ten_kills_lose_no_run_end_none_twice_and_pay_for_no_call_again(
         service = ServiceProcess(
             candor.settings.home, port,
             CANDOR_LLM__PROVIDER="openai", CANDOR_LLM__BASE_URL=llm.base_url or "", CANDOR_LLM__MODEL=llm.model,
-            CANDOR_SERVICE__CONCURRENT_RUNS=str(AT_ONCE),
+            CANDOR_SERVICE__CONCURRENT_RUNS=str(CONCURRENT),
         )  # fmt: skip
         client = Client(f"http://127.0.0.1:{port}")
         client.start()
         for _ in range(KILLS):
             service.start()
-            enough = len(endpoint.requests) + random.randint(0, CALLS)
+            enough = len(endpoint.requests) + random.randint(0, MAX_CALLS)
             until(lambda enough=enough: len(endpoint.requests) >= enough)
             time.sleep(random.uniform(0, CALL_S))
             service.kill()
@@ -104,24 +102,24 @@ def test_ten_kills_lose_no_run_end_none_twice_and_pay_for_no_call_again(
             assert service.errors == ""
 
     trace, resumed = candor.trace, 0
-    assert {run.run_id for run in trace.runs()} == set(client.runs), "and there is no other run"
+    assert {run.run_id for run in trace.runs()} == set(client.runs), "no other run exists"
     for run_id in client.runs:
         events, journal = trace.events(run_id), trace.journal_entries(run_id)
         assert trace.answer(run_id).status == "answered"
         assert [event.number for event in events] == list(range(1, len(events) + 1))
         assert count(events, RunFinished) == 1
         assert asked_again(journal, asked_at) == []
-        assert trace.answer(run_id).usage.model_calls == len(journal), "none was counted twice"
+        assert trace.answer(run_id).usage.model_calls == len(journal), "no call is counted twice"
         resumed += count(events, RunResumed)
     print(f"{KILLS} kills, {QUESTIONS} runs, resumed {resumed} times, {len(endpoint.requests)} requests")
-    assert resumed > 0, "it was killed while something was under way"
+    assert resumed > 0, "some kills interrupted a run"
 
 
 def wait_for_all(http: httpx.Client) -> None:
-    """Until every job has ended, as done."""
+    """Wait until every job is done."""
     latest = time.monotonic() + 300
     while statuses(http) != {"done": QUESTIONS}:
-        assert time.monotonic() < latest, f"they do not come to their end: {statuses(http)}"
+        assert time.monotonic() < latest, f"not all jobs ended: {statuses(http)}"
         time.sleep(0.2)
 
 
@@ -134,7 +132,7 @@ def count(events: list[Event], body: type) -> int:
 
 
 def asked_again(journal: list[JournalEntry], asked_at: dict[tuple[str, str], list[float]]) -> list[str]:
-    """Requests that the model got after their answer was in the journal. A run makes one of each kind."""
+    """Return the model requests made after the journal had their response. A run makes one of each kind."""
     assert len({entry.response_model for entry in journal}) == len(journal)
     found = []
     for entry in journal:
@@ -144,5 +142,5 @@ def asked_again(journal: list[JournalEntry], asked_at: dict[tuple[str, str], lis
 
 
 def question_in(prompt: str) -> str:
-    """The number that every question has, and with it every prompt of its run."""
+    """Return the number of the question, which every prompt of its run contains."""
     return re.findall(r"Question <(\d+)>", prompt)[-1]

@@ -1,4 +1,4 @@
-"""A run goes on where it was, after the service was ended or killed; what was paid for is not paid for again."""
+"""A run resumes after the service was stopped or killed, without repeating finished model calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.service import QUESTION, ServiceProcess, follow, until
 
 
 class Model:
-    """Plays the panel, and does not answer the last request of a run until it is told to."""
+    """Plays the panel, but does not answer the last request of a run until ``last_answered`` is set."""
 
     def __init__(self) -> None:
         self.last_answered = False
@@ -35,17 +35,17 @@ class Model:
 
 @pytest.fixture
 def paused() -> Model:
-    """The model of a test."""
+    """A model that withholds the last response."""
     return Model()
 
 
 def waits_for_its_last_call(http: httpx.Client, run_id: str) -> bool:
-    """Whether the run has come as far as it can."""
+    """Return whether only the last model call of the run is missing."""
     events = http.get(f"/v1/runs/{run_id}/events", params={"follow": False}).json()
     return bool(events) and events[-1]["step"] == "answer"
 
 
-def test_a_run_goes_on_after_the_service_was_killed_and_after_it_was_ended(
+def test_a_run_resumes_after_a_kill_and_after_a_stop(
     make_candor: Callable[..., Candor], folder: Path, paused: Model
 ) -> None:
     with ScriptedEndpoint(paused) as endpoint:
@@ -56,7 +56,7 @@ def test_a_run_goes_on_after_the_service_was_killed_and_after_it_was_ended(
             run_id = service.http.post("/v1/research", json={"question": QUESTION, "wait": False}).json()["run_id"]
             until(lambda: waits_for_its_last_call(service.http, run_id))
             service.kill()
-            assert candor.trace.run(run_id).status == "running", "nobody could tell of its end"
+            assert candor.trace.run(run_id).status == "running", "the killed service could not update it"
 
             service.start()
             with ThreadPoolExecutor() as threads:
@@ -65,7 +65,7 @@ def test_a_run_goes_on_after_the_service_was_killed_and_after_it_was_ended(
                 until(lambda: waits_for_its_last_call(service.http, run_id))
                 assert service.stop() == 0
                 seen = following.result()
-            assert seen[-1]["body"]["type"] != "run_finished", "it rests: the stream ends, and the run does not"
+            assert seen[-1]["body"]["type"] != "run_finished", "the run is paused: the stream ends, the run does not"
             assert candor.trace.run(run_id).status == "running"
             assert service.errors == ""
 
@@ -78,17 +78,17 @@ def test_a_run_goes_on_after_the_service_was_killed_and_after_it_was_ended(
         assert [event["number"] for event in (*seen, *later)] == list(range(1, len(events) + 1))
         assert (resumed(events), finished(events)) == (2, 1)
         assert answer["status"] == "answered"
-        assert set(paused.answered.values()) == {1}, "no finished call of the model was made again"
-        assert answer["usage"]["model_calls"] == sum(paused.answered.values()), "nor was one counted twice"
+        assert set(paused.answered.values()) == {1}, "no finished model call is repeated"
+        assert answer["usage"]["model_calls"] == sum(paused.answered.values()), "no call is counted twice"
         steps = [event.body.agent for event in events if isinstance(event.body, StepStarted)]
-        assert steps.count("QueryPlanner") == 3, "the steps are there as often as they were taken"
+        assert steps.count("QueryPlanner") == 3, "each attempt of the step is recorded"
 
 
 def resumed(events: list[Event]) -> int:
-    """How often the run went on."""
+    """Return how often the run was resumed."""
     return sum(isinstance(event.body, RunResumed) for event in events)
 
 
 def finished(events: list[Event]) -> int:
-    """How often the run ended."""
+    """Return how often the run ended."""
     return sum(isinstance(event.body, RunFinished) for event in events)

@@ -1,4 +1,4 @@
-"""Candor on Postgres: what it keeps in SQL is kept there, and the home folder holds no database."""
+"""Candor on Postgres stores everything there; the home folder has no database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.service import NEVER, QUESTION, RunningService, follow, model, unti
 Run = Callable[..., Any]
 
 
-def test_documents_runs_and_journal_live_in_postgres(
+def test_documents_runs_and_journal_are_in_postgres(
     postgres: str,
     run: Run,
     folder: Path,
@@ -46,7 +46,7 @@ def test_documents_runs_and_journal_live_in_postgres(
     assert not (tmp_path / "home" / "candor.db").exists()
 
 
-def test_approvals_and_calls_of_tools_live_in_postgres(
+def test_approvals_and_tool_calls_are_in_postgres(
     postgres: str,
     run: Run,
     folder: Path,
@@ -71,7 +71,7 @@ def test_approvals_and_calls_of_tools_live_in_postgres(
     assert not (tmp_path / "home" / "candor.db").exists()
 
 
-def test_the_service_keeps_its_jobs_in_postgres(
+def test_the_jobs_of_the_service_are_in_postgres(
     postgres: str,
     folder: Path,
     make_candor: Callable[..., Candor],
@@ -82,14 +82,14 @@ def test_the_service_keeps_its_jobs_in_postgres(
     asked = {"question": NEVER, "collection": "served", "wait": False}
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
         left = http.post("/v1/research", json=asked).json()["run_id"]
-        follow(http, left, most=1)
+        follow(http, left, limit=1)
 
     candor = make_candor(database_url=postgres, llm=candor.settings.llm)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
         answer = http.post("/v1/research", json={"question": QUESTION, "collection": "served"}).json()
         assert answer["status"] == "answered"
         until(lambda: http.get(f"/v1/jobs/{answer['run_id']}").json()["status"] == "done")
-        assert http.get(f"/v1/runs/{left}").json()["run"]["status"] == "running", "it goes on, and waits for its model"
+        assert http.get(f"/v1/runs/{left}").json()["run"]["status"] == "running", "it resumed and waits for its model"
         assert http.post(f"/v1/jobs/{left}/cancel").json()["status"] == "cancelled"
     assert not list(candor.settings.home.glob("*.db"))
 
@@ -102,7 +102,7 @@ def test_the_service_keeps_its_jobs_in_postgres(
         ("sybase://x", ["CANDOR_DATABASE_URL"]),
     ],
 )
-def test_a_database_that_cannot_be_used_is_told(
+def test_an_unusable_database_is_reported(
     run: Run, monkeypatch: pytest.MonkeyPatch, url: str, words: list[str]
 ) -> None:
     monkeypatch.setenv("CANDOR_DATABASE_URL", url)

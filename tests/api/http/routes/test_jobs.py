@@ -36,7 +36,7 @@ def test_those_that_are_open_are_found_behind_any_number_that_have_ended(
 
 def test_a_job_is_cancelled(http: httpx.Client, ask: Callable[..., str]) -> None:
     run_id = ask(NEVER)
-    follow(http, run_id, most=1)
+    follow(http, run_id, limit=1)
     assert http.post(f"/v1/jobs/{run_id}/cancel").json()["status"] == "cancelled"
     assert http.get(f"/v1/runs/{run_id}").json()["answer"]["status"] == "cancelled"
 
