@@ -1,4 +1,4 @@
-/* Which page is shown, what lies open beside it, and the keys that work everywhere. */
+/* Routing between pages, sign-in, the connection banner and global keyboard shortcuts. */
 
 import {showAgents} from "./pages/agents.js";
 import * as api from "./lib/api.js";
@@ -6,7 +6,7 @@ import {showAsk} from "./pages/ask.js";
 import {showComparison} from "./pages/comparison.js";
 import {showDocuments} from "./pages/documents.js";
 import {empty, failure, h} from "./lib/dom.js";
-import {Away, Problem} from "./lib/errors.js";
+import {Problem, Unreachable} from "./lib/errors.js";
 import {showEvaluation} from "./pages/evaluation.js";
 import {showEvaluations} from "./pages/evaluations.js";
 import {showKeys} from "./pages/keys.js";
@@ -19,10 +19,10 @@ import {showSignIn} from "./pages/sign-in.js";
 
 const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");
-const keys = document.querySelector("#keys");
+const shortcuts = document.querySelector("#shortcuts");
 const who = document.querySelector("#who");
-const NOTHING = {path: "", close: () => {}, moved: () => false};
-let shown = NOTHING;
+const NO_PAGE = {path: "", close: () => {}, moved: () => false};
+let current = NO_PAGE;
 
 const PAGES = [
   [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
@@ -37,16 +37,16 @@ const PAGES = [
   [/^\/keys$/, showKeys],
 ];
 
-/** Learn who is here, then show what the address names. */
-async function begin() {
+/** Load the identity behind the key, then show the page that the URL names. */
+async function start() {
   try {
     session.me = await api.me();
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) return; // the page asks for a key already
+    if (error instanceof Problem && error.status === 401) return; // the sign-in page is shown already
     main.replaceChildren(failure(error));
-    if (!(error instanceof Away)) return;
-    await api.back();
-    begin();
+    if (!(error instanceof Unreachable)) return;
+    await api.online();
+    start();
     return;
   }
   document.body.classList.remove("signed-out");
@@ -59,78 +59,78 @@ function askForKey() {
   if (document.body.classList.contains("signed-out")) return;
   leave();
   document.body.classList.add("signed-out");
-  showSignIn(main, begin);
+  showSignIn(main, start);
 }
 
 function signOut() {
   forgetKey();
-  location.reload(); // nothing that was read stays in the page
+  location.reload(); // drops everything the page has loaded
 }
 
-/** Show what the address names. A page that stays may follow a change of its own address: `moved`. */
+/** Show the page that the URL names. A page may handle a change of its own URL: `moved` returns true. */
 function route() {
   if (document.body.classList.contains("signed-out")) return;
   const path = location.hash.slice(1) || "/";
-  if (shown.moved(path)) return;
+  if (current.moved(path)) return;
   leave();
-  const [page, parts] = find(path);
-  shown = {...NOTHING, path, ...page(main, ...parts)};
-  mark(path);
+  const [page, parts] = findPage(path);
+  current = {...NO_PAGE, path, ...page(main, ...parts)};
+  markLink(path);
   window.scrollTo(0, 0);
 }
 
 function leave() {
-  shown.close();
-  shown = NOTHING;
+  current.close();
+  current = NO_PAGE;
   closePanel();
   main.replaceChildren();
 }
 
-function find(path) {
+function findPage(path) {
   for (const [pattern, page] of PAGES) {
     const found = pattern.exec(path);
     if (found) return [page, found.slice(1).map((part) => part && decodeURIComponent(part))];
   }
-  return [(place) => {
-    place.append(empty("There is no such page", "The address may be mistyped, or made by another version."));
+  return [(container) => {
+    container.append(empty("Page not found", "Check the address, or choose a page above."));
     return {};
   }, []];
 }
 
-function mark(path) {
+function markLink(path) {
   const [, section] = path.split("/");
   for (const link of document.querySelectorAll(".top nav a")) {
     if (link.hash === `#/${section === "ask" ? "" : section}`) {
       link.setAttribute("aria-current", "page");
-      link.scrollIntoView({block: "nearest", inline: "nearest"}); // on a phone, not all of them are seen at once
+      link.scrollIntoView({block: "nearest", inline: "nearest"}); // on a phone, the links scroll
     } else link.removeAttribute("aria-current");
   }
 }
 
 function onKey(event) {
   const typing = event.target.matches("input, textarea, select");
-  if (event.key === "Escape" && !keys.open && closePanel()) return;
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
-  if (event.key === "?") keys.showModal();
+  if (event.key === "Escape" && !shortcuts.open && closePanel()) return;
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || shortcuts.open) return;
+  if (event.key === "?") shortcuts.showModal();
   else if (event.key === "/") {
     event.preventDefault();
     main.querySelector("[data-slash]")?.focus();
   } else panelKey(event);
 }
 
-api.connection.addEventListener("away", () => {
+api.connection.addEventListener("offline", () => {
   banner.replaceChildren(
     h("span", {class: "pulse", "aria-hidden": "true"}),
-    "The server does not answer. Nothing is lost: this page goes on as soon as it is back.");
+    "The server does not respond. Nothing is lost: this page reconnects automatically.");
   banner.hidden = false;
 });
-api.connection.addEventListener("back", () => { banner.hidden = true; });
+api.connection.addEventListener("online", () => { banner.hidden = true; });
 session.addEventListener("needed", askForKey);
 window.addEventListener("hashchange", route);
 window.addEventListener("keydown", onKey);
-document.querySelector("#help").addEventListener("click", () => keys.showModal());
+document.querySelector("#help").addEventListener("click", () => shortcuts.showModal());
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address names the page that is shown
+  event.preventDefault(); // the hash of the URL names the current page
   main.focus();
 });
-begin();
+start();

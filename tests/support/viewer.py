@@ -54,9 +54,9 @@ class Site:
         return self.responder(request)
 
 
-def ask(page: Page, question: str = QUESTION, way: str = "high") -> None:
+def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
     page.get_by_role("textbox", name="Question").fill(question)
-    page.locator("select[name=way]").select_option(way)
+    page.locator("select[name=mode]").select_option(mode)
     page.get_by_role("button", name="Ask", exact=True).click()
 
 

@@ -23,13 +23,13 @@ def test_an_agent_is_added_edited_disabled_and_removed(open_page: OpenPage, site
     expect(card).to_contain_text("Knows warranties.")
     card.locator("summary").filter(has_text="Edit").click()
     card.get_by_role("textbox", name="Description").fill("Knows all warranties.")
-    card.get_by_role("button", name="Keep").click()
+    card.get_by_role("button", name="Save").click()
     expect(card).to_contain_text("Knows all warranties.")
     card.get_by_role("button", name="Disable").click()
     expect(card.locator(".badge")).to_have_text("disabled")
     assert not site.candor.agent_catalog.get("Warrantor").enabled
     card.get_by_role("button", name="Remove").click()
-    card.get_by_role("button", name="Remove for good?").click()
+    card.get_by_role("button", name="Really remove?").click()
     expect(card).to_have_count(0)
 
 
@@ -40,7 +40,7 @@ def test_a_skill_is_given_to_an_agent(open_page: OpenPage, site: Site) -> None:
     page.get_by_role("textbox", name="Instructions").fill("Write short sentences.")
     page.get_by_role("button", name="Add", exact=True).click()
     card = page.locator(".cards li").filter(has=page.get_by_text("Reader", exact=True))
-    card.locator("summary").filter(has_text="Its card").click()
+    card.locator("summary").filter(has_text="Details").click()
     for given in (("plain-words",), ()):
         with page.expect_response("**/v1/agents/Reader") as changed:
             card.get_by_label("plain-words").click()

@@ -29,11 +29,11 @@ def launching(site: Site) -> Iterator[Site]:
 
 def waiting(page: Page) -> Locator:
     """Ask the agent, and find the card of what it waits for."""
-    ask(page, way="agent:Handyman")
+    ask(page, mode="agent:Handyman")
     card = page.get_by_role("region", name="Approval of launch")
-    expect(card).to_contain_text("Handyman asks to call launch")
+    expect(card).to_contain_text("Handyman wants to call launch")
     expect(card).to_contain_text("It helps.")
-    expect(card).to_contain_text("Refused in")
+    expect(card).to_contain_text("Refused automatically in")
     return card
 
 
@@ -52,8 +52,8 @@ def test_a_call_is_approved_as_it_is(open_page: OpenPage, launching: Site) -> No
     waiting(page).get_by_role("button", name="Approve").click()
     ended(page)
     assert launched(launching, page) == ["rocket"]
-    page.get_by_role("link", name="The whole reasoning").click()
-    page.locator("summary").filter(has_text="Files that tools wrote").click()
+    page.get_by_role("link", name="Full trace").click()
+    page.locator("summary").filter(has_text="Files written by tools").click()
     with page.expect_download() as saved:
         page.get_by_role("button", name=LOG).click()
     assert saved.value.path().read_text() == "rocket"
@@ -64,7 +64,7 @@ def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching:
     card = waiting(page)
     card.get_by_label("Arguments").fill("{not JSON")
     card.get_by_role("button", name="Approve as edited").click()
-    expect(card.get_by_role("alert")).to_contain_text("The arguments are not JSON")
+    expect(card.get_by_role("alert")).to_contain_text("The arguments are not valid JSON")
     card.get_by_label("Arguments").fill('{"what": 3}')
     card.get_by_role("button", name="Approve as edited").click()
     expect(card.get_by_role("alert")).to_contain_text("what")
@@ -77,7 +77,7 @@ def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching:
 def test_a_call_is_refused_and_its_step_tells(open_page: OpenPage, launching: Site) -> None:
     page = open_page()
     waiting(page)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     page.get_by_role("region", name="Approval of launch").get_by_role("button", name="Refuse").click()
     ended(page)
     assert launched(launching, page) == []

@@ -56,7 +56,7 @@ def test_markup_of_documents_questions_and_models_is_shown_as_text(open_page: Op
     expect(page.locator("h1.asked")).to_contain_text(HOSTILE)
     page.locator(".claims .mark").first.click()
     expect(page.locator("#panel mark.current")).to_contain_text(HOSTILE)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     page.get_by_role("link", name="extract: Extractor, done").click()
     page.locator("#panel summary").filter(has_text="Extractor").click()
     expect(page.locator("#panel .message.user")).to_contain_text(HOSTILE)
@@ -74,7 +74,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_evidence_lies_over_the_
     assert box is not None
     assert box["width"] == 390
     page.get_by_role("button", name="Close").tap()
-    page.get_by_role("link", name="The whole reasoning").tap()
+    page.get_by_role("link", name="Full trace").tap()
     expect(page.locator(".graph a").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 

@@ -77,11 +77,11 @@ def test_a_claim_whose_quote_is_not_there_is_marked_at_once(
     fast = json.dumps(planned(reading("answer", "How cold?", final=True), mode="fast"))
     site.responder = Panel(roles={PLANNER: lambda _: fast, READING: read})
     page = open_page()
-    ask(page, way="fast")
+    ask(page, mode="fast")
     claims = writing(page).locator(".claim")
     expect(claims.first).to_have_text("It is red. unsupported ")
     expect(claims.first.locator(".mark")).to_have_attribute(
-        "title", "Its quote does not stand in the passage: The pump is red."
+        "title", "Quote not found in its passage: The pump is red."
     )
     expect(claims.nth(1)).to_contain_text(COLD)
     goes_on.set()
@@ -101,7 +101,7 @@ def test_claims_that_are_withdrawn_go(open_page: OpenPage, site: Site, goes_on: 
     expect(writing(page).locator(".claim")).to_have_count(1)
     goes_on.set()
     expect(written(page).locator(".claim")).to_have_count(2)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     expect(page.locator(".event.draft_withdrawn")).to_contain_text("claims withdrawn")
 
 

@@ -31,7 +31,7 @@ def questions(tmp_path: Path) -> Path:
 
 def open_form(page: Page) -> None:
     """It lies open where nothing was evaluated yet."""
-    form = page.locator("details").filter(has_text="Begin an evaluation")
+    form = page.locator("details").filter(has_text="Start an evaluation")
     form.wait_for()
     if form.get_attribute("open") is None:
         form.locator("summary").click()
@@ -43,8 +43,8 @@ def begin(page: Page, questions: Path, label: str) -> None:
     page.get_by_label("Question set").set_input_files(questions)
     expect(page.locator(".drop")).to_contain_text("pumps: 3 questions, 2 tags")
     page.locator("select[name=mode]").select_option("high")
-    page.get_by_label("Called").fill(label)
-    page.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_label("Label", exact=True).fill(label)
+    page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(f"pumps: {label}")
 
 
@@ -66,7 +66,7 @@ def test_one_is_begun_from_a_file_read_by_question_and_leads_to_its_runs(open_pa
     expect(correct.locator("td").first).to_have_text("0.333")
     expect(correct.locator("svg.interval circle")).to_be_visible()
     expect(page.get_by_role("region", name="By tag")).to_contain_text("pumps")
-    wrong = page.get_by_role("region", name="Where answers went wrong")
+    wrong = page.get_by_role("region", name="Wrong answers by cause")
     expect(wrong).to_contain_text("answered what has no answer")
     rows = page.get_by_role("region", name="Questions").locator("tbody tr")
     expect(rows).to_have_count(3)
@@ -82,7 +82,7 @@ def test_one_is_begun_from_a_file_read_by_question_and_leads_to_its_runs(open_pa
     with page.expect_download() as saved:
         page.get_by_role("button", name="HTML").click()
     assert "How long is its warranty?" in saved.value.path().read_text(encoding="utf-8")
-    rows.get_by_role("link", name="Its run").click()
+    rows.get_by_role("link", name="View run").click()
     expect(page.locator(".graph a").first).to_be_visible()
     page.get_by_role("link", name="Evaluations").click()
     expect(page.locator(".evaluations li").first).to_contain_text("33 %")
@@ -102,7 +102,7 @@ def test_two_are_compared(open_page: OpenPage, site: Site, questions: Path) -> N
     correct = page.get_by_role("region", name="Differences").locator("tr").filter(has_text="correct").first
     expect(correct).to_contain_text("1 / 1 / 1")  # the question without an answer is right now, and the first one wrong
     expect(correct.locator("svg .none")).to_have_count(1)
-    changed = page.get_by_role("region", name="What changed")
+    changed = page.get_by_role("region", name="Changed questions")
     expect(changed).to_contain_text("2 questions changed")
     expect(changed.locator("tr").filter(has_text="How cold").locator(".badge")).to_have_text(["right", "wrong"])
 
@@ -116,14 +116,14 @@ def test_one_under_way_is_watched_cancelled_resumed_and_deleted(
     begin(page, questions, "held up")
     job = page.locator(".job")
     expect(job).to_contain_text("2 of 3 questions answered")
-    expect(page.get_by_role("region", name="Questions")).to_contain_text("under way")
+    expect(page.get_by_role("region", name="Questions")).to_contain_text("running")
     job.get_by_role("button", name="Cancel").click()
     expect(page.locator(".facts .badge").first).to_have_text("unfinished")
     site.responder = Panel("-25 °C")
     page.get_by_role("button", name="Resume").click()
     finished(page)
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Delete for good?").click()
+    page.get_by_role("button", name="Really delete?").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Evaluations")
     expect(page.locator("main")).not_to_contain_text("held up")
 
@@ -137,7 +137,7 @@ def test_the_faults_of_a_file_are_told_and_nothing_is_begun(open_page: OpenPage,
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("line 2: there is no field 'colour'")
     expect(alert).to_contain_text("line 3:")
-    expect(page.get_by_role("button", name="Begin", exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_disabled()
     faulty.write_bytes(b"question\nWie k\xfchl?\n")
     page.get_by_label("Question set").set_input_files(faulty)
-    expect(alert).to_contain_text("not text in UTF-8")
+    expect(alert).to_contain_text("not UTF-8 text")

@@ -24,7 +24,7 @@ def test_from_the_question_to_its_evidence_by_keyboard_alone(open_page: OpenPage
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("next and previous quote")
+    expect(page.get_by_role("dialog")).to_contain_text("next or previous quote")
     page.keyboard.press("Enter")
     page.keyboard.press("/")
     expect(page.get_by_role("textbox", name="Question")).to_be_focused()
@@ -34,7 +34,7 @@ def test_the_first_stop_of_the_keyboard_leads_to_the_contents(open_page: OpenPag
     page = open_page("runs")
     expect(page.get_by_role("searchbox")).to_be_visible()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the contents")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     expect(page.get_by_role("searchbox")).to_be_focused()
@@ -50,7 +50,7 @@ def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: st
 
 def test_a_long_choice_is_no_wider_than_its_form_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("evaluations", **PHONE)
-    judge, begin = page.get_by_label("Judge"), page.get_by_role("button", name="Begin")
+    judge, begin = page.get_by_label("Judge"), page.get_by_role("button", name="Start")
     expect(judge).to_be_visible()
     chosen, widest = judge.bounding_box(), begin.bounding_box()
     assert chosen

@@ -68,7 +68,7 @@ def test_a_mark_of_a_computation_opens_its_query_and_result(open_page: OpenPage,
     panel = page.locator("#panel")
     expect(panel.locator(".sql")).to_have_text("SELECT count(*) AS n FROM records")
     expect(panel.locator("tbody td")).to_have_text(["2", "null"])
-    expect(panel).to_contain_text("There were more rows")
+    expect(panel).to_contain_text("The result was truncated")
     panel.locator(".source").first.click()
     expect(panel.locator("mark.current")).to_have_text(COLD)
 
@@ -82,7 +82,7 @@ def test_a_quote_of_a_pdf_is_marked_on_its_page(open_page: OpenPage, site: Site)
     box = sheet.locator(".box.current")
     expect(box).to_be_in_viewport()
     assert ink_under(page) > 100
-    page.get_by_role("button", name="Larger").click()
+    page.get_by_role("button", name="Zoom in").click()
     expect(sheet.locator(".sheet")).to_have_attribute("style", "width: 150%;")
     page.get_by_role("button", name="Next page").click()
     expect(page.locator("#panel")).to_contain_text("page 2 of 2")

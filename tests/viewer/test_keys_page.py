@@ -31,10 +31,10 @@ def sign_in(page: Page, key: str) -> None:
 
 def test_a_key_is_made_shown_once_and_revoked(open_page: OpenPage, site: Site) -> None:
     page = open_page("keys")
-    page.locator("summary").filter(has_text="Make a key").click()
+    page.locator("summary").filter(has_text="Create a key").click()
     page.get_by_label("Name").fill("Reading room")
     page.locator("select[name=collection]").select_option("pumps")
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create a key").click()
     secret = page.locator(".secret code").inner_text()
     told = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}).json()
     assert (told["name"], told["rights"]) == ("Reading room", {"pumps": "read"})
@@ -44,7 +44,7 @@ def test_a_key_is_made_shown_once_and_revoked(open_page: OpenPage, site: Site) -
     expect(row).to_be_visible()
     expect(page.locator("main")).not_to_contain_text(secret)
     row.get_by_role("button", name="Revoke").click()
-    row.get_by_role("button", name="Revoke for good?").click()
+    row.get_by_role("button", name="Really revoke?").click()
     expect(row.locator(".badge")).to_have_text("revoked")
     assert httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
 
@@ -65,7 +65,7 @@ def test_where_a_key_is_needed_the_page_asks_for_it_and_works_with_it(open_page:
     guarded.candor.keys.revoke(made.key.id)
     page.get_by_role("link", name="Runs").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    expect(page.locator("main")).to_contain_text("not valid any more")
+    expect(page.locator("main")).to_contain_text("no longer valid")
     expect(page.locator("main")).not_to_contain_text(COLD)
     expect(page.locator("#panel")).to_be_hidden()
 

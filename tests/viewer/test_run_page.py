@@ -16,7 +16,7 @@ from support.viewer import COLD, OpenPage, Site, answered
 def test_a_link_opens_a_step_with_all_that_it_was_told_and_said(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     expect(page.locator(".graph a")).to_have_count(6)
     page.goto(f"{page.url}/steps/extract")
     page.reload()
@@ -35,13 +35,13 @@ def test_a_link_opens_a_step_with_all_that_it_was_told_and_said(open_page: OpenP
 def test_a_run_is_searched_also_in_its_prompts(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     expect(page.locator(".event").first).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("seven years")
     status = page.get_by_role("status").filter(has_text="events")
     expect(status).to_have_text(re.compile("^0 of "))
-    page.get_by_label("prompts and responses, too").check()
+    page.get_by_label("include prompts and responses").check()
     expect(status).to_have_text(re.compile("^[1-9]"))
     page.locator(".event").first.click()
     expect(page.locator("#panel .message").first).to_be_visible()
@@ -50,10 +50,10 @@ def test_a_run_is_searched_also_in_its_prompts(open_page: OpenPage) -> None:
 def test_what_was_searched_for_is_marked_and_walked_through(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
-    page.get_by_role("link", name="The whole reasoning").click()
-    page.get_by_label("prompts and responses, too").check()
+    page.get_by_role("link", name="Full trace").click()
+    page.get_by_label("include prompts and responses").check()
     page.get_by_role("searchbox").fill("without a HEATER")
-    expect(page.locator(".event .said").first).to_contain_text("without a heater")
+    expect(page.locator(".event .excerpt").first).to_contain_text("without a heater")
     assert marked(page) == {"without a heater"}
     page.keyboard.press("Enter")
     panel = page.locator("#panel")
@@ -83,7 +83,7 @@ def test_a_step_tells_what_it_found_in_the_context_and_what_it_changed(open_page
     expect(chunks).to_contain_text("from find")
     chunks.click()
     expect(panel.get_by_role("link", name="find")).to_be_visible()
-    expect(panel).to_contain_text("read: not there yet")
+    expect(panel).to_contain_text("read: not set")
     expect(panel.locator(".diff summary").first).to_have_text("+ evidence (1)")
 
 
@@ -100,7 +100,7 @@ def test_a_revised_plan_is_shown_with_the_reason_for_it(open_page: OpenPage, sit
     site.responder = Panel("-25 °C", roles=roles)
     page = open_page()
     answered(page)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     expect(page.locator(".attempt")).to_have_count(2)
     expect(page.locator(".attempt").nth(1)).to_contain_text("Revised because: The wrong words.")
     first, second = page.locator(".revisions li:has(h3)").all()
@@ -144,12 +144,12 @@ def test_a_run_that_went_on_after_a_restart_shows_each_step_once(open_page: Open
         route.fulfill(json=[{**event, "number": number} for number, event in enumerate(both, 1)])
 
     page.route(re.compile("follow=false"), interrupt)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     expect(page.locator(".graph a")).to_have_count(6)
     expect(page.locator(".attempt")).to_have_count(1)
     expect(page.locator(".graph a").first).to_contain_text("done")
     expect(page.locator(".headline + .facts")).to_contain_text("6 model calls")
-    expect(page.locator("main")).to_contain_text("The service was started again while this was under way")
+    expect(page.locator("main")).to_contain_text("The service was restarted during this run")
     expect(page.locator(".event.run_resumed")).to_be_visible()
     expect(page.locator(".resumed")).to_have_count(1)
 
@@ -157,7 +157,7 @@ def test_a_run_that_went_on_after_a_restart_shows_each_step_once(open_page: Open
 def test_a_model_call_is_opened_from_the_time_line(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
-    page.get_by_role("link", name="The whole reasoning").click()
+    page.get_by_role("link", name="Full trace").click()
     page.locator(".timeline .row").filter(has_text="extract").locator(".call").click()
     expect(page.locator("#panel .message.response")).to_contain_text(COLD)
 

@@ -17,7 +17,7 @@ def test_runs_are_found_by_the_words_of_their_question_and_by_state(open_page: O
     page.get_by_role("searchbox").fill("compressor")
     expect(page.locator(".runs li")).to_have_count(1)
     page.get_by_label("status").select_option("failed")
-    expect(page.locator("main")).to_contain_text("No run is like that")
+    expect(page.locator("main")).to_contain_text("No matching runs")
 
 
 def test_a_question_as_long_as_a_book_leaves_room_for_the_others(open_page: OpenPage) -> None:

@@ -1,49 +1,49 @@
-/* Talking to the server: JSON in and out, its problems as errors, and whether it is there at all. */
+/* Client of the REST API: JSON requests and responses, errors, and whether the server is reachable. */
 
-import {Away, Interrupted, Problem} from "./errors.js";
+import {Interrupted, Problem, Unreachable} from "./errors.js";
 import {authorization, keyNeeded} from "./session.js";
 import {messages} from "./sse.js";
 
 const RETRY_MS = 1500;
 
-/** Whether the server answers; tells "away" and "back". */
-export const connection = Object.assign(new EventTarget(), {away: false});
+/** Whether the server is reachable. Dispatches "offline" and "online". */
+export const connection = Object.assign(new EventTarget(), {offline: false});
 
-/** Note that the server did not answer, and look for it until it does. */
-export function lost() {
-  if (connection.away) return;
-  connection.away = true;
-  connection.dispatchEvent(new Event("away"));
-  setTimeout(lookAgain, RETRY_MS);
+/** Report the server as unreachable, and poll until it responds. */
+export function reportOffline() {
+  if (connection.offline) return;
+  connection.offline = true;
+  connection.dispatchEvent(new Event("offline"));
+  setTimeout(pollHealth, RETRY_MS);
 }
 
-async function lookAgain() {
+async function pollHealth() {
   try {
     const response = await fetch("/healthz", {cache: "no-store"});
-    if (!response.ok) throw new Away();
+    if (!response.ok) throw new Unreachable();
   } catch {
-    setTimeout(lookAgain, RETRY_MS); // still away: that is what the banner says
+    setTimeout(pollHealth, RETRY_MS); // the banner is still shown
     return;
   }
-  connection.away = false;
-  connection.dispatchEvent(new Event("back"));
+  connection.offline = false;
+  connection.dispatchEvent(new Event("online"));
 }
 
-/** Resolves when the server answers again; at once if it does. */
-export function back() {
-  if (!connection.away) return Promise.resolve();
-  return new Promise((resolve) => connection.addEventListener("back", resolve, {once: true}));
+/** Resolve when the server is reachable. */
+export function online() {
+  if (!connection.offline) return Promise.resolve();
+  return new Promise((resolve) => connection.addEventListener("online", resolve, {once: true}));
 }
 
-/** The server's answer, if it is a good one. Throws Problem, Away, Interrupted; a key that is not valid is asked for. */
+/** Return a successful response. Throws Problem, Unreachable, Interrupted. Asks for a key on status 401. */
 async function request(path, options = {}) {
   let response;
   try {
     response = await fetch(path, {cache: "no-store", ...options, headers: {...authorization(), ...options.headers}});
   } catch (error) {
-    if (error.name === "AbortError") throw new Interrupted("it was given up");
-    lost();
-    throw new Away();
+    if (error.name === "AbortError") throw new Interrupted("the request was aborted");
+    reportOffline();
+    throw new Unreachable();
   }
   if (response.ok) return response;
   if (response.status === 401) keyNeeded();
@@ -68,7 +68,7 @@ const post = (path, body = {}) => send("POST", path, body);
 const remove = (path) => call(path, {method: "DELETE"});
 
 const id = encodeURIComponent;
-const query = (wanted) => new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ""));
+const query = (parameters) => new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== ""));
 
 export const me = () => call("/v1/me");
 export const collections = () => call("/v1/collections");
@@ -76,14 +76,14 @@ export const agents = () => call("/v1/agents");
 export const documents = (collection) => call(`/v1/documents?collection=${id(collection)}`);
 export const documentText = (document, collection) =>
   call(`/v1/documents/${id(document)}/text?collection=${id(collection)}`);
-export const pagePlace = (document, collection, page, start, end) =>
+export const pageBoxes = (document, collection, page, start, end) =>
   call(`/v1/documents/${id(document)}/pages/${page}?${query({collection, start, end})}`);
 export const retryFailed = (collection) => post(`/v1/collections/${id(collection)}/ingest`, {retry_failed: true});
-export const ingestAgain = (collection, document) => post(`/v1/documents/${id(document)}/ingest?${query({collection})}`);
+export const retryDocument = (collection, document) => post(`/v1/documents/${id(document)}/ingest?${query({collection})}`);
 export const removeDocument = (collection, document) => remove(`/v1/documents/${id(document)}?${query({collection})}`);
 export const dropCollection = (collection) => remove(`/v1/collections/${id(collection)}`);
 export const ask = (request) => post("/v1/research", {...request, wait: false});
-export const runs = (wanted) => call(`/v1/runs?${query(wanted)}`);
+export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
@@ -95,7 +95,7 @@ export const cancelJob = (jobId) => post(`/v1/jobs/${id(jobId)}/cancel`);
 export const journal = (runId) => call(`/v1/runs/${id(runId)}/journal`);
 
 export const keys = () => call("/v1/keys");
-export const addKey = (order) => post("/v1/keys", order);
+export const addKey = (key) => post("/v1/keys", key);
 export const revokeKey = (keyId) => remove(`/v1/keys/${id(keyId)}`);
 
 export const addAgent = (agent) => post("/v1/agents", agent);
@@ -111,35 +111,35 @@ export const removeSkill = (name) => remove(`/v1/skills/${id(name)}`);
 export const tools = () => call("/v1/tools");
 
 export const plans = () => call("/v1/plans");
-export const forgetPlan = (name) => remove(`/v1/plans/${id(name)}`);
+export const removePlan = (name) => remove(`/v1/plans/${id(name)}`);
 export const savePlan = (name, runId) => post("/v1/plans", {name, run_id: runId});
 export const memories = () => call("/v1/memories");
 export const addMemory = (kind, text) => post("/v1/memories", {kind, text});
 export const editMemory = (memory, text) => send("PUT", `/v1/memories/${id(memory)}`, {text});
-export const forget = (memory) => remove(`/v1/memories/${id(memory)}`);
+export const removeMemory = (memory) => remove(`/v1/memories/${id(memory)}`);
 
 export const evaluations = () => call("/v1/evaluations");
 export const evaluation = (evaluationId) => call(`/v1/evaluations/${id(evaluationId)}`);
 export const readQuestions = (name, text) => post("/v1/evaluations/questions", {name, text});
-export const evaluate = (order) => post("/v1/evaluations", order);
+export const evaluate = (evaluation) => post("/v1/evaluations", evaluation);
 export const resumeEvaluation = (evaluationId) => post(`/v1/evaluations/${id(evaluationId)}/resume`);
 export const removeEvaluation = (evaluationId) => remove(`/v1/evaluations/${id(evaluationId)}`);
 export const comparison = (first, second) => call(`/v1/evaluations/comparison?${query({first, second})}`);
 
-/** What happens in a run after the event of that number, as it happens: JSON, or "" for a sign of life. */
+/** Yield the events of a run after a number, live, as JSON text; "" is a keep-alive. */
 export async function* eventStream(runId, after, signal) {
   const response = await request(`/v1/runs/${id(runId)}/events?after=${after}`, {signal, headers: {"Last-Event-ID": after}});
   if (response.body) yield* messages(response.body);
 }
 
-/** The answer of a run as a file: its name, and its content. */
-export const exported = (runId, format) => saved(`/v1/runs/${id(runId)}/export?format=${format}`);
+/** Return the answer of a run as a file: {name, content}. */
+export const exportAnswer = (runId, format) => download(`/v1/runs/${id(runId)}/export?format=${format}`);
 
-/** Evaluations as a file; the others are compared with the first. */
+/** Return a report as a file: {name, content}. The other evaluations are compared with the first. */
 export const evaluationReport = (evaluationIds, format) =>
-  saved(`/v1/evaluations/report?${new URLSearchParams([...evaluationIds.map((each) => ["evaluation", each]), ["format", format]])}`);
+  download(`/v1/evaluations/report?${new URLSearchParams([...evaluationIds.map((each) => ["evaluation", each]), ["format", format]])}`);
 
-async function saved(path) {
+async function download(path) {
   const response = await request(path);
   const [, name] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition"));
   return {name, content: await response.blob()};
@@ -147,29 +147,29 @@ async function saved(path) {
 
 export const runFiles = (runId) => call(`/v1/runs/${id(runId)}/files`);
 
-/** A file of a run. */
+/** Return a file that a tool wrote in a run. */
 export async function runFile(runId, name) {
   const response = await request(`/v1/runs/${id(runId)}/files/${name.split("/").map(id).join("/")}`);
   return response.blob();
 }
 
-/** The image of a page, ready to be drawn. */
+/** Return the image of a page as an ImageBitmap. */
 export async function pageImage(document, collection, page) {
   const response = await request(`/v1/documents/${id(document)}/pages/${page}.png?${query({collection})}`);
   return createImageBitmap(await response.blob());
 }
 
-/** Send files, each under its name; `told` is given the share that has been sent. Gives the job that reads them in. */
-export function upload(collection, files, told) {
+/** Upload files, each under its name, and return the ingest job. `onProgress` gets the share sent so far. */
+export function upload(collection, files, onProgress) {
   const form = new FormData();
   for (const {name, file} of files) form.append("files", file, name);
   return new Promise((resolve, reject) => {
-    const sending = new XMLHttpRequest(); // fetch does not tell how much has been sent
+    const sending = new XMLHttpRequest(); // fetch does not report upload progress
     sending.open("POST", `/v1/collections/${id(collection)}/documents`);
     for (const [name, value] of Object.entries(authorization())) sending.setRequestHeader(name, value);
     sending.responseType = "json";
-    sending.upload.addEventListener("progress", ({loaded, total}) => told(total ? loaded / total : 1));
-    sending.addEventListener("error", () => reject(new Interrupted("the upload was cut off")));
+    sending.upload.addEventListener("progress", ({loaded, total}) => onProgress(total ? loaded / total : 1));
+    sending.addEventListener("error", () => reject(new Interrupted("the upload was interrupted")));
     sending.addEventListener("load", () => {
       if (sending.status === 401) keyNeeded();
       if (sending.status < 300) resolve(sending.response);

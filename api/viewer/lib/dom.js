@@ -1,18 +1,18 @@
-/* Making elements. What comes from documents and models reaches the page through here only, as text, never as HTML. */
+/* Creating elements. All text of documents and models enters the page here, as text nodes, never as HTML. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: h("a", {class: "step", href: "#/", on: {click: open}}, "text", child, …). */
+/** Create an element: h("a", {class: "step", href: "#/", on: {click: open}}, "text", child, …). */
 export function h(tag, props = {}, ...children) {
-  return filled(document.createElement(tag), props, children);
+  return fill(document.createElement(tag), props, children);
 }
 
-/** The same for SVG. */
+/** Create an SVG element. */
 export function svg(tag, props = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), props, children);
+  return fill(document.createElementNS(SVG, tag), props, children);
 }
 
-function filled(element, props, children) {
+function fill(element, props, children) {
   for (const [name, value] of Object.entries(props)) {
     if (name === "on") {
       for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
@@ -30,7 +30,7 @@ function asNode(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));
 }
 
-/** Put new contents in place of old ones, and keep what a person had opened, focused and scrolled to. */
+/** Replace the children of a container. Keeps open folds, focus and scroll position. */
 export function replace(container, ...children) {
   const opened = new Set([...container.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
   const focused = container.contains(document.activeElement) ? document.activeElement.dataset?.key : null;
@@ -45,12 +45,12 @@ export function replace(container, ...children) {
   container.scrollTop = scrolled;
 }
 
-/** A part that is made when it is opened for the first time. `key` lets it stay open when its surroundings change. */
+/** Create a <details> element that builds its body when first opened. `replace` keeps it open by its `key`. */
 export function fold(key, summary, make, open = false) {
   const body = h("div", {class: "fold-body"});
   const details = h("details", {"data-key": key}, h("summary", {}, summary), body);
   let made = false;
-  const fill = async () => {
+  const build = async () => {
     if (!details.open || made) return;
     made = true;
     body.replaceChildren(loading());
@@ -61,31 +61,31 @@ export function fold(key, summary, make, open = false) {
       body.replaceChildren(failure(error));
     }
   };
-  details.addEventListener("toggle", fill);
+  details.addEventListener("toggle", build);
   details.open = open;
   return details;
 }
 
-/** What is shown while something is on its way. */
+/** Create a loading indicator. */
 export function loading(what = "Loading") {
   return h("p", {class: "loading", role: "status"}, `${what}…`);
 }
 
-/** An error, with what to do about it. */
-export function failure(error, again = null) {
+/** Create the display of an error with its remedy; with `retry`, a button that calls it. */
+export function failure(error, retry = null) {
   return h("div", {class: "failure", role: "alert"},
-    h("strong", {}, error.title ?? "That did not work"),
+    h("strong", {}, error.title ?? "Something went wrong"),
     h("p", {}, error.message),
     error.remedy && h("p", {}, error.remedy),
-    again && h("button", {type: "button", on: {click: again}}, "Try again"));
+    retry && h("button", {type: "button", on: {click: retry}}, "Try again"));
 }
 
-/** What is shown where there is nothing. */
+/** Create an empty state: a title and hints. */
 export function empty(title, ...more) {
   return h("div", {class: "empty"}, h("strong", {}, title), ...more.map((each) => h("p", {}, each)));
 }
 
-/** A status, by colour and by its word. */
+/** Create a colored badge with a status. */
 export function badge(status) {
   return h("span", {class: `badge is-${status}`}, status);
 }

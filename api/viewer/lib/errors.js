@@ -1,14 +1,14 @@
-/* What keeps the page from getting what it asked the server for. Everything else that is thrown is a defect. */
+/* Expected errors of requests to the server. Any other error is a defect. */
 
-export class Trouble extends Error {
+export class RequestError extends Error {
   constructor(message, title, remedy) {
     super(message);
     Object.assign(this, {title, remedy});
   }
 }
 
-/** What the server said was wrong, with what to do about it. */
-export class Problem extends Trouble {
+/** An error response of the server (application/problem+json). */
+export class Problem extends RequestError {
   constructor(status, {title, detail, remedy}) {
     super(typeof detail === "string" ? detail : JSON.stringify(detail ?? ""), title ?? `Error ${status}`, remedy ?? "");
     this.status = status;
@@ -16,15 +16,15 @@ export class Problem extends Trouble {
 }
 
 /** The server could not be reached. */
-export class Away extends Trouble {
+export class Unreachable extends RequestError {
   constructor() {
-    super("The server does not answer. The page goes on by itself as soon as it is back.", "No connection", "Start it with: candor serve");
+    super("The server does not respond. The page reconnects automatically.", "No connection", "Start it with: candor serve");
   }
 }
 
-/** An answer ended before it was whole: the connection broke, or the page gave it up. */
-export class Interrupted extends Trouble {
+/** The connection broke during a request, or the page aborted it. */
+export class Interrupted extends RequestError {
   constructor(why) {
-    super(`The connection broke: ${why}`, "Interrupted", "Try again.");
+    super(`The connection was interrupted: ${why}`, "Interrupted", "Try again.");
   }
 }

@@ -1,4 +1,4 @@
-/* How figures, times and events are said. */
+/* Formatting of numbers, times and events. */
 
 export function seconds(value) {
   if (value === null || value === undefined) return "";
@@ -10,11 +10,11 @@ export function seconds(value) {
   return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
-export function many(count, one, more = `${one}s`) {
+export function plural(count, one, more = `${one}s`) {
   return `${Number(count).toLocaleString("en")} ${count === 1 ? one : more}`;
 }
 
-export function when(iso) {
+export function formatTime(iso) {
   return new Date(iso).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
 }
 
@@ -28,33 +28,33 @@ export function fileName(path) {
 }
 
 export function tokens(usage) {
-  return many(usage.prompt_tokens + usage.completion_tokens, "token");
+  return plural(usage.prompt_tokens + usage.completion_tokens, "token");
 }
 
-/** What it cost, where that is known. */
+/** Return the cost, or false if it is unknown. */
 export function costOf(usage) {
   return usage.cost > 0 && `cost ${usage.cost.toFixed(4)}`;
 }
 
-/** A text on one line, cut where it gets long. */
+/** Return the text on one line, truncated. */
 export function shorten(text, length = 160) {
   const line = String(text).replace(/\s+/g, " ").trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** In which documents alone something was searched, if not in all. */
+/** Return the documents that a search was limited to, or "". */
 export function within(documents) {
   return documents.length ? ` (in ${documents.join(", ")})` : "";
 }
 
-const SAID = {
+const DESCRIPTIONS = {
   run_started: (body) => ["question", body.request.question],
-  run_resumed: () => ["resumed", "The service was started again; what had been done is taken from the journal."],
+  run_resumed: () => ["resumed", "The service was restarted. Finished work is read from the journal."],
   plan_rejected: (body) => ["plan rejected", body.faults.join(" ")],
   plan_made: (body) => ["plan", `${body.plan.goal} (mode ${body.plan.mode})`],
-  attempt_ended: (body) => ["attempt ended", attemptOutcome(body.attempt)],
+  attempt_ended: (body) => ["attempt finished", attemptOutcome(body.attempt)],
   plan_revised: (body) => ["plan revised", body.diagnosis],
-  revision_declined: (body) => ["no other plan", body.reason],
+  revision_declined: (body) => ["no further plan", body.reason],
   step_started: (body) => ["started", `${body.agent}: ${body.instruction}`],
   step_skipped: (body) => ["skipped", body.reason],
   step_finished: (body) => ["finished", `${body.agent} wrote ${Object.keys(body.wrote).join(", ") || "nothing"} in ${seconds(body.seconds)}`],
@@ -62,28 +62,28 @@ const SAID = {
   step_retried: (body) => ["retried", `${body.agent}: ${body.error}`],
   reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
   model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
-  model_failed: (body) => ["model failed", `${body.caller}: ${body.error}`],
-  searched: (body) => [body.method, `${many(body.chunks_found, "passage")} of ${many(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
+  model_failed: (body) => ["model call failed", `${body.caller}: ${body.error}`],
+  searched: (body) => [body.method, `${plural(body.chunks_found, "passage")} in ${plural(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
   evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
-  claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (not in its passage: ${body.dropped.join("; ")})` : ""}`],
-  draft_withdrawn: (body) => ["claims withdrawn", `${body.agent} writes its answer anew.`],
-  computed: (body) => ["computed", `${body.purpose}: ${body.error || many(body.rows, "row")}`],
-  tool_called: (body) => ["tool", `${body.agent} calls ${body.tool}: ${body.why}`],
-  tool_returned: (body) => ["tool done", `${body.tool}: ${body.error || body.result}`],
-  approval_requested: (body) => ["asks a person", `${body.agent} asks to call ${body.tool}: ${body.reason}`],
-  approval_decided: (body) => [body.decision.replace("_", " "), body.by ? `by ${body.by}` : "Nobody decided in time."],
+  claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (quote not found in its passage: ${body.dropped.join("; ")})` : ""}`],
+  draft_withdrawn: (body) => ["claims withdrawn", `${body.agent} restarts its answer.`],
+  computed: (body) => ["computed", `${body.purpose}: ${body.error || plural(body.rows, "row")}`],
+  tool_called: (body) => ["tool call", `${body.agent} calls ${body.tool}: ${body.why}`],
+  tool_returned: (body) => ["tool result", `${body.tool}: ${body.error || body.result}`],
+  approval_requested: (body) => ["approval requested", `${body.agent} wants to call ${body.tool}: ${body.reason}`],
+  approval_decided: (body) => [body.decision.replace("_", " "), body.by ? `by ${body.by}` : "There was no decision in time."],
   voted: (body) => ["voted", `${Math.round(body.share * 100)} % for ${body.groups[0]?.answer ?? ""}`],
   run_finished: (body) => [body.status, body.reason],
 };
 
-/** An event in two: what it is, and what it says. */
-export function said(event) {
-  const tell = SAID[event.body.type];
-  return tell ? tell(event.body) : [event.body.type, JSON.stringify(event.body)];
+/** Return an event as [title, text]. */
+export function describeEvent(event) {
+  const describe = DESCRIPTIONS[event.body.type];
+  return describe ? describe(event.body) : [event.body.type, JSON.stringify(event.body)];
 }
 
 export function attemptOutcome(attempt) {
   const failed = attempt.failed.map((each) => `${each.step} failed: ${each.error}`);
   const missing = attempt.missing.map((each) => `missing: ${each}`);
-  return [...failed, ...missing].join("; ") || "with an answer";
+  return [...failed, ...missing].join("; ") || "complete";
 }

@@ -1,13 +1,12 @@
-/* Words that a person searches for, marked wherever they stand in some elements. The elements stay as they are: the marks
-are the browser's own highlights. */
+/* Highlights the matches of a search, with the CSS Custom Highlight API: the elements are not changed. */
 
 const NAME = "hit";
-const MOST = 2000; // marks at once
+const MAX_HIGHLIGHTS = 2000;
 
-export class Hits {
+export class Highlighter {
   constructor(...roots) {
-    Object.assign(this, {roots, pattern: null, sought: null});
-    this.observer = new MutationObserver(() => this.mark());
+    Object.assign(this, {roots, pattern: null, scrollTarget: null});
+    this.observer = new MutationObserver(() => this.update());
     for (const root of roots) this.observer.observe(root, {childList: true, subtree: true});
   }
 
@@ -16,31 +15,31 @@ export class Hits {
     CSS.highlights.delete(NAME);
   }
 
-  /** Mark these words from now on, also in what is yet to come; none if they are empty. */
+  /** Highlight the words, also in content added later. Empty words remove the highlights. */
   search(words) {
     this.pattern = words ? new RegExp(words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "giu") : null;
-    this.mark();
+    this.update();
   }
 
-  /** Scroll `root` to its first mark, as soon as it has one. */
+  /** Scroll `root` to its first highlight, as soon as there is one. */
   reveal(root) {
-    this.sought = root;
-    this.mark();
+    this.scrollTarget = root;
+    this.update();
   }
 
-  mark() {
-    const ranges = this.pattern ? this.roots.flatMap((root) => rangesIn(root, this.pattern)).slice(0, MOST) : [];
+  update() {
+    const ranges = this.pattern ? this.roots.flatMap((root) => findRanges(root, this.pattern)).slice(0, MAX_HIGHLIGHTS) : [];
     CSS.highlights.set(NAME, new Highlight(...ranges));
-    const first = this.sought && ranges.find((range) => this.sought.contains(range.startContainer));
+    const first = this.scrollTarget && ranges.find((range) => this.scrollTarget.contains(range.startContainer));
     if (!first) return;
     const {top} = first.getBoundingClientRect();
-    const frame = this.sought.getBoundingClientRect();
-    this.sought.scrollTop += top - frame.top - frame.height / 3;
-    this.sought = null;
+    const frame = this.scrollTarget.getBoundingClientRect();
+    this.scrollTarget.scrollTop += top - frame.top - frame.height / 3;
+    this.scrollTarget = null;
   }
 }
 
-function rangesIn(root, pattern) {
+function findRanges(root, pattern) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const found = [];
   while (walker.nextNode()) {

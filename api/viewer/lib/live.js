@@ -1,24 +1,24 @@
-/* A run as it happens, or as it happened: its events, what they add up to, its answer and its journal. */
+/* A run, live or finished: its events, the model built from them, its answer and its journal. */
 
 import * as api from "./api.js";
-import {Away} from "./errors.js";
+import {Unreachable} from "./errors.js";
 import {RunModel} from "./model.js";
 import {RunStream} from "./stream.js";
 
 const REDRAW_MS = 100;
 const CLOCK_MS = 1000;
-const ANSWER_TRIES = 20; // the answer is stored a moment after the last event is told
+const ANSWER_TRIES = 20; // the answer is stored shortly after the last event
 const ANSWER_PAUSE_MS = 150;
 
 export class LiveRun {
-  /** `changed` is called, not too often, when there is something new to show. */
-  constructor(runId, changed) {
-    Object.assign(this, {id: runId, changed, closed: false, redraw: 0, drawn: -Infinity, error: null, answer: null, summary: null, entries: null});
+  /** `onChange` is called after changes, at most every REDRAW_MS. */
+  constructor(runId, onChange) {
+    Object.assign(this, {id: runId, onChange, closed: false, redraw: 0, drawn: -Infinity, error: null, answer: null, summary: null, entries: null});
     this.model = new RunModel();
     this.stream = new RunStream(runId, {
-      know: (known) => this.know(known), take: (events) => this.take(events), fail: (error) => this.failed(error),
+      onRun: (run) => this.setRun(run), onEvents: (events) => this.addEvents(events), onError: (error) => this.failed(error),
     });
-    this.clock = setInterval(() => this.model.events.length && !this.over && this.later(), CLOCK_MS);
+    this.clock = setInterval(() => this.model.events.length && !this.over && this.scheduleRedraw(), CLOCK_MS);
   }
 
   close() {
@@ -45,30 +45,30 @@ export class LiveRun {
     return this.model.started?.collection ?? this.summary?.collection ?? "";
   }
 
-  take(events) {
+  addEvents(events) {
     this.error = null;
-    this.model.take(events);
+    this.model.add(events);
     if (this.model.finished && !this.answer) this.fetchAnswer();
-    this.later();
+    this.scheduleRedraw();
   }
 
-  know({run, answer}) {
+  setRun({run, answer}) {
     Object.assign(this, {summary: run, answer, error: null});
-    this.later();
+    this.scheduleRedraw();
   }
 
   failed(error) {
     this.error = error;
-    this.later();
+    this.scheduleRedraw();
   }
 
-  later() {
+  scheduleRedraw() {
     if (this.closed || this.redraw) return;
     const wait = Math.max(0, this.drawn + REDRAW_MS - performance.now());
     this.redraw = setTimeout(() => {
       this.redraw = 0;
       this.drawn = performance.now();
-      this.changed(this);
+      this.onChange(this);
     }, wait);
   }
 
@@ -76,17 +76,17 @@ export class LiveRun {
     try {
       for (let tries = 0; tries < ANSWER_TRIES && !this.answer && !this.closed; tries += 1) {
         if (tries) await new Promise((resolve) => { setTimeout(resolve, ANSWER_PAUSE_MS); });
-        this.know(await api.run(this.id));
+        this.setRun(await api.run(this.id));
       }
     } catch (error) {
       this.failed(error);
-      if (!(error instanceof Away)) return;
-      await api.back();
+      if (!(error instanceof Unreachable)) return;
+      await api.online();
       if (!this.closed) this.fetchAnswer();
     }
   }
 
-  /** The journal's entry of a model call; asked for again while the run adds to it. */
+  /** Return the journal entry of a model call, or null. Reloads the journal once if the entry is missing. */
   async entry(call) {
     const find = (entries) => entries.find((each) => each.key === call.key && each.occurrence === call.occurrence);
     let found = find(await this.journal());

@@ -1,14 +1,14 @@
-/* What the events of a run add up to: attempts, their steps, and what each step did. No elements here. */
+/* The state of a run, built from its events: attempts, their steps, and what each step did. No DOM here. */
 
 const REFERENCE = /@\{outputs\.([a-z][a-z0-9_]*)\.[a-z][a-z0-9_]*\}/g;
 
 export class RunModel {
   constructor() {
-    Object.assign(this, {events: [], started: null, resumed: [], ...nothingDone()});
+    Object.assign(this, {events: [], started: null, resumed: [], ...emptyState()});
   }
 
-  /** Take the next events, in order. */
-  take(events) {
+  /** Add the next events, in order. */
+  add(events) {
     for (const event of events) {
       this.events.push(event);
       this.apply(event);
@@ -27,12 +27,12 @@ export class RunModel {
     return sum([this.panel, ...this.steps].map((step) => step.usage));
   }
 
-  /** The claims of an answer that is being written, as far as it goes: of the last attempt. */
+  /** Claims of the answer that the last attempt is writing. */
   get drafts() {
     return [...(this.attempts.at(-1)?.steps.values() ?? [])].flatMap((step) => step.drafts);
   }
 
-  /** What was computed, by the number that claims give it: as it was written last. */
+  /** The last version of each computation, by number. */
   get computations() {
     const written = this.writes.flatMap(({wrote}) => wrote.computations ?? []);
     return [...new Map(written.map((each) => [each.number, each])).values()];
@@ -42,42 +42,42 @@ export class RunModel {
     return this.attempts.flatMap((attempt) => [...attempt.steps.values()]);
   }
 
-  /** The step of a link: "find", or "find@2" where it belongs to the second attempt. */
+  /** Find a step by its key in links: "find", or "find@2" in the second attempt. */
   step(key) {
     return this.steps.find((step) => step.key === key) ?? null;
   }
 
   apply(event) {
     const {body} = event;
-    const about = event.step ? this.stepOf(event) : this.panel;
-    about.changed = event.number;
-    about.events.push(event);
-    (APPLY[body.type] ?? (() => {}))(this, body, about, event);
+    const step = event.step ? this.stepOf(event) : this.panel;
+    step.changed = event.number;
+    step.events.push(event);
+    (APPLY[body.type] ?? (() => {}))(this, body, step, event);
   }
 
-  /** The run goes on after a restart of the service: all of it happens again, answered from the journal. */
-  again(event) {
-    Object.assign(this, nothingDone());
+  /** Reset after a restart of the service: the run starts over, and the journal answers its finished model calls. */
+  restart(event) {
+    Object.assign(this, emptyState());
     this.resumed.push(Date.parse(event.at));
     this.panel.events.push(event);
   }
 
   stepOf(event) {
-    if (!this.attempts.length) this.begin(1, null, "");
+    if (!this.attempts.length) this.startAttempt(1, null, "");
     const attempt = this.attempts.at(-1);
     if (!attempt.steps.has(event.step)) attempt.steps.set(event.step, emptyStep(event.step, attempt.number, null));
     return attempt.steps.get(event.step);
   }
 
-  begin(number, plan, diagnosis) {
+  startAttempt(number, plan, diagnosis) {
     const steps = new Map((plan?.steps ?? []).map((each) => [each.id, emptyStep(each.id, number, each)]));
     this.attempts.push({number, plan, diagnosis, steps, outcome: null, findings: []});
   }
 
-  called(step, body, event) {
+  addCall(step, body, event) {
     step.calls.push({...body, number: event.number, at: Date.parse(event.at)});
     const entry = `${body.key}/${body.occurrence}`;
-    if (body.key && this.counted.has(entry)) return; // a repeated step had it from the journal
+    if (body.key && this.counted.has(entry)) return; // a retried step got it from the journal
     this.counted.add(entry);
     step.usage = sum([step.usage, body.usage]);
   }
@@ -85,12 +85,12 @@ export class RunModel {
 
 const APPLY = {
   run_started: (run, body) => { run.started = body; },
-  run_resumed: (run, body, about, event) => run.again(event),
+  run_resumed: (run, body, step, event) => run.restart(event),
   plan_made: (run, body) => {
     run.planned = body;
-    run.begin(1, body.plan, "");
+    run.startAttempt(1, body.plan, "");
   },
-  plan_revised: (run, body) => run.begin(body.attempt, body.plan, body.diagnosis),
+  plan_revised: (run, body) => run.startAttempt(body.attempt, body.plan, body.diagnosis),
   attempt_ended: (run, body) => {
     const attempt = run.attempts.find((each) => each.number === body.attempt.number);
     if (!attempt) return;
@@ -102,7 +102,7 @@ const APPLY = {
     }
   },
   revision_declined: (run, body) => { run.declined = body.reason; },
-  plan_rejected: (run, body, about) => { about.faults.push(...body.faults); },
+  plan_rejected: (run, body, step) => { step.faults.push(...body.faults); },
   step_started: (run, body, step, event) => {
     step.startedAt ??= Date.parse(event.at);
     step.instruction = body.instruction;
@@ -126,10 +126,10 @@ const APPLY = {
     step.wrote.push(body);
     run.writes.push({number: event.number, step, wrote: body.wrote});
     step.endedAt = Date.parse(event.at);
-    step.votes.push(...run.votes.splice(0)); // a vote is told just before the step that it was taken on
+    step.votes.push(...run.votes.splice(0)); // the vote event comes just before the end of its step
   },
   reasoning_shared: (run, body, step) => { step.reasoning.push(body); },
-  model_called: (run, body, step, event) => run.called(step, body, event),
+  model_called: (run, body, step, event) => run.addCall(step, body, event),
   model_failed: (run, body, step, event) => {
     step.calls.push({...body, failed: true, number: event.number, at: Date.parse(event.at)});
     step.usage = sum([step.usage, body.usage]);
@@ -145,23 +145,23 @@ const APPLY = {
     if (called) called.returned = body;
   },
   approval_requested: (run, body, step) => {
-    const asked = {...body, decided: null};
-    run.approvals.set(body.approval_id, asked);
-    step.approvals.push(asked);
+    const request = {...body, decided: null};
+    run.approvals.set(body.approval_id, request);
+    step.approvals.push(request);
   },
   approval_decided: (run, body) => {
-    const asked = run.approvals.get(body.approval_id);
-    if (asked) asked.decided = body;
+    const request = run.approvals.get(body.approval_id);
+    if (request) request.decided = body;
   },
   voted: (run, body) => { run.votes.push(body); },
   run_finished: (run, body) => { run.finished = body; },
 };
 
-function nothingDone() {
+function emptyState() {
   return {
     finished: null, planned: null, attempts: [], approvals: new Map(), declined: "", counted: new Set(), votes: [],
     writes: [], // what steps added to the context, in order
-    panel: emptyStep("", 0, null), // what nobody's step did: planning, voting, explaining
+    panel: emptyStep("", 0, null), // events outside of steps: planning, voting, explaining
   };
 }
 
@@ -176,7 +176,7 @@ function emptyStep(id, attempt, plan) {
   };
 }
 
-/** How far a step is, in a word. `over` says that nothing more will happen to it. */
+/** Return the status of a step. `over`: its attempt has finished. */
 export function statusOf(step, over) {
   if (step.lost) return "failed";
   if (step.wrote.length) return "done";
@@ -187,18 +187,18 @@ export function statusOf(step, over) {
   return over ? "not run" : "waiting";
 }
 
-/** The agents of a step: those of the plan, or whoever took a turn that no plan had. */
+/** Return the agents of a step: those of the plan or, without a plan, those that ran. */
 export function agentsOf(step) {
   return step.plan?.agents ?? [...new Set([...step.turns, ...step.skipped].map((turn) => turn.agent))];
 }
 
-/** Ids of the steps that a step waits for: those it needs, and those whose outputs it names. */
+/** Return the ids of the steps that a step waits for: its `needs`, and the steps that its inputs refer to. */
 export function after(planStep) {
   const named = JSON.stringify([planStep.instruction, planStep.inputs]).matchAll(REFERENCE);
   return [...new Set([...planStep.needs, ...[...named].map(([, step]) => step)])];
 }
 
-/** Steps of a plan in columns: each stands right of all that it waits for. */
+/** Return the steps of a plan in columns, each to the right of all steps it waits for. */
 export function columns(plan) {
   const steps = new Map(plan.steps.map((step) => [step.id, step]));
   const depths = new Map();

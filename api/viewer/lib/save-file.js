@@ -1,10 +1,10 @@
-/* Giving a person a file. A link to the service would not say who asks: it is fetched with the key, and then saved. */
+/* Saving a file. A plain link would not send the API key, so files are fetched first and then saved. */
 
 import {h} from "./dom.js";
 
-/** Let the browser save this content under this name. */
-export function give({name, content}) {
-  const address = URL.createObjectURL(content);
-  h("a", {href: address, download: name}).click();
-  URL.revokeObjectURL(address);
+/** Make the browser download the content under the name. */
+export function saveFile({name, content}) {
+  const url = URL.createObjectURL(content);
+  h("a", {href: url, download: name}).click();
+  URL.revokeObjectURL(url);
 }

@@ -1,13 +1,13 @@
-/* Who is at the page: the key that they gave, kept for this tab alone, and what its holder may do. */
+/* The API key of this tab and the rights of its holder. */
 
 const ITEM = "candor-key";
-const RIGHTS = ["read", "write", "admin"]; // each holds the ones before it
-const EVERYTHING = "*";
+const RIGHTS = ["read", "write", "admin"]; // each includes those before it
+const ALL = "*";
 
-/** Tells "needed" when the server wants a key, or another one. `me` is what the server knows of who asks. */
+/** Dispatches "needed" when the server requires a key. `me` is the response of GET /v1/me. */
 export const session = Object.assign(new EventTarget(), {me: null});
 
-/** The header that says who asks. */
+/** Return the request header with the key. */
 export function authorization() {
   const key = sessionStorage.getItem(ITEM);
   return key ? {Authorization: `Bearer ${key}`} : {};
@@ -17,7 +17,7 @@ export function hasKey() {
   return sessionStorage.getItem(ITEM) !== null;
 }
 
-export function keepKey(key) {
+export function storeKey(key) {
   sessionStorage.setItem(ITEM, key);
 }
 
@@ -29,13 +29,13 @@ export function keyNeeded() {
   session.dispatchEvent(new Event("needed"));
 }
 
-/** Whether who is here has this right over the collection. The server decides; the page only hides what it would refuse. */
+/** Return whether the holder has a right over a collection. The server enforces it; the page only hides controls. */
 export function may(right, collection) {
-  const granted = [session.me.rights[collection], session.me.rights[EVERYTHING]];
+  const granted = [session.me.rights[collection], session.me.rights[ALL]];
   return granted.some((each) => RIGHTS.indexOf(each) >= RIGHTS.indexOf(right));
 }
 
-/** Whether all is theirs: keys, agents, and every collection. */
+/** Return whether the holder owns the service: keys, agents and all collections. */
 export function owner() {
   return session.me.owner;
 }

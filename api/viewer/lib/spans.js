@@ -1,11 +1,11 @@
-/* Places in a text. The server counts characters (code points), a JavaScript string counts UTF-16 units. */
+/* Text spans. The server counts characters (code points), JavaScript strings count UTF-16 units. */
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** A function from the server's offsets into `text` to the string's own. */
+/** Return a function that converts the server's offsets in `text` to string offsets. */
 export function offsetsIn(text) {
   if (!SURROGATE.test(text)) return (offset) => Math.min(offset, text.length);
-  const long = []; // the code point offsets of all characters that take two units
+  const long = []; // code point offsets of all characters that take two units
   let at = 0;
   for (const character of text) {
     if (character.length === 2) long.push(at);
@@ -25,8 +25,8 @@ function countBelow(sorted, limit) {
   return low;
 }
 
-/** `text` from `start` to `end` as pieces, each with the set of marks (of [{start, end, …}]) that cover it. */
-export function pieces(text, start, end, marks) {
+/** Split `text` from `start` to `end` into segments, each with the marks ([{start, end, …}]) that cover it. */
+export function segments(text, start, end, marks) {
   const cuts = new Set([start, end]);
   for (const mark of marks) {
     for (const cut of [mark.start, mark.end]) if (cut > start && cut < end) cuts.add(cut);

@@ -1,8 +1,8 @@
-/* Server-sent events, read from the body of a response: the browser's own reader of them sends no key. */
+/* Server-sent events read from a response body: the browser's EventSource cannot send the API key. */
 
 import {Interrupted} from "./errors.js";
 
-/** The data of each block as it arrives; empty for one that only says that the connection lives. Throws Interrupted. */
+/** Yield the data of each event as it arrives; "" for a keep-alive. Throws Interrupted. */
 export async function* messages(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -11,11 +11,11 @@ export async function* messages(body) {
       const {done, value} = await read(reader);
       if (done) return;
       const blocks = (rest + value).split("\n\n");
-      rest = blocks.pop(); // the last one is not whole yet
+      rest = blocks.pop(); // the last one may be incomplete
       yield* blocks.map(dataOf);
     }
   } finally {
-    reader.cancel().catch(() => {}); // it may have been broken already: then there is nothing to cancel
+    reader.cancel().catch(() => {}); // the stream may be closed already
   }
 }
 

@@ -1,78 +1,78 @@
-/* A run's events from the first to the last, each once and in order, whatever happens to the connection.
+/* The events of a run, each once and in order, whatever happens to the connection.
 
-What has happened comes in one request, what happens from then on as a stream. A stream that ends, breaks, falls silent or
-has a gap is opened anew after the last event that was taken, at first soon and then less often. */
+Past events come in one request, new ones as a stream. A stream that ends, breaks, falls silent or has a gap is reopened
+after the last event received, with exponential back-off. */
 
-import {back, events, eventStream, run} from "./api.js";
-import {Away, Trouble} from "./errors.js";
+import {events, eventStream, online, run} from "./api.js";
+import {RequestError, Unreachable} from "./errors.js";
 
 const PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
-const SILENT_MS = 45_000; // the server says every 15 seconds that it is there
+const MAX_PAUSE_MS = 10_000;
+const SILENT_MS = 45_000; // the server sends a keep-alive every 15 seconds
 
 export class RunStream {
-  /** `know` is given the run as it stands, `take` lists of events, `fail` what keeps them from coming. */
-  constructor(runId, {know, take, fail}) {
-    Object.assign(this, {runId, know, give: take, fail, last: 0, over: false, ended: false, pause: PAUSE_MS, timer: 0, cut: new AbortController()});
+  /** Callbacks: `onRun` gets the run, `onEvents` lists of new events, `onError` request errors. */
+  constructor(runId, {onRun, onEvents, onError}) {
+    Object.assign(this, {runId, onRun, onEvents, onError, last: 0, over: false, ended: false, pause: PAUSE_MS, timer: 0, abort: new AbortController()});
     this.open();
   }
 
   close() {
     this.ended = true;
-    this.cut.abort();
+    this.abort.abort();
     clearTimeout(this.timer);
   }
 
   async open() {
     try {
-      const over = this.over; // as it was known before the events were asked for: then none comes after them
-      const [known, happened] = await Promise.all([run(this.runId), events(this.runId, this.last)]);
+      const over = this.over; // if the run was over before this request, no more events follow
+      const [known, past] = await Promise.all([run(this.runId), events(this.runId, this.last)]);
       if (this.ended) return;
       this.over = known.answer !== null;
-      this.know(known);
-      this.take(happened);
+      this.onRun(known);
+      this.add(past);
       if (this.ended) return;
       if (over) this.close();
       else if (this.over) this.reopen();
       else this.follow();
     } catch (error) {
       if (this.ended) return;
-      this.fail(error);
-      if (!(error instanceof Away)) return;
-      await back();
+      this.onError(error);
+      if (!(error instanceof Unreachable)) return;
+      await online();
       if (!this.ended) this.open();
     }
   }
 
   async follow() {
-    const cut = this.cut = new AbortController();
-    const listen = () => {
+    const abort = this.abort = new AbortController();
+    const resetTimer = () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => cut.abort(), SILENT_MS);
+      this.timer = setTimeout(() => abort.abort(), SILENT_MS);
     };
-    listen();
+    resetTimer();
     try {
-      for await (const data of eventStream(this.runId, this.last, cut.signal)) {
-        listen();
-        if (data) this.take([JSON.parse(data)]);
-        if (cut.signal.aborted) return;
+      for await (const data of eventStream(this.runId, this.last, abort.signal)) {
+        resetTimer();
+        if (data) this.add([JSON.parse(data)]);
+        if (abort.signal.aborted) return;
       }
     } catch (error) {
-      if (!(error instanceof Trouble)) throw error; // that is a defect; a stream that breaks is opened anew
+      if (!(error instanceof RequestError)) throw error; // a defect; a broken stream is reopened
     }
     this.reopen();
   }
 
   reopen() {
     if (this.ended) return;
-    this.cut.abort();
+    this.abort.abort();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.open(), this.pause);
-    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
+    this.pause = Math.min(this.pause * 2, MAX_PAUSE_MS);
   }
 
-  /** Those that are new; a gap is closed by asking again for all after the last. */
-  take(incoming) {
+  /** Pass on the events that are new. A gap is closed by requesting all events after the last one. */
+  add(incoming) {
     if (this.ended) return;
     const fresh = [];
     let gap = false;
@@ -87,7 +87,7 @@ export class RunStream {
     }
     if (fresh.length) {
       this.pause = PAUSE_MS;
-      this.give(fresh);
+      this.onEvents(fresh);
     }
     if (fresh.at(-1)?.body.type === "run_finished") this.close();
     else if (gap) this.reopen();

@@ -1,23 +1,23 @@
-/* The agents that plans are made of, and the skills that they can be given; who owns the service changes them here. */
+/* Agents and skills. Owners can change them. */
 
 import * as api from "../lib/api.js";
 import {agentForm, modelOptions, skillForm} from "../parts/agent-forms.js";
 import {badge, failure, fold, h, loading, replace} from "../lib/dom.js";
-import {attempt, choice, sure} from "../parts/forms.js";
+import {choice, confirmButton, tryAction} from "../parts/forms.js";
 import {owner} from "../lib/session.js";
 import {value} from "../parts/tables.js";
 
-export function showAgents(place) {
-  const view = new AgentsView(place);
+export function showAgents(container) {
+  const view = new AgentsView(container);
   return {close: () => { view.closed = true; }};
 }
 
 class AgentsView {
-  constructor(place) {
+  constructor(container) {
     Object.assign(this, {closed: false, agents: [], skills: [], endpoints: [], tools: []});
-    this.trouble = h("div", {});
+    this.errorBox = h("div", {});
     this.list = h("div", {}, loading());
-    place.append(h("h1", {}, "Agents"), this.trouble, this.list);
+    container.append(h("h1", {}, "Agents"), this.errorBox, this.list);
     this.load();
   }
 
@@ -30,22 +30,22 @@ class AgentsView {
     }
   }
 
-  /** Change something, then show all as it is now. Whether it was done. */
+  /** Run a change and reload. Returns whether it succeeded. */
   change(act) {
-    return attempt(this.trouble, async () => {
+    return tryAction(this.errorBox, async () => {
       await act();
       await this.load();
     });
   }
 
   draw() {
-    const mine = owner();
+    const editable = owner();
     replace(this.list,
-      mine && fold("new agent", "Add an agent", () => agentForm(this, null)),
+      editable && fold("new agent", "Add an agent", () => agentForm(this, null)),
       h("ul", {class: "cards"}, this.agents.map((agent) => h("li", {}, this.card(agent)))),
       h("section", {}, h("h2", {}, "Skills"),
-        h("p", {class: "note"}, "Instructions that agents are given beside their own."),
-        mine && fold("new skill", "Add a skill", () => skillForm(this, null)),
+        h("p", {class: "note"}, "Instructions that can be added to agents."),
+        editable && fold("new skill", "Add a skill", () => skillForm(this, null)),
         h("ul", {class: "cards"}, this.skills.map((skill) => h("li", {}, this.skill(skill))))));
   }
 
@@ -55,32 +55,32 @@ class AgentsView {
     return [
       h("div", {class: "line"}, h("strong", {}, agent.name), h("span", {class: "note"}, agent.origin),
         !agent.enabled && badge("disabled"), agent.direct && h("span", {class: "note"}, "can be asked directly"),
-        changeable && h("button", {type: "button", class: "quiet end", "data-key": `enable ${agent.name}`, on: {click: () => this.give(agent, {enabled: !agent.enabled})}}, agent.enabled ? "Disable" : "Enable")),
+        changeable && h("button", {type: "button", class: "quiet end", "data-key": `enable ${agent.name}`, on: {click: () => this.update(agent, {enabled: !agent.enabled})}}, agent.enabled ? "Disable" : "Enable")),
       h("p", {class: "text"}, agent.description),
       changeable && agent.custom && fold(`edit ${agent.name}`, "Edit", () => [
-        agentForm(this, agent.custom), sure("Remove", `remove ${agent.name}`, () => this.change(() => api.removeAgent(agent.name)))]),
-      fold(`agent ${agent.name}`, "Its card", () => [
+        agentForm(this, agent.custom), confirmButton("Remove", `remove ${agent.name}`, () => this.change(() => api.removeAgent(agent.name)))]),
+      fold(`agent ${agent.name}`, "Details", () => [
         changeable && this.choices(agent),
-        h("dl", {class: "fields"}, part("can", agent.capabilities), part("requires", agent.requires), part("reads", agent.reads), part("writes", agent.writes), part("tools", agent.tools), part("skills", agent.skills)),
+        h("dl", {class: "fields"}, part("capabilities", agent.capabilities), part("requires", agent.requires), part("reads", agent.reads), part("writes", agent.writes), part("tools", agent.tools), part("skills", agent.skills)),
         h("h3", {}, "Inputs"), value(agent.inputs.properties ?? {}, `${agent.name} inputs`),
         h("h3", {}, "Outputs"), value(agent.outputs.properties ?? {}, `${agent.name} outputs`),
-        agent.file && h("p", {class: "note"}, "Kept in the file ", h("code", {}, agent.file), ": change it there."),
+        agent.file && h("p", {class: "note"}, "Defined in the file ", h("code", {}, agent.file), ". Edit it there."),
       ]),
     ];
   }
 
-  give(agent, changes) {
+  update(agent, changes) {
     return this.change(() => api.changeAgent(agent.name, changes));
   }
 
-  /** Its model and its skills, where there are others to choose. */
+  /** Controls for the model and the skills of an agent. */
   choices(agent) {
     const models = choice("model", modelOptions(this.endpoints), agent.model);
-    models.addEventListener("change", () => this.give(agent, {model: models.value}));
-    const given = () => boxes.filter((box) => box.checked).map((box) => box.value);
+    models.addEventListener("change", () => this.update(agent, {model: models.value}));
+    const chosen = () => boxes.filter((box) => box.checked).map((box) => box.value);
     const boxes = this.skills.map(({name}) => h("input", {
       type: "checkbox", value: name, checked: agent.skills.includes(name), "data-key": `${agent.name} ${name}`,
-      on: {change: () => this.give(agent, {skills: given()})},
+      on: {change: () => this.update(agent, {skills: chosen()})},
     }));
     return h("div", {class: "inline"},
       this.endpoints.length > 1 && h("label", {class: "check"}, "Model", models),
@@ -90,10 +90,10 @@ class AgentsView {
   skill(skill) {
     return [
       h("p", {class: "line"}, h("strong", {}, skill.name), h("span", {class: "note"}, skill.description)),
-      fold(`skill ${skill.name}`, "Its instructions", () => [
+      fold(`skill ${skill.name}`, "Instructions", () => [
         h("p", {class: "text"}, skill.instructions), skill.tools.length > 0 && h("p", {class: "note"}, `Tools: ${skill.tools.join(", ")}`)]),
       owner() && !skill.file && fold(`edit skill ${skill.name}`, "Edit", () => [
-        skillForm(this, skill), sure("Remove", `remove skill ${skill.name}`, () => this.change(() => api.removeSkill(skill.name)))]),
+        skillForm(this, skill), confirmButton("Remove", `remove skill ${skill.name}`, () => this.change(() => api.removeSkill(skill.name)))]),
     ];
   }
 }

@@ -1,43 +1,43 @@
-/* Asking a question, and watching the panel at work on it. */
+/* The page to ask a question and watch its run. */
 
 import {answerView, DraftView} from "../parts/answer.js";
 import * as api from "../lib/api.js";
 import {Approvals} from "../parts/approvals.js";
 import {askForm} from "../parts/ask-form.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
-import {Away} from "../lib/errors.js";
+import {Unreachable} from "../lib/errors.js";
 import {openQuote} from "../parts/evidence.js";
 import {LiveRun} from "../lib/live.js";
 import {agentsOf, statusOf} from "../lib/model.js";
 import {closePanel} from "../parts/panel.js";
 import {head} from "./run.js";
-import {many, said, shorten} from "../lib/format.js";
+import {describeEvent, plural, shorten} from "../lib/format.js";
 
-/** Ask, and follow a run; with a number, its evidence of that number lies open when the answer is there. */
-export function showAsk(place, runId, number) {
-  const view = new AskView(place);
+/** Show the form and, with `runId`, the live run; with `number`, open that quote once the answer is there. */
+export function showAsk(container, runId, number) {
+  const view = new AskView(container);
   view.follow(runId, number);
   return {close: () => view.close(), moved: (path) => view.moved(path)};
 }
 
 class AskView {
-  constructor(place) {
+  constructor(container) {
     this.form = h("div", {}, loading());
     this.run = h("div", {class: "live"});
     this.live = this.approvals = null;
-    place.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
+    container.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
     this.again = () => this.load();
     this.load();
   }
 
   async load() {
     try {
-      const [collections, ...ways] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans()]);
-      this.form.replaceChildren(collections.length ? askForm(collections, ...ways) : nothingToAsk());
+      const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans()]);
+      this.form.replaceChildren(collections.length ? askForm(collections, ...options) : noDocuments());
       if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {
-      this.form.replaceChildren(failure(error, error instanceof Away ? null : this.again));
-      if (error instanceof Away) api.back().then(this.again);
+      this.form.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
+      if (error instanceof Unreachable) api.online().then(this.again);
     }
   }
 
@@ -58,11 +58,11 @@ class AskView {
     const work = h("div", {class: "work"});
     const top = h("div", {}, loading("Asking"));
     const answer = h("div", {"aria-live": "polite"});
-    const trouble = h("div", {});
+    const errorBox = h("div", {});
     let shown = null, draft = null;
     this.live = new LiveRun(runId, (live) => {
       const known = live.summary || live.model.started;
-      trouble.replaceChildren(...(live.error && !(live.error instanceof Away && known) ? [failure(live.error)] : []));
+      errorBox.replaceChildren(...(live.error && !(live.error instanceof Unreachable && known) ? [failure(live.error)] : []));
       if (!known) {
         if (live.error) top.replaceChildren();
         return;
@@ -85,7 +85,7 @@ class AskView {
       }
     });
     const approvals = this.approvals = new Approvals(this.live);
-    this.run.append(top, trouble, approvals.element, answer, work);
+    this.run.append(top, errorBox, approvals.element, answer, work);
   }
 
   close() {
@@ -94,11 +94,11 @@ class AskView {
   }
 }
 
-function nothingToAsk() {
-  return empty("There is nothing to ask yet", "Candor answers from your own documents.", h("a", {href: "#/documents"}, "Upload the first ones"));
+function noDocuments() {
+  return empty("No documents yet", "Candor answers from your own documents.", h("a", {href: "#/documents"}, "Upload documents"));
 }
 
-/** Who is at work on what: the supervisor, its attempts, their steps, and each step's agents. */
+/** The live progress: the supervisor, its attempts, their steps, and the agents of each step. */
 function workView(live) {
   const {model, over} = live;
   const base = `#/runs/${encodeURIComponent(live.id)}`;
@@ -106,18 +106,18 @@ function workView(live) {
     h("div", {class: "line"}, h("strong", {}, `Attempt ${attempt.number}`), h("span", {class: "doing"}, attempt.diagnosis || attempt.plan?.goal)),
     h("ol", {}, [...attempt.steps.values()].map((step) => stepLine(step, over || attempt.number < model.attempts.length, base)))));
   return [
-    h("div", {class: "line head"}, h("h2", {}, "The panel at work"), h("a", {href: base}, "The whole reasoning")),
+    h("div", {class: "line head"}, h("h2", {}, "Progress"), h("a", {href: base}, "Full trace")),
     h("ol", {class: "tree"},
       h("li", {class: "supervisor"},
-        h("div", {class: "line"}, h("strong", {}, "Supervisor"), h("span", {class: "doing"}, supervising(model, over))),
+        h("div", {class: "line"}, h("strong", {}, "Supervisor"), h("span", {class: "doing"}, supervisorStatus(model, over))),
         attempts.length > 0 && h("ol", {}, attempts))),
   ];
 }
 
-function supervising(model, over) {
+function supervisorStatus(model, over) {
   const last = model.panel.events.filter(({body}) => body.type !== "model_called").at(-1);
-  if (!last || last.body.type === "run_started") return over ? "" : "understands the question and plans";
-  return shorten(said(last).join(": "), 180);
+  if (!last || last.body.type === "run_started") return over ? "" : "understanding the question and planning";
+  return shorten(describeEvent(last).join(": "), 180);
 }
 
 function stepLine(step, over, base) {
@@ -127,17 +127,17 @@ function stepLine(step, over, base) {
     h("div", {class: "line"}, badge(status),
       h("a", {href: `${base}/steps/${encodeURIComponent(step.key)}`, "data-key": step.key}, step.id),
       h("span", {class: "doing"}, shorten(step.instruction, 120)),
-      step.calls.length > 0 && h("span", {class: "note"}, many(step.calls.length, "model call"))),
+      step.calls.length > 0 && h("span", {class: "note"}, plural(step.calls.length, "model call"))),
     h("ol", {}, agents.map((agent) => h("li", {class: "agent"},
-      h("div", {class: "line"}, h("span", {}, agent), h("span", {class: "doing"}, doing(step, agent)))))));
+      h("div", {class: "line"}, h("span", {}, agent), h("span", {class: "doing"}, lastAction(step, agent)))))));
 }
 
-/** The last thing that an agent of a step did, or said. */
-function doing(step, agent) {
+/** The last event of an agent in a step. */
+function lastAction(step, agent) {
   const own = step.events.filter(({body}) => (body.agent ?? body.caller ?? agent) === agent);
   const last = own.at(-1);
   if (!last) return "";
-  if (last.body.type === "step_started") return "at work";
+  if (last.body.type === "step_started") return "running";
   if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
-  return shorten(said(last).join(": "), 200);
+  return shorten(describeEvent(last).join(": "), 200);
 }

@@ -1,50 +1,50 @@
-/* Two evaluations of the same questions, side by side: how sure a difference is, and which answers changed. */
+/* Comparison of two evaluations of the same questions: differences with intervals, and changed answers. */
 
 import * as api from "../lib/api.js";
 import {failure, h, loading} from "../lib/dom.js";
-import {Trouble} from "../lib/errors.js";
-import {attempt} from "../parts/forms.js";
-import {bounds, difference, figureHead, figureName, inOrder, isShare, shown} from "../parts/intervals.js";
-import {accepted, runLink, saidTo, verdict, verdictBadge} from "../parts/questions.js";
-import {give} from "../lib/save-file.js";
-import {many} from "../lib/format.js";
+import {RequestError} from "../lib/errors.js";
+import {tryAction} from "../parts/forms.js";
+import {bounds, difference, figureHead, figureName, formatValue, inOrder, isShare} from "../parts/intervals.js";
+import {accepted, answerTo, runLink, verdict, verdictBadge} from "../parts/questions.js";
+import {saveFile} from "../lib/save-file.js";
+import {plural} from "../lib/format.js";
 
 const SIGNIFICANT = 0.05;
 
-/** `id` is what is compared, `against` what it is compared with. */
-export function showComparison(place, id, against) {
+/** Compare the evaluation `id` with the baseline `against`. */
+export function showComparison(container, id, against) {
   const body = h("div", {}, loading());
   let closed = false;
-  place.append(body);
+  container.append(body);
 
   async function load() {
     try {
       const [comparison, first, second] = await Promise.all([api.comparison(against, id), api.evaluation(against), api.evaluation(id)]);
       if (!closed) body.replaceChildren(...compared(comparison, first, second));
     } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       if (!closed) body.replaceChildren(failure(error, load));
     }
   }
 
-  api.connection.addEventListener("back", load);
+  api.connection.addEventListener("online", load);
   load();
   return {close() {
     closed = true;
-    api.connection.removeEventListener("back", load);
+    api.connection.removeEventListener("online", load);
   }};
 }
 
 function compared(comparison, first, second) {
   const [before, after] = [first, second].map(({result}) => result.evaluation);
-  const trouble = h("div", {});
-  const report = () => attempt(trouble, async () => give(await api.evaluationReport([before.id, after.id], "html")));
+  const errorBox = h("div", {});
+  const report = () => tryAction(errorBox, async () => saveFile(await api.evaluationReport([before.id, after.id], "html")));
   return [
     h("h1", {}, `${after.configuration.label} against ${before.configuration.label}`),
     h("p", {class: "facts"}, h("span", {}, after.set_name), h("span", {}, after.collection), link(after), link(before),
-      comparison.left_out > 0 && h("span", {}, `${many(comparison.left_out, "question")} left out: only one has finished them`),
+      comparison.left_out > 0 && h("span", {}, `${plural(comparison.left_out, "question")} left out: only one evaluation has finished them`),
       h("button", {type: "button", class: "quiet", on: {click: report}}, "Save a report")),
-    trouble,
+    errorBox,
     differences(comparison, {...first.meanings, ...second.meanings}),
     changes(first.result, second.result),
   ];
@@ -56,30 +56,30 @@ function link({id, configuration}) {
 
 function differences({figures, needed}, meanings) {
   const names = inOrder(figures, meanings);
-  const reaches = names.filter((name) => isShare(meanings[name])).flatMap((name) => [figures[name].difference.low, figures[name].difference.high]);
-  const widest = Math.max(0.1, ...reaches.map(Math.abs));
+  const limits = names.filter((name) => isShare(meanings[name])).flatMap((name) => [figures[name].difference.low, figures[name].difference.high]);
+  const widest = Math.max(0.1, ...limits.map(Math.abs));
   return h("section", {"aria-label": "Differences"}, h("h2", {}, "Differences"), h("div", {class: "wide"}, h("table", {class: "figures"},
-    figureHead("Figure", "Difference", "95 % interval", "p", "Up / down / same", "To show it"),
+    figureHead("Figure", "Difference", "95 % interval", "p", "Up / down / same", "Needed"),
     h("tbody", {}, names.map((name) => {
       const {difference: found, p_value: p, better, worse, equal} = figures[name];
       const meaning = meanings[name];
       return h("tr", {},
         h("th", {scope: "row"}, figureName(name, meaning)),
-        h("td", {class: "number"}, shown(found.mean, meaning, true)),
+        h("td", {class: "number"}, formatValue(found.mean, meaning, true)),
         h("td", {class: "drawn"}, isShare(meaning) && difference(found, widest, meaning, p < SIGNIFICANT), h("span", {class: "note"}, bounds(found, meaning, true))),
         h("td", {class: "number"}, p < SIGNIFICANT ? h("strong", {}, p.toPrecision(2)) : p.toPrecision(2)),
         h("td", {class: "number"}, `${better.length} / ${worse.length} / ${equal}`),
-        h("td", {class: "number"}, needed[name] ? many(needed[name], "question") : ""));
+        h("td", {class: "number"}, needed[name] ? plural(needed[name], "question") : ""));
     })))),
-  h("p", {class: "note"}, "p is of a paired sign-flip permutation test. Where it is below 0.05 it is set in bold, and the difference is green if it is for the better, and red if not. To show it: how many questions would show a difference as large as this one."));
+  h("p", {class: "note"}, "p: paired sign-flip permutation test. Values below 0.05 are bold; the difference is then green if better and red if worse. Needed: number of questions to detect a difference of this size."));
 }
 
-/** The questions whose verdicts differ. */
+/** Questions with different verdicts. */
 function changes(first, second) {
   const [ours, theirs] = [first, second].map(({rows}) => new Map(rows.map((row) => [row.question_id, row])));
   const changed = first.questions.filter(({id}) => ours.get(id)?.status && theirs.get(id)?.status && verdict(ours.get(id)) !== verdict(theirs.get(id)));
   const [before, after] = [first, second].map(({evaluation}) => evaluation.configuration.label);
-  return h("section", {"aria-label": "What changed"}, h("h2", {}, `${many(changed.length, "question")} changed`),
+  return h("section", {"aria-label": "Changed questions"}, h("h2", {}, `${plural(changed.length, "question")} changed`),
     changed.length > 0 && h("div", {class: "wide"}, h("table", {class: "questions"},
       h("thead", {}, h("tr", {}, ["Question", before, after, "Accepted"].map((name) => h("th", {scope: "col"}, name)))),
       h("tbody", {}, changed.map((question) => h("tr", {},
@@ -89,5 +89,5 @@ function changes(first, second) {
 }
 
 function cell(label, row) {
-  return h("td", {"data-label": label}, verdictBadge(row), " ", saidTo(row), h("span", {class: "note"}, row.place !== "right" && row.place, " ", runLink(row)));
+  return h("td", {"data-label": label}, verdictBadge(row), " ", answerTo(row), h("span", {class: "note"}, row.place !== "right" && row.place, " ", runLink(row)));
 }

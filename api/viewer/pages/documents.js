@@ -1,32 +1,31 @@
-/* The documents of a collection: uploaded here, with their states as they change, and the reasons where something went
-wrong. */
+/* The documents of a collection: upload, live states, and the reasons for failures. */
 
 import * as api from "../lib/api.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
-import {Away, Trouble} from "../lib/errors.js";
-import {sure} from "../parts/forms.js";
+import {RequestError, Unreachable} from "../lib/errors.js";
+import {confirmButton} from "../parts/forms.js";
 import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
 import {dropZone} from "../parts/upload.js";
-import {many, when} from "../lib/format.js";
+import {formatTime, plural} from "../lib/format.js";
 
-const ROWS = 200; // documents that are shown before a person asks for more
-const EVERY_MS = 1500; // while documents are read in
+const FIRST_ROWS = 200; // documents shown at first
+const POLL_MS = 1500; // while documents are being ingested
 
-export function showDocuments(place, chosen) {
-  const view = new DocumentsView(place, chosen);
+export function showDocuments(container, chosen) {
+  const view = new DocumentsView(container, chosen);
   return {close: () => view.close()};
 }
 
 class DocumentsView {
-  constructor(place, chosen) {
-    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: ROWS, closed: false, timer: 0});
+  constructor(container, chosen) {
+    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: FIRST_ROWS, closed: false, timer: 0});
     this.choose = h("div", {}, loading());
     this.work = h("div", {});
-    this.trouble = h("div", {});
+    this.errorBox = h("div", {});
     this.overview = h("div", {});
     this.list = h("div", {});
-    place.append(h("h1", {}, "Documents"), this.choose, this.trouble, this.work, this.overview, this.list);
+    container.append(h("h1", {}, "Documents"), this.choose, this.errorBox, this.work, this.overview, this.list);
     this.load();
   }
 
@@ -51,15 +50,15 @@ class DocumentsView {
     }
   }
 
-  /** What does not change with the documents. */
+  /** Draw what does not depend on the documents: the choice of collection and the upload. */
   draw(names) {
-    const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // it is about to be made
+    const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // a new collection is created by the first upload
     this.name = known.includes(this.chosen) ? this.chosen : known[0] ?? "";
     this.choose.replaceChildren(h("div", {class: "inline"},
       known.length > 0 && chooser(known, this.name), owner() && newCollection()));
-    if (this.name && may("write", this.name)) this.choose.append(dropZone((files, told) => this.upload(files, told)));
+    if (this.name && may("write", this.name)) this.choose.append(dropZone((files, onProgress) => this.upload(files, onProgress)));
     if (!known.length) {
-      this.list.replaceChildren(empty("There are no documents yet", owner() ? "Name a collection above, then drop documents on it; or, from the command line:" : "Your key gives you no collection to read.",
+      this.list.replaceChildren(empty("No documents yet", owner() ? "Create a collection above and drop documents on it, or use the command line:" : "Your key has no access to any collection.",
         owner() && h("code", {}, "candor ingest FOLDER --collection NAME")));
     }
   }
@@ -68,14 +67,14 @@ class DocumentsView {
     clearTimeout(this.timer);
     try {
       this.documents = await api.documents(this.name);
-      this.trouble.replaceChildren();
+      this.errorBox.replaceChildren();
     } catch (error) {
-      if (error.status !== 404) throw error; // a collection that is about to be made has none yet
+      if (error.status !== 404) throw error; // a new collection does not exist yet
       this.documents = [];
     }
     if (this.closed) return;
     this.show();
-    if (this.busy) this.timer = setTimeout(() => this.refresh().catch((error) => this.failed(error, () => this.load())), EVERY_MS);
+    if (this.busy) this.timer = setTimeout(() => this.refresh().catch((error) => this.failed(error, () => this.load())), POLL_MS);
   }
 
   get busy() {
@@ -91,8 +90,8 @@ class DocumentsView {
     this.showJobs();
   }
 
-  async upload(files, told) {
-    this.watch(await api.upload(this.name, files, told));
+  async upload(files, onProgress) {
+    this.watch(await api.upload(this.name, files, onProgress));
     await this.refresh();
   }
 
@@ -103,20 +102,20 @@ class DocumentsView {
     await this.load();
   }
 
-  /** Do what a person asked for, and show what came of it. */
-  async act(doing) {
+  /** Run an action, and show its error. */
+  async act(action) {
     try {
-      await doing();
+      await action();
     } catch (error) {
       this.failed(error);
     }
   }
 
-  failed(error, again = null) {
-    if (!(error instanceof Trouble)) throw error;
+  failed(error, retry = null) {
+    if (!(error instanceof RequestError)) throw error;
     if (this.closed) return;
-    this.trouble.replaceChildren(failure(error, error instanceof Away ? null : again));
-    if (error instanceof Away) api.back().then(() => this.closed || this.load());
+    this.errorBox.replaceChildren(failure(error, error instanceof Unreachable ? null : retry));
+    if (error instanceof Unreachable) api.online().then(() => this.closed || this.load());
   }
 
   showJobs() {
@@ -125,7 +124,7 @@ class DocumentsView {
 
   show() {
     const {documents, state} = this;
-    const drop = may("admin", this.name) && sure("Delete the collection", "drop", () => this.act(() => this.drop()));
+    const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()));
     replace(this.overview, documents.length > 0 && coverage(documents, drop));
     if (!documents.length) {
       this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
@@ -138,7 +137,7 @@ class DocumentsView {
       h("div", {class: "wide"}, h("table", {class: "documents"},
         h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed", ...(changes ? [""] : [])].map((name) => h("th", {scope: "col"}, name)))),
         h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each)))))),
-      shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${many(shown.length, "document")}`));
+      shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${plural(shown.length, "document")}`));
   }
 
   filter() {
@@ -152,12 +151,12 @@ class DocumentsView {
       failed > 0 && may("write", this.name) && h("button", {type: "button", class: "quiet", "data-key": "retry all", on: {click: () => this.act(async () => {
         this.watch(await api.retryFailed(this.name));
         await this.refresh();
-      })}}, "Try all failed again"));
+      })}}, "Retry all failed"));
   }
 
   actions(document) {
     const retry = () => this.act(async () => {
-      this.watch(await api.ingestAgain(this.name, document.id));
+      this.watch(await api.retryDocument(this.name, document.id));
       await this.refresh();
     });
     const remove = () => this.act(async () => {
@@ -166,8 +165,8 @@ class DocumentsView {
     });
     if (document.state === "removed") return h("td", {class: "actions"});
     return h("td", {class: "actions"},
-      document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Try again"),
-      sure("Delete", `delete ${document.id}`, remove));
+      document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Retry"),
+      confirmButton("Delete", `delete ${document.id}`, remove));
   }
 }
 
@@ -177,7 +176,7 @@ function chooser(names, chosen) {
 }
 
 function newCollection() {
-  const name = h("input", {name: "name", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]{0,62}", placeholder: "name", "aria-label": "Name of a new collection", title: "letters, digits, - and _"});
+  const name = h("input", {name: "name", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]{0,62}", placeholder: "name", "aria-label": "Name of a new collection", title: "Letters, digits, - and _"});
   return h("form", {class: "inline", on: {submit: (event) => {
     event.preventDefault();
     go(name.value.trim());
@@ -188,20 +187,20 @@ function go(collection) {
   location.hash = `#/documents/${encodeURIComponent(collection)}`;
 }
 
-/** How much of the collection is searched, and why the rest is not. */
+/** How plural documents are searchable, and why the others are not. */
 function coverage(documents, drop) {
-  const there = documents.filter((each) => each.state !== "removed");
-  const searched = there.filter((each) => each.chunks > 0);
-  const passages = searched.reduce((sum, each) => sum + each.chunks, 0);
-  const failures = Map.groupBy(there.filter((each) => each.reason), (each) => why(each));
+  const present = documents.filter((each) => each.state !== "removed");
+  const searchable = present.filter((each) => each.chunks > 0);
+  const passages = searchable.reduce((sum, each) => sum + each.chunks, 0);
+  const failures = Map.groupBy(present.filter((each) => each.reason), (each) => genericReason(each));
   return h("section", {"aria-label": "Coverage"},
-    h("p", {class: "facts"}, h("strong", {}, `${searched.length.toLocaleString("en")} of ${many(there.length, "document")} searched`), h("span", {}, many(passages, "passage")), drop && h("span", {class: "end"}, drop)),
-    h("progress", {max: there.length || 1, value: searched.length, "aria-label": "Documents that are searched"}),
-    failures.size > 0 && h("ul", {class: "values"}, [...failures].map(([reason, those]) => h("li", {class: "note"}, `${many(those.length, "document")}: ${reason}`))));
+    h("p", {class: "facts"}, h("strong", {}, `${searchable.length.toLocaleString("en")} of ${plural(present.length, "document")} searchable`), h("span", {}, plural(passages, "passage")), drop && h("span", {class: "end"}, drop)),
+    h("progress", {max: present.length || 1, value: searchable.length, "aria-label": "Searchable documents"}),
+    failures.size > 0 && h("ul", {class: "values"}, [...failures].map(([reason, those]) => h("li", {class: "note"}, `${plural(those.length, "document")}: ${reason}`))));
 }
 
-/** The reason without the document's own name: that which it shares with others. */
-function why({stage, reason, path, name}) {
+/** The reason of a failure without the document's name, so that equal reasons can be grouped. */
+function genericReason({stage, reason, path, name}) {
   return `while ${stage}, ${reason.replaceAll(path, "it").replaceAll(name, "it")}`;
 }
 
@@ -216,7 +215,7 @@ function row(document, actions) {
       document.warnings.map((warning) => h("span", {class: "note"}, warning))),
     h("td", {}, badge(document.state)),
     h("td", {class: "number"}, document.pages || "–"),
-    h("td", {class: "number", title: many(document.tokens, "token")}, document.chunks.toLocaleString("en")),
-    h("td", {class: "when"}, when(document.updated_at)),
+    h("td", {class: "number", title: plural(document.tokens, "token")}, document.chunks.toLocaleString("en")),
+    h("td", {class: "when"}, formatTime(document.updated_at)),
     actions);
 }

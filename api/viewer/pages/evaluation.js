@@ -1,57 +1,57 @@
-/* One evaluation: its figures, where answers went wrong, and every question with what became of it. */
+/* One evaluation: figures, wrong answers by cause, and every question with its result. */
 
 import * as api from "../lib/api.js";
 import {failure, h, loading, replace} from "../lib/dom.js";
-import {Away, Trouble} from "../lib/errors.js";
-import {asked, jobOf, stateOf} from "./evaluations.js";
-import {attempt, sure} from "../parts/forms.js";
-import {bounds, figureHead, figureTable, portion, share, shown} from "../parts/intervals.js";
+import {RequestError, Unreachable} from "../lib/errors.js";
+import {configurationOf, jobOf, stateOf} from "./evaluations.js";
+import {confirmButton, tryAction} from "../parts/forms.js";
+import {bounds, figureHead, figureTable, formatValue, portion, share} from "../parts/intervals.js";
 import {isOpen, JobWatch} from "../parts/jobs.js";
 import {questionTable, verdict} from "../parts/questions.js";
-import {give} from "../lib/save-file.js";
+import {saveFile} from "../lib/save-file.js";
 import {may} from "../lib/session.js";
-import {many, when} from "../lib/format.js";
+import {formatTime, plural} from "../lib/format.js";
 
 const FORMATS = [["html", "HTML"], ["md", "Markdown"], ["json", "JSON"]];
-const EVERY_MS = 2500; // between two looks at the figures, while questions are answered
+const RELOAD_MS = 2500; // between updates of the figures while questions are being answered
 const RIGHT = "right";
 
-export function showEvaluation(place, id) {
-  const view = new EvaluationView(place, id);
+export function showEvaluation(container, id) {
+  const view = new EvaluationView(container, id);
   return {close: () => view.close()};
 }
 
-/** What the answers took, and beside them the judge. */
+/** Model calls and tokens of the answers and of the judge. */
 function spending({spent, judging}) {
-  const told = (usage) => `${many(usage.model_calls, "model call")}, ${many(usage.prompt_tokens + usage.completion_tokens, "token")}`;
-  return judging.model_calls ? `${told(spent)}; by the judge ${told(judging)}` : told(spent);
+  const format = (usage) => `${plural(usage.model_calls, "model call")}, ${plural(usage.prompt_tokens + usage.completion_tokens, "token")}`;
+  return judging.model_calls ? `${format(spent)}; judge: ${format(judging)}` : format(spent);
 }
 
 class EvaluationView {
-  constructor(place, id) {
-    Object.assign(this, {id, watch: null, chosen: "", rows: undefined, looked: 0, closed: false, others: []});
+  constructor(container, id) {
+    Object.assign(this, {id, watch: null, chosen: "", rows: undefined, loadedAt: 0, closed: false, others: []});
     this.head = h("div", {}, loading());
-    this.trouble = h("div", {});
+    this.errorBox = h("div", {});
     this.work = h("div", {});
     this.body = h("div", {});
-    place.append(this.head, this.trouble, this.work, this.body);
+    container.append(this.head, this.errorBox, this.work, this.body);
     this.again = () => this.load();
-    api.connection.addEventListener("back", this.again);
+    api.connection.addEventListener("online", this.again);
     this.load();
   }
 
   close() {
     this.closed = true;
     this.watch?.close();
-    api.connection.removeEventListener("back", this.again);
+    api.connection.removeEventListener("online", this.again);
   }
 
   async load() {
     try {
-      const [account, evaluations, jobs] = await Promise.all([api.evaluation(this.id), api.evaluations(), api.openJobs("evaluation")]);
+      const [details, evaluations, jobs] = await Promise.all([api.evaluation(this.id), api.evaluations(), api.openJobs("evaluation")]);
       if (this.closed) return;
-      const {evaluation} = account.result;
-      Object.assign(this, {account, others: evaluations.filter((each) => each.id !== evaluation.id && each.fingerprint === evaluation.fingerprint)});
+      const {evaluation} = details.result;
+      Object.assign(this, {details, others: evaluations.filter((each) => each.id !== evaluation.id && each.fingerprint === evaluation.fingerprint)});
       this.follow(jobOf(evaluation, jobs));
       this.draw();
     } catch (error) {
@@ -60,19 +60,19 @@ class EvaluationView {
   }
 
   failed(error) {
-    if (!(error instanceof Trouble)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     if (this.closed) return;
-    if (!this.account) this.head.replaceChildren();
-    this.trouble.replaceChildren(failure(error, error instanceof Away ? null : this.again));
+    if (!this.details) this.head.replaceChildren();
+    this.errorBox.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
   }
 
   follow(job) {
-    this.looked = Date.now();
+    this.loadedAt = Date.now();
     if (!job || this.watch?.job.id === job.id) return;
     this.watch?.close();
     this.watch = new JobWatch(job, () => {
       this.drawWork();
-      if (!isOpen(this.watch.job) || Date.now() - this.looked > EVERY_MS) this.load();
+      if (!isOpen(this.watch.job) || Date.now() - this.loadedAt > RELOAD_MS) this.load();
     }, (error) => this.failed(error));
   }
 
@@ -80,20 +80,20 @@ class EvaluationView {
     return this.watch && isOpen(this.watch.job) ? this.watch.job : null;
   }
 
-  act(doing) {
-    return attempt(this.trouble, doing);
+  act(action) {
+    return tryAction(this.errorBox, action);
   }
 
   draw() {
-    const {result: {evaluation, questions, rows}, summary, meanings} = this.account;
+    const {result: {evaluation, questions, rows}, summary, meanings} = this.details;
     this.drawHead(evaluation, summary);
     this.drawWork();
     replace(this.body,
       h("section", {"aria-label": "Figures"}, h("h2", {}, "Figures"), summary.asked
-        ? figureTable(summary.figures, meanings) : h("p", {class: "note"}, "No question is answered yet.")),
+        ? figureTable(summary.figures, meanings) : h("p", {class: "note"}, "No answers yet.")),
       places(summary, (place) => this.choose(place)),
       tags(summary, meanings),
-      unmeasured(summary),
+      metricErrors(summary),
       this.questions(questions, rows));
   }
 
@@ -101,10 +101,10 @@ class EvaluationView {
     const {set_name: name, configuration, collection, judge} = evaluation;
     replace(this.head, h("h1", {}, `${name}: ${configuration.label}`),
       h("p", {class: "facts"}, stateOf(evaluation, this.job),
-        h("span", {}, `${summary.asked.toLocaleString("en")} of ${many(summary.questions, "question")}`),
-        h("span", {}, collection), asked(evaluation), judge && h("span", {}, `judged by ${judge}`),
+        h("span", {}, `${summary.asked.toLocaleString("en")} of ${plural(summary.questions, "question")}`),
+        h("span", {}, collection), configurationOf(evaluation), judge && h("span", {}, `judged by ${judge}`),
         h("span", {}, spending(summary)),
-        h("time", {datetime: evaluation.started_at}, when(evaluation.started_at))),
+        h("time", {datetime: evaluation.started_at}, formatTime(evaluation.started_at))),
       this.actions(evaluation, summary));
   }
 
@@ -119,14 +119,14 @@ class EvaluationView {
     });
     return h("div", {class: "export tools-row"},
       summary.asked > 0 && [h("span", {class: "note"}, "Save a report as"), FORMATS.map(([format, label]) => h("button", {
-        type: "button", class: "quiet", "data-key": `report ${format}`, on: {click: () => this.act(async () => give(await api.evaluationReport([evaluation.id], format)))},
+        type: "button", class: "quiet", "data-key": `report ${format}`, on: {click: () => this.act(async () => saveFile(await api.evaluationReport([evaluation.id], format)))},
       }, label))],
       this.others.length > 0 && h("label", {class: "note"}, "Compare with ", h("select", {"data-key": "compare", on: {change: ({target}) => {
         location.hash = `#/evaluations/${encodeURIComponent(evaluation.id)}/against/${encodeURIComponent(target.value)}`;
-      }}}, h("option", {value: ""}, "choose another"), this.others.map((each) => h("option", {value: each.id}, `${each.configuration.label}, ${when(each.started_at)}`)))),
+      }}}, h("option", {value: ""}, "choose…"), this.others.map((each) => h("option", {value: each.id}, `${each.configuration.label}, ${formatTime(each.started_at)}`)))),
       !this.job && h("span", {class: "end"},
         evaluation.state !== "finished" && h("button", {type: "button", "data-key": "resume", on: {click: resume}}, "Resume"),
-        may("write", evaluation.collection) && sure("Delete", `delete ${evaluation.id}`, drop)));
+        may("write", evaluation.collection) && confirmButton("Delete", `delete ${evaluation.id}`, drop)));
   }
 
   drawWork() {
@@ -135,7 +135,7 @@ class EvaluationView {
     const stop = () => this.act(() => api.cancelJob(job.id));
     replace(this.work,
       job && h("div", {class: "job", role: "status"},
-        h("p", {class: "facts"}, h("span", {}, progress ? `${progress.asked.toLocaleString("en")} of ${many(progress.questions, "question")} answered` : "waits for its turn"),
+        h("p", {class: "facts"}, h("span", {}, progress ? `${progress.asked.toLocaleString("en")} of ${plural(progress.questions, "question")} answered` : "queued"),
           progress?.right !== null && progress?.right !== undefined && h("span", {}, `${Math.round(progress.right * 100)} % right so far`),
           h("button", {type: "button", class: "quiet", "data-key": "stop", on: {click: stop}}, "Cancel")),
         h("progress", {max: progress?.questions ?? 1, value: progress?.asked ?? null, "aria-label": "Questions answered"})),
@@ -152,20 +152,20 @@ class EvaluationView {
     const found = new Map(rows.map((row) => [row.question_id, row]));
     const all = questions.map((question) => ({question, row: found.get(question.id)}));
     const groups = Map.groupBy(all, ({row}) => verdict(row));
-    const those = this.chosen ? all.filter(({row}) => [verdict(row), row?.place].includes(this.chosen)) : all;
+    const filtered = this.chosen ? all.filter(({row}) => [verdict(row), row?.place].includes(this.chosen)) : all;
     return h("section", {"aria-label": "Questions", "data-key": "questions"}, h("h2", {}, "Questions"),
       h("div", {class: "filter", role: "group", "aria-label": "Verdicts"}, [["", all], ...groups].map(([name, each]) => h("button", {
         type: "button", "aria-pressed": String(name === this.chosen), "data-key": `verdict ${name}`, on: {click: () => this.choose(name)},
       }, `${name || "all"} ${each.length.toLocaleString("en")}`))),
-      questionTable(those, this.rows, (count) => { this.rows = count; this.draw(); }));
+      questionTable(filtered, this.rows, (count) => { this.rows = count; this.draw(); }));
   }
 }
 
-/** How many answers went wrong where; each place shows its questions. */
+/** Wrong answers by cause; each cause filters the questions. */
 function places({places: found, asked: count}, choose) {
   const wrong = Object.entries(found).filter(([place]) => place !== RIGHT).sort(([, one], [, other]) => other - one);
   if (!wrong.length) return null;
-  return h("section", {"aria-label": "Where answers went wrong"}, h("h2", {}, "Where answers went wrong"),
+  return h("section", {"aria-label": "Wrong answers by cause"}, h("h2", {}, "Wrong answers by cause"),
     h("ul", {class: "places"}, wrong.map(([place, times]) => h("li", {},
       h("button", {type: "button", class: "quiet", "data-key": `place ${place}`, on: {click: () => choose(place)}}, place),
       portion(times / count), h("span", {class: "number"}, times)))));
@@ -179,14 +179,14 @@ function tags({by_tag: found}, meanings) {
     figureHead("Tag", "Mean", "95 % interval", "Questions"),
     h("tbody", {}, names.filter((tag) => found[tag][figure]).map((tag) => {
       const interval = found[tag][figure];
-      return h("tr", {}, h("th", {scope: "row"}, tag), h("td", {class: "number"}, shown(interval.mean, meanings[figure])),
+      return h("tr", {}, h("th", {scope: "row"}, tag), h("td", {class: "number"}, formatValue(interval.mean, meanings[figure])),
         h("td", {class: "drawn"}, share(interval), h("span", {class: "note"}, bounds(interval, meanings[figure]))), h("td", {class: "number"}, interval.n));
     })))));
 }
 
-/** Metrics that could not tell: they are counted apart, and are no zeros. */
-function unmeasured({errors}) {
+/** Metric errors: excluded from the figures, not counted as zero. */
+function metricErrors({errors}) {
   const found = Object.entries(errors);
-  return found.length > 0 && h("p", {class: "note"}, "Metrics that could not tell: ",
-    found.map(([metric, count]) => `${metric} of ${many(count, "answer")}`).join("; "));
+  return found.length > 0 && h("p", {class: "note"}, "Metric errors: ",
+    found.map(([metric, count]) => `${metric} on ${plural(count, "answer")}`).join("; "));
 }

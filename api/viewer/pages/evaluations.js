@@ -1,42 +1,42 @@
-/* The list of evaluations, and the beginning of new ones. */
+/* The list of evaluations, and the form to start one. */
 
 import * as api from "../lib/api.js";
 import {empty, failure, fold, h, loading, replace} from "../lib/dom.js";
-import {Away, Trouble} from "../lib/errors.js";
+import {RequestError, Unreachable} from "../lib/errors.js";
 import {evaluationForm} from "../parts/evaluation-form.js";
-import {many, when} from "../lib/format.js";
+import {formatTime, plural} from "../lib/format.js";
 
-const EVERY_MS = 3000;
+const POLL_MS = 3000;
 const TONES = {finished: "done", "budget reached": "stopped", unfinished: "stopped"};
 
-export function showEvaluations(place) {
-  const view = new EvaluationsView(place);
+export function showEvaluations(container) {
+  const view = new EvaluationsView(container);
   return {close: () => view.close()};
 }
 
 class EvaluationsView {
-  constructor(place) {
+  constructor(container) {
     Object.assign(this, {closed: false, timer: 0});
     this.form = h("div", {});
     this.list = h("div", {}, loading());
     this.again = () => this.begin();
-    api.connection.addEventListener("back", this.again);
-    place.append(h("h1", {}, "Evaluations"), this.form, this.list);
+    api.connection.addEventListener("online", this.again);
+    container.append(h("h1", {}, "Evaluations"), this.form, this.list);
     this.begin();
   }
 
   close() {
     this.closed = true;
     clearTimeout(this.timer);
-    api.connection.removeEventListener("back", this.again);
+    api.connection.removeEventListener("online", this.again);
   }
 
   begin() {
     return this.trying(async () => {
       const [collections, endpoints] = await Promise.all([api.collections(), api.endpoints()]);
       const evaluations = await this.load();
-      if (this.closed || this.form.firstChild) return; // what was filled in stays when the server comes back
-      replace(this.form, collections.length > 0 && fold("new evaluation", "Begin an evaluation",
+      if (this.closed || this.form.firstChild) return; // keep a half-filled form when the server comes back
+      replace(this.form, collections.length > 0 && fold("new evaluation", "Start an evaluation",
         () => evaluationForm(collections, endpoints), !evaluations.length));
     });
   }
@@ -46,14 +46,14 @@ class EvaluationsView {
     const [evaluations, jobs] = await Promise.all([api.evaluations(), api.openJobs("evaluation")]);
     if (this.closed) return evaluations;
     this.draw(evaluations, jobs);
-    if (jobs.length) this.timer = setTimeout(() => this.trying(() => this.load()), EVERY_MS);
+    if (jobs.length) this.timer = setTimeout(() => this.trying(() => this.load()), POLL_MS);
     return evaluations;
   }
 
   draw(evaluations, jobs) {
     if (!evaluations.length) {
-      this.list.replaceChildren(empty("Nothing was evaluated yet",
-        "Ask a set of questions whose answers you know, and see how many come out right, and where the others went wrong."));
+      this.list.replaceChildren(empty("No evaluations yet",
+        "Ask a set of questions with known answers, and see how plural Candor answers correctly."));
       return;
     }
     replace(this.list, h("ul", {class: "runs evaluations"}, evaluations.map((each) => row(each, jobOf(each, jobs)))));
@@ -63,27 +63,27 @@ class EvaluationsView {
     try {
       await act();
     } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
-      if (!this.closed) this.list.replaceChildren(failure(error, error instanceof Away ? null : this.again));
+      if (!(error instanceof RequestError)) throw error;
+      if (!this.closed) this.list.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
     }
   }
 }
 
-/** The job that an evaluation is under way in, if it is, among those that are open. */
+/** Find the open job of an evaluation. */
 export function jobOf({id}, jobs) {
   return jobs.find((job) => job.id === id || job.id.startsWith(`${id}-`));
 }
 
-/** How far an evaluation is, as a badge. */
+/** The state of an evaluation as a badge. */
 export function stateOf(evaluation, job) {
   const state = job?.status ?? evaluation.state;
   return h("span", {class: `badge is-${TONES[state] ?? state}`}, state);
 }
 
-/** How it was asked, in a few words. */
-export function asked({configuration}) {
+/** The configuration of an evaluation in a few words. */
+export function configurationOf({configuration}) {
   const {mode, agent, model, samples} = configuration;
-  return [agent || mode, model, samples && many(samples, "sample")].filter(Boolean).map((each) => h("span", {}, each));
+  return [agent || mode, model, samples && plural(samples, "sample")].filter(Boolean).map((each) => h("span", {}, each));
 }
 
 function row(evaluation, job) {
@@ -94,6 +94,6 @@ function row(evaluation, job) {
       h("span", {},
         h("span", {class: "question"}, `${name}: ${configuration.label}`),
         h("span", {class: "facts"}, stateOf(evaluation, job),
-          h("span", {}, evaluation.asked < questions ? `${evaluation.asked} of ${many(questions, "question")}` : many(questions, "question")),
-          h("span", {}, collection), asked(evaluation), h("time", {datetime: evaluation.started_at}, when(evaluation.started_at))))));
+          h("span", {}, evaluation.asked < questions ? `${evaluation.asked} of ${plural(questions, "question")}` : plural(questions, "question")),
+          h("span", {}, collection), configurationOf(evaluation), h("time", {datetime: evaluation.started_at}, formatTime(evaluation.started_at))))));
 }

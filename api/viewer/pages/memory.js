@@ -1,27 +1,27 @@
-/* What is remembered: one's own preferences and conversations, how-to notes for all, and plans that were saved. */
+/* Memory: personal preferences and conversations, shared how-to notes, and saved plans. */
 
 import * as api from "../lib/api.js";
 import {failure, fold, h, loading, replace} from "../lib/dom.js";
-import {attempt, field, sure, textarea} from "../parts/forms.js";
+import {confirmButton, field, textarea, tryAction} from "../parts/forms.js";
 import {owner} from "../lib/session.js";
-import {when} from "../lib/format.js";
+import {formatTime} from "../lib/format.js";
 
 const KINDS = [
-  ["preference", "Preferences", "What you want of every answer. Yours alone; the planner is told of them.", "Answer in German."],
-  ["how_to", "How to go about questions", "Notes for everybody's questions. Those that are like a question are shown to the planner.", "Operating temperatures stand in the data sheets."],
+  ["preference", "Preferences", "The planner considers them for all your questions. Only you see them.", "Answer in German."],
+  ["how_to", "How-to notes", "Shared notes on how to research questions. The planner sees those that are similar to a question.", "Operating temperatures are in the data sheets."],
 ];
 
-export function showMemory(place) {
-  const view = new MemoryView(place);
+export function showMemory(container) {
+  const view = new MemoryView(container);
   return {close: () => { view.closed = true; }};
 }
 
 class MemoryView {
-  constructor(place) {
+  constructor(container) {
     Object.assign(this, {closed: false, entries: [], plans: []});
-    this.trouble = h("div", {});
+    this.errorBox = h("div", {});
     this.body = h("div", {}, loading());
-    place.append(h("h1", {}, "Memory"), this.trouble, this.body);
+    container.append(h("h1", {}, "Memory"), this.errorBox, this.body);
     this.load();
   }
 
@@ -35,7 +35,7 @@ class MemoryView {
   }
 
   change(act) {
-    return attempt(this.trouble, async () => {
+    return tryAction(this.errorBox, async () => {
       await act();
       await this.load();
     });
@@ -46,45 +46,45 @@ class MemoryView {
   }
 
   notes(kind, title, about, example) {
-    const mine = kind === "preference" || owner();
+    const editable = kind === "preference" || owner();
     const entries = this.entries.filter((entry) => entry.kind === kind);
     return h("section", {"aria-label": title}, h("h2", {}, title), h("p", {class: "note"}, about),
       h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
-        h("div", {class: "line"}, h("span", {class: "text"}, entry.text), mine && h("span", {class: "end"}, this.forget(entry))),
-        mine && fold(`edit ${entry.id}`, "Edit", () => words(entry.text, "Keep", (text) => this.change(() => api.editMemory(entry.id, text))))))),
-      mine && fold(`new ${kind}`, "Add one", () => words("", "Add", (text) => this.change(() => api.addMemory(kind, text)), example)));
+        h("div", {class: "line"}, h("span", {class: "text"}, entry.text), editable && h("span", {class: "end"}, this.deleteButton(entry))),
+        editable && fold(`edit ${entry.id}`, "Edit", () => noteForm(entry.text, "Save", (text) => this.change(() => api.editMemory(entry.id, text))))))),
+      editable && fold(`new ${kind}`, "New entry", () => noteForm("", "Add", (text) => this.change(() => api.addMemory(kind, text)), example)));
   }
 
   conversations() {
     const sessions = Map.groupBy(this.entries.filter((entry) => entry.kind === "conversation"), (entry) => entry.session);
     return sessions.size > 0 && h("section", {"aria-label": "Conversations"}, h("h2", {}, "Conversations"),
-      h("p", {class: "note"}, "Questions that were asked one after the other, and what came of them. Yours alone."),
-      [...sessions].map(([session, those]) => fold(`session ${session}`, `${when(those.at(-1).changed_at)}: ${those[0].text}`, () =>
-        h("ul", {class: "cards"}, those.map((entry) => h("li", {},
-          h("div", {class: "line"}, h("strong", {}, entry.text), h("span", {class: "end"}, this.forget(entry))), h("p", {class: "text"}, entry.answer)))))));
+      h("p", {class: "note"}, "Questions and answers of each conversation. Only you see them."),
+      [...sessions].map(([session, entries]) => fold(`session ${session}`, `${formatTime(entries.at(-1).changed_at)}: ${entries[0].text}`, () =>
+        h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
+          h("div", {class: "line"}, h("strong", {}, entry.text), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.answer)))))));
   }
 
   saved() {
     return h("section", {"aria-label": "Plans"}, h("h2", {}, "Plans"),
-      h("p", {class: "note"}, "Plans that were saved under a name: a question can be asked so that one is followed."),
+      h("p", {class: "note"}, "Choose a saved plan as the mode of a question."),
       this.plans.length ? h("ul", {class: "cards"}, this.plans.map((example) => h("li", {},
         h("div", {class: "line"}, h("strong", {}, example.name),
-          owner() && h("span", {class: "end"}, sure("Forget", `forget plan ${example.name}`, () => this.change(() => api.forgetPlan(example.name))))),
+          owner() && h("span", {class: "end"}, confirmButton("Delete", `delete plan ${example.name}`, () => this.change(() => api.removePlan(example.name))))),
         h("p", {class: "note"}, example.question),
-        fold(`plan ${example.name}`, "Its steps", () => h("ol", {}, example.plan.steps.map((step) =>
+        fold(`plan ${example.name}`, "Steps", () => h("ol", {}, example.plan.steps.map((step) =>
           h("li", {}, h("strong", {}, step.id), ` ${step.agents.join(", ")}: ${step.instruction}`)))))))
-        : h("p", {class: "note"}, "There are none yet. The page of a run has a button that saves its plan."));
+        : h("p", {class: "note"}, "No saved plans. You can save a plan on the page of its run."));
   }
 
-  forget(entry) {
-    return sure("Forget", `forget ${entry.id}`, () => this.change(() => api.forget(entry.id)));
+  deleteButton(entry) {
+    return confirmButton("Delete", `delete ${entry.id}`, () => this.change(() => api.removeMemory(entry.id)));
   }
 }
 
-function words(text, label, keep, example = "") {
+function noteForm(text, label, save, example = "") {
   const form = h("form", {class: "card", on: {submit: (event) => {
     event.preventDefault();
-    keep(new FormData(form).get("text"));
-  }}}, field("In your words", textarea("text", text, 2, {required: true, placeholder: example})), h("button", {type: "submit", class: "main"}, label));
+    save(new FormData(form).get("text"));
+  }}}, field("Text", textarea("text", text, 2, {required: true, placeholder: example})), h("button", {type: "submit", class: "main"}, label));
   return form;
 }

@@ -1,10 +1,10 @@
-/* One run: its answer, plans, time line and events; a step or an event opens at the side. */
+/* One run: answer, plans, timeline and events. Steps and events open in the side panel. */
 
 import {answerView} from "../parts/answer.js";
 import {Approvals} from "../parts/approvals.js";
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
-import {Away} from "../lib/errors.js";
+import {Unreachable} from "../lib/errors.js";
 import {EventList} from "../parts/event-list.js";
 import {filesOf} from "../parts/files.js";
 import {graph} from "../parts/graph.js";
@@ -15,29 +15,29 @@ import {planSaver} from "../parts/save-plan.js";
 import {owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/step.js";
 import {timeline} from "../parts/timeline.js";
-import {walkBar, walkKeys} from "../parts/pager.js";
-import {attemptOutcome, costOf, many, said, seconds, tokens, when} from "../lib/format.js";
+import {pagerBar, pagerKeys} from "../parts/pager.js";
+import {attemptOutcome, costOf, describeEvent, formatTime, plural, seconds, tokens} from "../lib/format.js";
 
-export function showRun(place, runId, stepKey) {
-  const view = new RunView(place, runId, stepKey ?? "");
+export function showRun(container, runId, stepKey) {
+  const view = new RunView(container, runId, stepKey ?? "");
   return {close: () => view.close(), moved: (path) => view.moved(path)};
 }
 
 class RunView {
-  constructor(place, runId, stepKey) {
+  constructor(container, runId, stepKey) {
     Object.assign(this, {runId, stepKey, changed: -1, answered: null, scrolledTo: ""});
-    this.head = h("div", {}, loading("Opening the run"));
+    this.head = h("div", {}, loading("Loading the run"));
     this.answer = h("div", {});
     this.plans = h("div", {});
     this.times = h("div", {});
-    this.trouble = h("div", {});
+    this.errorBox = h("div", {});
     this.live = new LiveRun(runId, () => this.draw());
     this.list = new EventList(this.live, (event) => this.openEvent(event), panel);
     this.body = h("div", {hidden: true}, this.answer, this.plans,
-      h("section", {}, h("h2", {}, "Time line"), this.times),
+      h("section", {}, h("h2", {}, "Timeline"), this.times),
       h("section", {}, h("h2", {}, "Events"), this.list.element));
     this.approvals = new Approvals(this.live);
-    place.append(this.head, this.trouble, this.approvals.element, this.body);
+    container.append(this.head, this.errorBox, this.approvals.element, this.body);
   }
 
   close() {
@@ -46,7 +46,7 @@ class RunView {
     this.approvals.close();
   }
 
-  /** Whether the address is one of this run; then its step is opened. */
+  /** Open the step that the URL names, and return true, if the URL is of this run. */
   moved(path) {
     const [, runs, run, , step] = path.split("/").map(decodeURIComponent);
     if (runs !== "runs" || run !== this.runId) return false;
@@ -69,7 +69,7 @@ class RunView {
   draw() {
     const {live} = this;
     const known = live.summary || live.model.started;
-    this.trouble.replaceChildren(...(live.error && !(live.error instanceof Away && known) ? [failure(live.error)] : []));
+    this.errorBox.replaceChildren(...(live.error && !(live.error instanceof Unreachable && known) ? [failure(live.error)] : []));
     if (!known) {
       if (live.error) this.head.replaceChildren();
       return;
@@ -82,7 +82,7 @@ class RunView {
       this.answer.replaceChildren(answerView(live.answer, live.collection));
     }
     replace(this.plans, this.attempts());
-    replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, this.href, this.openNumber) : h("p", {class: "note"}, "Nothing has happened yet."));
+    replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, this.href, this.openNumber) : h("p", {class: "note"}, "No events yet."));
     this.list.update();
     this.drawStep();
   }
@@ -91,7 +91,7 @@ class RunView {
     const {model, over} = this.live;
     const ended = (attempt) => over || attempt.number < model.attempts.length;
     return [
-      model.resumed.length > 0 && h("p", {class: "note"}, `The service was started again while this was under way, ${model.resumed.map((time) => when(time)).join(" and ")}. The run went on: what had been done was taken from its journal.`),
+      model.resumed.length > 0 && h("p", {class: "note"}, `The service was restarted during this run (${model.resumed.map((time) => formatTime(time)).join(", ")}). The run resumed; finished work was read from its journal.`),
       model.attempts.length > 1 && revisions(model, over, this.href),
       model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
         h("h2", {}, model.attempts.length > 1 ? `Plan, attempt ${attempt.number}` : "Plan"),
@@ -99,9 +99,9 @@ class RunView {
         attempt.number === 1 && model.planned && h("p", {class: "note"}, `Mode ${attempt.plan.mode}: ${model.planned.mode_reason}`),
         attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
-        attempt.outcome && h("p", {class: "note"}, `Ended ${attemptOutcome(attempt.outcome)}`))),
-      model.panel.faults.length > 0 && h("p", {class: "note"}, `A plan was given back: ${model.panel.faults.join(" ")}`),
-      model.declined && h("p", {class: "note"}, `No other plan was tried: ${model.declined}`),
+        attempt.outcome && h("p", {class: "note"}, `Outcome: ${attemptOutcome(attempt.outcome)}`))),
+      model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
+      model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
       over && owner() && model.planned && planSaver(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId),
@@ -112,19 +112,19 @@ class RunView {
     if (!this.stepKey) return;
     const name = `step ${this.stepKey}`;
     const step = this.live.model.step(this.stepKey);
-    if (!step && !this.live.over) return; // it may come yet
+    if (!step && !this.live.over) return; // it may still appear
     const mark = step ? `${step.changed} ${this.live.over}` : "none";
     if (panelShows(name) && this.changed === mark) return;
     this.changed = mark;
     const content = step
       ? stepView(this.live, step, this.live.over || step.attempt < this.live.model.attempts.length, this.href)
-      : h("p", {class: "note"}, "This run has no such step.");
+      : h("p", {class: "note"}, "Step not found.");
     if (panelShows(name)) updatePanel(name, content);
     else openPanel({name, title: step?.id ?? this.stepKey, content, closed: () => this.leaveStep(name)});
     this.scrollTo(step);
   }
 
-  /** To the step in its plan, once: then the page belongs to the person again. */
+  /** Scroll to the step in its plan, but only once, so as not to fight the user. */
   scrollTo(step) {
     if (!step || this.scrolledTo === step.key) return;
     this.scrolledTo = step.key;
@@ -134,7 +134,7 @@ class RunView {
     }
   }
 
-  /** The address names the step no more once it is closed, or something else is open in its place. */
+  /** Remove the step from the URL when its panel is closed or replaced. */
   leaveStep(name) {
     if (`step ${this.stepKey}` !== name || this.live.closed) return;
     this.stepKey = this.scrolledTo = "";
@@ -147,13 +147,13 @@ class RunView {
     const {list} = this;
     const go = (by) => list.go(by);
     openPanel({
-      name: `event ${event.number}`, title: said(event)[0], key: walkKeys(go),
-      content: [list.at >= 0 && walkBar("event", list.at, list.found.length, go), eventView(this.live, event, step && this.href(step))],
+      name: `event ${event.number}`, title: describeEvent(event)[0], key: pagerKeys(go),
+      content: [list.at >= 0 && pagerBar("event", list.at, list.found.length, go), eventView(this.live, event, step && this.href(step))],
     });
   }
 }
 
-/** The question, and how it stands with it. */
+/** The question and the status of its run. */
 export function head(live) {
   const {model} = live;
   const took = model.began && (model.ended ?? Date.now()) - model.began;
@@ -161,9 +161,9 @@ export function head(live) {
     h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question), !live.over && stopButton(live)),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),
-      live.summary && [h("span", {}, live.summary.model), h("span", {}, when(live.summary.started_at))],
+      live.summary && [h("span", {}, live.summary.model), h("span", {}, formatTime(live.summary.started_at))],
       took && h("span", {}, seconds(took / 1000)),
-      model.usage.model_calls > 0 && [h("span", {}, many(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))]),
+      model.usage.model_calls > 0 && [h("span", {}, plural(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))]),
   ];
 }
 

@@ -1,32 +1,32 @@
-/* An answer with its claims; each mark opens what stands behind it. */
+/* An answer with its claims; each mark opens the evidence of its claim. */
 
 import {fold, h} from "../lib/dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
 import {table} from "./tables.js";
-import {costOf, fileName, many, pages, seconds, tokens} from "../lib/format.js";
+import {costOf, fileName, pages, plural, seconds, tokens} from "../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
-/** The answer of a run that has ended, in whatever way. */
+/** The answer of a finished run, whatever its status. */
 export function answerView(answer, collection) {
-  const quiet = answer.status === "answered";
+  const complete = answer.status === "answered";
   return h("section", {class: "answer", "aria-label": "Answer"},
     h("p", {class: "facts"},
       answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     claims(answer, layoutOf(answer), collection),
-    quiet ? leftOpen(answer) : lacking(answer),
+    complete ? leftOpen(answer) : gaps(answer),
     answer.evidence.length > 0 && sources(answer, collection),
-    quiet && answer.reasoning && fold("why", "How the answer was reached", () => h("p", {class: "text"}, answer.reasoning)),
-    answer.on_the_way.length > 0 && fold("way", "Answered on the way", () => onTheWay(answer)),
-    answer.records.length > 0 && fold("records", many(answer.records.length, "record"), () => records(answer.records)),
+    complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
+    answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
+    answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     h("p", {class: "facts small"}, cost(answer)),
     exportMenu(answer.run_id));
 }
 
-/** An answer that is still being written: the claims that are whole, each checked against its quotes already. */
+/** An answer that is still being written: its finished claims, each already verified against its quotes. */
 export class DraftView {
   constructor(collection) {
     this.collection = collection;
@@ -34,10 +34,10 @@ export class DraftView {
     this.element = h("section", {class: "answer draft", "aria-label": "Answer being written"});
   }
 
-  /** Add what is new, and leave what stands where it is; `computations` are those that claims may name. */
+  /** Add new claims and leave the others in place. `computations`: those that claims may refer to. */
   show(drafts, computations) {
     if (this.shown.some((draft, at) => draft !== drafts[at])) this.shown = [];
-    if (!this.shown.length) this.begin(drafts[0]);
+    if (!this.shown.length) this.reset(drafts[0]);
     const evidence = [...new Map(drafts.flatMap((draft) => draft.evidence).map((each) => [each.number, each])).values()];
     for (const [at, draft] of drafts.entries()) {
       if (at < this.shown.length) continue;
@@ -47,15 +47,15 @@ export class DraftView {
     this.shown = [...drafts];
   }
 
-  begin({layout, short}) {
+  reset({layout, short}) {
     this.claims = h(TAGS[layout], {class: "claims"});
     this.element.replaceChildren(...[
-      h("p", {class: "facts"}, h("span", {class: "badge is-running"}, "being written"), h("span", {}, "each claim is checked")),
+      h("p", {class: "facts"}, h("span", {class: "badge is-running"}, "being written"), h("span", {}, "each claim is verified")),
       short && h("p", {class: "short"}, short), this.claims].filter(Boolean));
   }
 }
 
-/** How the claims are set: their text tells. */
+/** The layout of the claims, recognized from the text of the answer. */
 function layoutOf({answer}) {
   if (answer.startsWith("1. ")) return "numbered_list";
   return answer.startsWith("- ") ? "list" : "prose";
@@ -73,24 +73,24 @@ function claimView(claim, at, layout, answer, collection) {
 
 function marks(claim, at, answer, collection) {
   if (!claim.supported) {
-    const why = claim.dropped?.length ? `Its quote does not stand in the passage: ${claim.dropped.join("; ")}` : "Nothing that was read supports this";
+    const why = claim.dropped?.length ? `Quote not found in its passage: ${claim.dropped.join("; ")}` : "No evidence supports this claim";
     return h("span", {class: "mark none", title: why}, "unsupported");
   }
   const quotes = claim.evidence.map((number) => {
     const quote = answer.evidence.find((each) => each.number === number);
-    return mark(`[${number}]`, at, quote && place(quote), () => openQuote(answer.evidence, number, collection));
+    return mark(`[${number}]`, at, quote && sourceOf(quote), () => openQuote(answer.evidence, number, collection));
   });
   const computed = claim.computations.map((number) =>
     mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
   return [...quotes, ...computed];
 }
 
-/** `at` is the place of its claim: a mark that had the focus while the answer was written has it afterwards. */
+/** `at` is the index of the claim. It is part of the key, so that a focused mark keeps the focus in the final answer. */
 function mark(label, at, title, open) {
   return h("button", {type: "button", class: "mark", title, "data-key": `claim ${at} ${label}`, on: {click: open}}, label);
 }
 
-export function place(quote) {
+function sourceOf(quote) {
   return [fileName(quote.document), pages(quote.pages)].filter(Boolean).join(", ");
 }
 
@@ -98,17 +98,17 @@ function listed(title, items) {
   return items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
 }
 
-/** What an answer that stands does not say all the same. */
+/** What a complete answer leaves open. */
 function leftOpen(answer) {
   return answer.missing.length > 0 && h("div", {class: "lacking"}, listed("Left open", answer.missing));
 }
 
-function lacking(answer) {
+function gaps(answer) {
   return h("div", {class: "lacking"},
     answer.reasoning && h("p", {class: "text"}, answer.reasoning),
-    listed("What was looked for", answer.looked_for),
-    answer.found && [h("h3", {}, "What was found"), h("p", {class: "text"}, answer.found)],
-    listed("What is missing", answer.missing));
+    listed("Looked for", answer.looked_for),
+    answer.found && [h("h3", {}, "Found"), h("p", {class: "text"}, answer.found)],
+    listed("Missing", answer.missing));
 }
 
 function sources(answer, collection) {
@@ -117,12 +117,12 @@ function sources(answer, collection) {
       h("span", {class: "where"}, `[C${each.number}] computed`), h("span", {class: "words"}, each.purpose))));
   const quotes = answer.evidence.map((quote) => h("li", {},
     h("button", {type: "button", class: "source", on: {click: () => openQuote(answer.evidence, quote.number, collection)}},
-      h("span", {class: "where"}, `[${quote.number}] ${place(quote)}`), h("span", {class: "words"}, quote.quote))));
-  const title = `Evidence: ${many(quotes.length, "quote")}${computations.length ? `, ${many(computations.length, "computation")}` : ""}`;
+      h("span", {class: "where"}, `[${quote.number}] ${sourceOf(quote)}`), h("span", {class: "words"}, quote.quote))));
+  const title = `Evidence: ${plural(quotes.length, "quote")}${computations.length ? `, ${plural(computations.length, "computation")}` : ""}`;
   return fold("evidence", title, () => h("ul", {class: "sources"}, computations, quotes), quotes.length <= 12);
 }
 
-function onTheWay(answer) {
+function intermediate(answer) {
   return h("dl", {}, answer.on_the_way.map((each) => [
     h("dt", {}, each.question), h("dd", {class: each.sufficient ? "" : "unsupported"}, each.answer || "not answered")]));
 }
@@ -135,9 +135,9 @@ function records(rows) {
 function cost(answer) {
   const {coverage, summary, usage} = answer;
   return [
-    coverage.chunks_total > 0 && `read ${coverage.chunks_considered} of ${many(coverage.chunks_total, "passage")} in ${coverage.documents_considered} of ${many(coverage.documents_total, "document")}`,
-    summary.attempts > 1 && many(summary.attempts, "attempt"),
-    many(usage.model_calls, "model call"), tokens(usage), seconds(usage.seconds),
+    coverage.chunks_total > 0 && `read ${coverage.chunks_considered} of ${plural(coverage.chunks_total, "passage")} in ${coverage.documents_considered} of ${plural(coverage.documents_total, "document")}`,
+    summary.attempts > 1 && plural(summary.attempts, "attempt"),
+    plural(usage.model_calls, "model call"), tokens(usage), seconds(usage.seconds),
     costOf(usage),
   ].filter(Boolean).map((each) => h("span", {}, each));
 }

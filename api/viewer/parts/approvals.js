@@ -1,13 +1,13 @@
-/* Calls of tools that wait for a person: what is to be called, why, with what, and how long it waits. */
+/* Tool calls that wait for approval: tool, reason, arguments and remaining time. */
 
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
-import {Trouble} from "../lib/errors.js";
+import {RequestError} from "../lib/errors.js";
 import {seconds} from "../lib/format.js";
 
 const CLOCK_MS = 1000;
 
-/** The open approvals of a run. A card stays as it is while the run goes on: what a person writes in it is not lost. */
+/** The open approvals of a run. Cards are not redrawn while the run continues, so edits are not lost. */
 export class Approvals {
   constructor(live) {
     Object.assign(this, {live, cards: new Map(), element: h("div", {class: "approvals", "aria-live": "assertive"})});
@@ -18,7 +18,7 @@ export class Approvals {
     clearInterval(this.clock);
   }
 
-  /** Take in what is new in the run. */
+  /** Add new approvals, and remove decided ones. */
   update() {
     const open = this.live.over ? [] : [...this.live.model.approvals.values()].filter((each) => !each.decided);
     const ids = new Set(open.map((each) => each.approval_id));
@@ -27,38 +27,38 @@ export class Approvals {
       card.element.remove();
       this.cards.delete(id);
     }
-    for (const asked of open) {
-      if (this.cards.has(asked.approval_id)) continue;
-      const card = new Card(asked, this.live.id);
-      this.cards.set(asked.approval_id, card);
+    for (const request of open) {
+      if (this.cards.has(request.approval_id)) continue;
+      const card = new Card(request, this.live.id);
+      this.cards.set(request.approval_id, card);
       this.element.append(card.element);
     }
   }
 }
 
 class Card {
-  constructor(asked, runId) {
-    Object.assign(this, {asked, runId, until: null});
-    this.given = JSON.stringify(asked.arguments, null, 2);
-    this.text = h("textarea", {rows: Math.min(12, this.given.split("\n").length), spellcheck: "false", "aria-label": "Arguments", on: {input: () => this.name()}});
-    this.text.value = this.given;
+  constructor(request, runId) {
+    Object.assign(this, {request, runId, until: null});
+    this.original = JSON.stringify(request.arguments, null, 2);
+    this.text = h("textarea", {rows: Math.min(12, this.original.split("\n").length), spellcheck: "false", "aria-label": "Arguments", on: {input: () => this.relabel()}});
+    this.text.value = this.original;
     this.about = h("p", {class: "note"});
     this.left = h("span", {class: "note"});
-    this.trouble = h("div", {});
+    this.errorBox = h("div", {});
     this.yes = h("button", {type: "button", class: "main", on: {click: () => this.approve()}}, "Approve");
     this.no = h("button", {type: "button", on: {click: () => this.decide({decision: "refused"})}}, "Refuse");
-    this.element = h("section", {class: "approval", "aria-label": `Approval of ${asked.tool}`},
-      h("h2", {}, `${asked.agent} asks to call ${asked.tool}`), this.about,
-      h("p", {class: "text"}, asked.reason), this.text, this.trouble,
+    this.element = h("section", {class: "approval", "aria-label": `Approval of ${request.tool}`},
+      h("h2", {}, `${request.agent} wants to call ${request.tool}`), this.about,
+      h("p", {class: "text"}, request.reason), this.text, this.errorBox,
       h("div", {class: "inline"}, this.yes, this.no, this.left));
-    this.learn();
+    this.load();
   }
 
-  /** How long it waits, and what the tool does: the event does not say. */
-  async learn() {
+  /** Load the deadline and the description of the tool, which the event does not contain. */
+  async load() {
     try {
-      const known = (await api.approvals(this.runId)).find((each) => each.approval_id === this.asked.approval_id);
-      if (!known) return; // somebody has just decided: the event is on its way
+      const known = (await api.approvals(this.runId)).find((each) => each.approval_id === this.request.approval_id);
+      if (!known) return; // already decided; its event will follow
       this.until = Date.parse(known.until);
       this.about.textContent = known.description;
       this.tick();
@@ -68,15 +68,15 @@ class Card {
   }
 
   tick() {
-    if (this.until) this.left.textContent = `Refused in ${seconds(Math.max(0, Math.round((this.until - Date.now()) / 1000)))} if nobody decides`;
+    if (this.until) this.left.textContent = `Refused automatically in ${seconds(Math.max(0, Math.round((this.until - Date.now()) / 1000)))}`;
   }
 
-  name() {
-    this.yes.textContent = this.text.value === this.given ? "Approve" : "Approve as edited";
+  relabel() {
+    this.yes.textContent = this.text.value === this.original ? "Approve" : "Approve as edited";
   }
 
   async approve() {
-    if (this.text.value === this.given) {
+    if (this.text.value === this.original) {
       await this.decide({decision: "approved"});
       return;
     }
@@ -84,17 +84,17 @@ class Card {
     try {
       edited = JSON.parse(this.text.value);
     } catch (error) {
-      this.trouble.replaceChildren(failure(Object.assign(error, {title: "The arguments are not JSON"})));
+      this.errorBox.replaceChildren(failure(Object.assign(error, {title: "The arguments are not valid JSON"})));
       return;
     }
     await this.decide({decision: "edited", arguments: edited});
   }
 
   async decide(decision) {
-    this.trouble.replaceChildren();
+    this.errorBox.replaceChildren();
     this.yes.disabled = this.no.disabled = true;
     try {
-      await api.decide(this.asked.approval_id, decision); // the event that tells of it takes the card away
+      await api.decide(this.request.approval_id, decision); // its event removes the card
     } catch (error) {
       this.failed(error);
       this.yes.disabled = this.no.disabled = false;
@@ -102,7 +102,7 @@ class Card {
   }
 
   failed(error) {
-    if (!(error instanceof Trouble)) throw error;
-    this.trouble.replaceChildren(failure(error));
+    if (!(error instanceof RequestError)) throw error;
+    this.errorBox.replaceChildren(failure(error));
   }
 }

@@ -1,13 +1,12 @@
-/* The form in which a question is asked. */
+/* The form to ask a question. */
 
 import {modelOptions} from "./agent-forms.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
 
-const WAYS = [["auto", "As the question needs"], ["fast", "Fast: one search, one answer"], ["high", "High: the whole panel"]];
-const asked = {question: "", collection: "", way: "auto", model: "", samples: "", session: ""}; // what was asked last, for the next time
+const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
+const asked = {question: "", collection: "", mode: "auto", model: "", samples: "", session: ""}; // the last request, to prefill the form
 
-/** What can be asked, of which collection, and how. */
 export function askForm(collections, agents, endpoints, plans) {
   const option = (value, label, chosen) => h("option", {value, selected: value === chosen}, label);
   const question = h("textarea", {
@@ -16,35 +15,35 @@ export function askForm(collections, agents, endpoints, plans) {
     on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && element.requestSubmit()},
   });
   question.value = asked.question;
-  const trouble = h("div", {});
+  const errorBox = h("div", {});
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
   const element = h("form", {class: "ask", on: {submit: (event) => {
     event.preventDefault();
-    send(new FormData(element), submit, trouble);
+    send(new FormData(element), submit, errorBox);
   }}},
   h("label", {for: "question", class: "hidden"}, "Question"), question,
   h("div", {class: "choices"},
     h("label", {}, "Collection", h("select", {name: "collection"}, collections.map(({name}) => option(name, name, asked.collection)))),
-    h("label", {}, "How", h("select", {name: "way"},
-      WAYS.map(([value, label]) => option(value, label, asked.way)),
-      h("optgroup", {label: "One agent alone"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.way))),
-      plans.length > 0 && h("optgroup", {label: "By a saved plan"}, plans.map(({name}) => option(`plan:${name}`, name, asked.way))))),
+    h("label", {}, "Mode", h("select", {name: "mode"},
+      MODES.map(([value, label]) => option(value, label, asked.mode)),
+      h("optgroup", {label: "One agent only"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.mode))),
+      plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => option(`plan:${name}`, name, asked.mode))))),
     endpoints.length > 1 && h("label", {}, "Model", h("select", {name: "model"}, modelOptions(endpoints).map(([value, label]) => option(value, label, asked.model)))),
-    h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "as set", value: asked.samples, title: "How often the answer is written, to take a vote"})),
+    h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: asked.samples, title: "Number of answers to generate and vote on"})),
     submit),
-  h("label", {class: "check"}, h("input", {name: "going_on", type: "checkbox", checked: asked.session !== ""}),
-    "Go on with the conversation: the planner is told what was asked before"),
-  trouble);
+  h("label", {class: "check"}, h("input", {name: "continue_session", type: "checkbox", checked: asked.session !== ""}),
+    "Continue the conversation: the planner sees earlier questions"),
+  errorBox);
   return element;
 }
 
-async function send(given, submit, trouble) {
+async function send(given, submit, errorBox) {
   Object.assign(asked, Object.fromEntries(given));
-  asked.session = given.has("going_on") ? asked.session || crypto.randomUUID() : "";
-  const [kind] = asked.way.split(":");
-  const name = asked.way.slice(kind.length + 1);
+  asked.session = given.has("continue_session") ? asked.session || crypto.randomUUID() : "";
+  const [kind] = asked.mode.split(":");
+  const name = asked.mode.slice(kind.length + 1);
   submit.disabled = true;
-  trouble.replaceChildren();
+  errorBox.replaceChildren();
   try {
     const {run_id: runId} = await api.ask({
       collection: asked.collection, question: asked.question, model: asked.model, session: asked.session,
@@ -54,7 +53,7 @@ async function send(given, submit, trouble) {
     });
     location.hash = `#/ask/${encodeURIComponent(runId)}`;
   } catch (error) {
-    trouble.replaceChildren(failure(error));
+    errorBox.replaceChildren(failure(error));
   } finally {
     submit.disabled = false;
   }

@@ -1,14 +1,14 @@
-/* What all agents know, as a step found it and as it left it. Lists grow by what is new in them; single values are
-replaced; a passage that is read again counts as it was read last. */
+/* The shared context before and after a step. New entries are appended to lists, single values are replaced, and the
+results of a passage that is read again replace the earlier ones. */
 
 import {fold, h} from "../lib/dom.js";
 import {value} from "./tables.js";
-import {many} from "../lib/format.js";
+import {plural} from "../lib/format.js";
 
-const SINGLE = ["inspection", "record_fields", "synthesis"];
-const EACH = {evidence: ({document_id: id, start, end}) => `${id} ${start} ${end}`, chunks: ({id}) => id};
+const SINGLE_VALUES = ["inspection", "record_fields", "synthesis"];
+const ENTRY_ID = {evidence: ({document_id: id, start, end}) => `${id} ${start} ${end}`, chunks: ({id}) => id};
 
-/** The fields of the context before an event: name → {value, by: [steps that wrote it]}. */
+/** Return the context before an event: name → {value, by: [steps that wrote it]}. */
 export function contextBefore(model, number) {
   const context = new Map();
   for (const write of model.writes) {
@@ -22,18 +22,18 @@ export function contextBefore(model, number) {
   return context;
 }
 
-/** What a step read, each with how it stood then and who had written it. */
+/** The fields that a step read, with their values at that time and the steps that wrote them. */
 export function readView(model, step, href) {
   const context = contextBefore(model, step.turns[0].number);
   return step.reads.map((name) => {
     const found = context.get(name);
-    if (!found) return h("p", {class: "note"}, `${said(name)}: not there yet`);
-    return fold(`${step.key} read ${name}`, [said(name), sized(found.value), " ", h("span", {class: "note"}, `from ${found.by.map((each) => each.key).join(", ")}`)],
+    if (!found) return h("p", {class: "note"}, `${label(name)}: not set`);
+    return fold(`${step.key} read ${name}`, [label(name), sized(found.value), " ", h("span", {class: "note"}, `from ${found.by.map((each) => each.key).join(", ")}`)],
       () => [h("p", {class: "note"}, "Written by ", found.by.map((each, at) => [at > 0 && ", ", h("a", {href: href(each)}, each.key)])), value(found.value, `${step.key} read ${name}`)]);
   });
 }
 
-/** What a step changed: what came to each field, what left it, and what stayed. */
+/** The fields that a step changed: entries added, removed and kept. */
 export function wroteView(model, step) {
   const writes = model.writes.filter((write) => write.step === step);
   return writes.map((write, at) => {
@@ -47,8 +47,8 @@ export function wroteView(model, step) {
 }
 
 function change(name, before, it, wrote) {
-  if (SINGLE.includes(name)) return {before, after: it, added: [], gone: [], kept: []};
-  const idOf = EACH[name] ?? JSON.stringify;
+  if (SINGLE_VALUES.includes(name)) return {before, after: it, added: [], gone: [], kept: []};
+  const idOf = ENTRY_ID[name] ?? JSON.stringify;
   const read = new Set(name === "records" ? [...it.map((each) => each.chunk_id), ...(wrote.read ?? []).map((mark) => mark.split("/")[0])] : []);
   const kept = (before ?? []).filter((each) => !read.has(each.chunk_id));
   const gone = (before ?? []).filter((each) => read.has(each.chunk_id));
@@ -58,21 +58,21 @@ function change(name, before, it, wrote) {
 }
 
 function field(name, {before, after, added, gone, kept}, key) {
-  if (SINGLE.includes(name)) {
+  if (SINGLE_VALUES.includes(name)) {
     return [
-      before && fold(`${key} before`, [sign("−"), said(name), " as it was"], () => value(before, `${key} before`)),
-      fold(key, [sign("+"), said(name), sized(after)], () => value(after, key)),
+      before && fold(`${key} before`, [sign("−"), label(name), " before"], () => value(before, `${key} before`)),
+      fold(key, [sign("+"), label(name), sized(after)], () => value(after, key)),
     ];
   }
   return [
-    gone.length > 0 && fold(`${key} gone`, [sign("−"), said(name), ` (${gone.length})`], () => value(gone, `${key} gone`)),
-    added.length > 0 && fold(key, [sign("+"), said(name), ` (${added.length})`], () => value(added, key)),
-    kept.length > 0 && fold(`${key} kept`, [sign("="), said(name), ` (${kept.length}, as before)`], () => value(kept, `${key} kept`)),
-    !gone.length && !added.length && !kept.length && h("p", {class: "note"}, `${said(name)}: nothing`),
+    gone.length > 0 && fold(`${key} gone`, [sign("−"), label(name), ` (${gone.length})`], () => value(gone, `${key} gone`)),
+    added.length > 0 && fold(key, [sign("+"), label(name), ` (${added.length})`], () => value(added, key)),
+    kept.length > 0 && fold(`${key} kept`, [sign("="), label(name), ` (${kept.length} unchanged)`], () => value(kept, `${key} kept`)),
+    !gone.length && !added.length && !kept.length && h("p", {class: "note"}, `${label(name)}: nothing`),
   ];
 }
 
-/** A quote is numbered among all that are found, when the answer is written. */
+/** Quotes get their numbers when the answer is written, so they are compared without. */
 function unnumbered(it) {
   return it.quote && it.document_id ? {...it, number: null} : it;
 }
@@ -81,10 +81,10 @@ function sign(mark) {
   return h("span", {class: `sign is-${{"+": "added", "−": "gone", "=": "kept"}[mark]}`}, `${mark} `);
 }
 
-function said(name) {
+function label(name) {
   return name.replaceAll("_", " ");
 }
 
 function sized(it) {
-  return Array.isArray(it) ? ` (${many(it.length, "entry", "entries")})` : "";
+  return Array.isArray(it) ? ` (${plural(it.length, "entry", "entries")})` : "";
 }

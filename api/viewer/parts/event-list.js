@@ -1,19 +1,18 @@
-/* The events of a run as a list of which only what is seen is in the page, with a search over all of it: what holds the
-words is left in the list, the words are marked, and one key leads from each to the next. */
+/* The events of a run as a virtual list (only visible rows are in the DOM) with a search that filters and highlights. */
 
 import {failure, h} from "../lib/dom.js";
-import {Hits} from "../lib/highlight.js";
-import {keepingFocus} from "./pager.js";
-import {said, seconds} from "../lib/format.js";
+import {Highlighter} from "../lib/highlight.js";
+import {keepFocus} from "./pager.js";
+import {describeEvent, seconds} from "../lib/format.js";
 
 const ROW = 30;
-const SPARE = 8; // rows above and below what is seen
-const CUT = 300; // characters of an event that are put into its row
-const SEEN = 60; // characters of it that are seen in any case
+const OVERSCAN = 8; // rows drawn above and below the visible ones
+const MAX_TEXT = 300; // characters of an event in its row
+const VISIBLE_TEXT = 60; // characters that are visible on every screen
 const KEYS = {ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infinity, End: Infinity};
 
 export class EventList {
-  /** `open` is given the event that a person chose. Hits are marked in `panel`, too, where it is opened. */
+  /** `open` gets the chosen event. Search hits are highlighted in `panel`, too. */
   constructor(live, open, panel) {
     Object.assign(this, {live, open, panel, known: 0, found: [], at: -1, words: "", journal: null, texts: new WeakMap()});
     this.rows = h("div", {class: "rows", role: "presentation"});
@@ -26,25 +25,25 @@ export class EventList {
       type: "search", placeholder: "Search this run", "aria-label": "Search this run", "data-slash": true,
       on: {input: () => this.filter(), keydown: (event) => event.key === "Enter" && this.go(event.shiftKey ? -1 : 1)},
     });
-    this.walk = h("span", {hidden: true},
+    this.pager = h("span", {hidden: true},
       h("button", {type: "button", "aria-label": "Previous hit", on: {click: () => this.go(-1)}}, "‹"), " ",
       h("button", {type: "button", "aria-label": "Next hit", on: {click: () => this.go(1)}}, "›"));
-    this.prompts = h("input", {type: "checkbox", on: {change: () => this.withJournal()}});
-    this.trouble = h("div", {});
+    this.prompts = h("input", {type: "checkbox", on: {change: () => this.loadJournal()}});
+    this.errorBox = h("div", {});
     this.element = h("div", {},
-      h("div", {class: "find"}, this.search, h("label", {class: "check"}, this.prompts, "prompts and responses, too"), this.walk, this.count),
-      this.trouble, this.view);
+      h("div", {class: "find"}, this.search, h("label", {class: "check"}, this.prompts, "include prompts and responses"), this.pager, this.count),
+      this.errorBox, this.view);
     this.size = new ResizeObserver(() => this.draw());
     this.size.observe(this.view);
-    this.hits = new Hits(this.rows, panel);
+    this.highlighter = new Highlighter(this.rows, panel);
   }
 
   close() {
     this.size.disconnect();
-    this.hits.close();
+    this.highlighter.close();
   }
 
-  /** Take in what is new in the run. */
+  /** Add the new events of the run. */
   update() {
     const {events} = this.live.model;
     if (this.known === events.length) return;
@@ -63,13 +62,13 @@ export class EventList {
     this.found = this.live.model.events.filter((event) => this.matches(event));
     this.at = -1;
     this.view.scrollTop = 0;
-    this.hits.search(this.words);
+    this.highlighter.search(this.words);
     this.resize();
     this.draw();
   }
 
-  async withJournal() {
-    this.trouble.replaceChildren();
+  async loadJournal() {
+    this.errorBox.replaceChildren();
     this.journal = null;
     if (this.prompts.checked) {
       try {
@@ -77,7 +76,7 @@ export class EventList {
         this.journal = new Map(entries.map((each) => [`${each.key}/${each.occurrence}`, each]));
       } catch (error) {
         this.prompts.checked = false;
-        this.trouble.replaceChildren(failure(error));
+        this.errorBox.replaceChildren(failure(error));
       }
     }
     this.texts = new WeakMap();
@@ -91,29 +90,29 @@ export class EventList {
   textOf(event) {
     if (!this.texts.has(event)) {
       const entry = this.journal?.get(`${event.body.key}/${event.body.occurrence}`);
-      const said = entry ? [...entry.messages.map((each) => each.content), ...entry.exchanges.flatMap((each) => [each.response, each.thinking])] : [];
-      this.texts.set(event, [event.step, ...strings(event.body), ...said].join("\n").toLowerCase());
+      const exchanged = entry ? [...entry.messages.map((each) => each.content), ...entry.exchanges.flatMap((each) => [each.response, each.thinking])] : [];
+      this.texts.set(event, [event.step, ...strings(event.body), ...exchanged].join("\n").toLowerCase());
     }
     return this.texts.get(event);
   }
 
   resize() {
     this.rows.style.height = `${this.found.length * ROW}px`;
-    this.walk.hidden = !this.words || !this.found.length;
+    this.pager.hidden = !this.words || !this.found.length;
     const all = this.live.model.events.length.toLocaleString("en");
     this.count.textContent = this.words ? `${this.found.length.toLocaleString("en")} of ${all} events` : `${all} events`;
   }
 
   draw() {
-    const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
-    const last = Math.min(this.found.length, Math.ceil((this.view.scrollTop + this.view.clientHeight) / ROW) + SPARE);
+    const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - OVERSCAN);
+    const last = Math.min(this.found.length, Math.ceil((this.view.scrollTop + this.view.clientHeight) / ROW) + OVERSCAN);
     this.rows.replaceChildren(...this.found.slice(first, last).map((event, index) => this.row(event, first + index)));
     if (this.at >= first && this.at < last) this.view.setAttribute("aria-activedescendant", `event-${this.found[this.at].number}`);
     else this.view.removeAttribute("aria-activedescendant");
   }
 
   row(event, index) {
-    const [what, text] = said(event);
+    const [what, text] = describeEvent(event);
     const row = h("div", {
       class: `event ${event.body.type}`, role: "option", id: `event-${event.number}`, "data-index": index,
       "aria-selected": String(index === this.at), "aria-setsize": this.found.length, "aria-posinset": index + 1,
@@ -121,17 +120,17 @@ export class EventList {
     h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000)),
     h("span", {class: "step"}, event.step),
     h("span", {class: "what"}, what),
-    h("span", {class: "said"}, this.excerpt(event, text)));
+    h("span", {class: "excerpt"}, this.excerpt(event, text)));
     row.style.top = `${index * ROW}px`;
     return row;
   }
 
-  /** What is told of an event in its row: where the words that are searched for stand in it, if they do not begin it. */
+  /** The text of an event in its row: its beginning, or the part around the first hit. */
   excerpt(event, text) {
-    if (!this.words || text.slice(0, SEEN).toLowerCase().includes(this.words)) return text.slice(0, CUT);
+    if (!this.words || text.slice(0, VISIBLE_TEXT).toLowerCase().includes(this.words)) return text.slice(0, MAX_TEXT);
     const all = this.textOf(event);
     const at = all.indexOf(this.words);
-    return `… ${all.slice(Math.max(0, at - 40), at + CUT)}`.replace(/\s+/g, " ");
+    return `… ${all.slice(Math.max(0, at - 40), at + MAX_TEXT)}`.replace(/\s+/g, " ");
   }
 
   onClick({target}) {
@@ -146,14 +145,14 @@ export class EventList {
     this.show(Math.min(this.found.length - 1, Math.max(0, this.at + KEYS[event.key])));
   }
 
-  /** Open the next of the list, or the one before; the focus stays where it is. */
+  /** Open the next (+1) or previous (-1) event. The focus stays where it is. */
   go(step) {
     if (!this.found.length) return;
     const next = this.at < 0 && step < 0 ? this.found.length - 1 : (this.at + step + this.found.length) % this.found.length;
-    keepingFocus(this.panel, () => this.choose(next));
+    keepFocus(this.panel, () => this.choose(next));
   }
 
-  /** Open an event by its number, be it in the list or not. */
+  /** Open an event by its number, even if the search filters it out. */
   openNumber(number) {
     const at = this.found.findIndex((event) => event.number === number);
     if (at >= 0) this.choose(at);
@@ -166,7 +165,7 @@ export class EventList {
   choose(index) {
     this.show(index);
     this.open(this.found[index]);
-    if (this.words) this.hits.reveal(this.panel);
+    if (this.words) this.highlighter.reveal(this.panel);
   }
 
   show(index) {
@@ -178,7 +177,7 @@ export class EventList {
   }
 }
 
-/** Every text in a value. */
+/** Return all strings in a value. */
 function strings(value) {
   if (typeof value === "string") return [value];
   if (value === null || typeof value !== "object") return [];

@@ -1,4 +1,4 @@
-/* A quote where it stands: on its page, or in the parsed text of its document, with what was quoted highlighted. */
+/* A quote in its context, highlighted on its page or in the parsed text of its document. */
 
 import {failure, h, loading} from "../lib/dom.js";
 import {Problem} from "../lib/errors.js";
@@ -6,17 +6,17 @@ import {PageView} from "./page-view.js";
 import {openPanel, panel, panelShows} from "./panel.js";
 import {table} from "./tables.js";
 import {textAround, textOf} from "./text-view.js";
-import {keepingFocus, walkBar, walkKeys} from "./pager.js";
-import {fileName, many, pages} from "../lib/format.js";
+import {keepFocus, pagerBar, pagerKeys} from "./pager.js";
+import {fileName, pages, plural} from "../lib/format.js";
 
-let asText = false; // whether a person wants to see text where there are pages
+let asText = false; // the last choice between page and text
 
-/** Open a quote of a list of quotes; the others are one key away. */
+/** Open a quote from a list of quotes; the pager leads to the others. */
 export function openQuote(quotes, number, collection) {
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
   if (!quote) return;
-  const go = (step) => keepingFocus(panel, () =>
+  const go = (step) => keepFocus(panel, () =>
     openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection));
   const body = h("div", {}, loading());
   const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
@@ -24,58 +24,58 @@ export function openQuote(quotes, number, collection) {
   openPanel({
     name,
     title: `Evidence [${number}]`,
-    content: [quotes.length > 1 && walkBar("quote", at, quotes.length, go), head, h("blockquote", {}, quote.quote), body],
-    key: walkKeys(go),
+    content: [quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head, h("blockquote", {}, quote.quote), body],
+    key: pagerKeys(go),
   });
-  fill(body, {quotes, quote, collection, shown: () => panelShows(name)});
+  fill(body, {quotes, quote, collection, isOpen: () => panelShows(name)});
 }
 
-/** The quote's page, or the text around it: as it was chosen last, where the document has pages. */
+/** Show the page of the quote or, without pages or by choice, the text around it. */
 async function fill(body, what) {
   try {
     const document = await textOf(what.quote.document_id, what.collection);
-    if (!what.shown()) return;
-    const place = h("div", {});
-    body.replaceChildren(...(what.quote.pages.length ? [switcher(() => fill(body, what))] : []), place);
-    if (what.quote.pages.length && !asText) await fillPage(place, document, what);
-    else fillText(place, document, what);
+    if (!what.isOpen()) return;
+    const container = h("div", {});
+    body.replaceChildren(...(what.quote.pages.length ? [switcher(() => fill(body, what))] : []), container);
+    if (what.quote.pages.length && !asText) await fillPage(container, document, what);
+    else fillText(container, document, what);
   } catch (error) {
     const gone = error instanceof Problem && error.status === 404;
-    const words = gone ? Object.assign(new Error("It was taken out of its collection since this was answered. The quote is what was read then."), {title: "The document is gone"}) : error;
-    body.replaceChildren(failure(words, gone ? null : () => fill(body, what)));
+    const shown = gone ? Object.assign(new Error("It was removed after this answer was written. The quote shows its text at that time."), {title: "Document removed"}) : error;
+    body.replaceChildren(failure(shown, gone ? null : () => fill(body, what)));
   }
 }
 
-async function fillPage(place, document, what) {
+async function fillPage(container, document, what) {
   const view = new PageView(what.quotes, what.quote, what.collection, document.breaks.length);
-  place.replaceChildren(view.element);
+  container.replaceChildren(view.element);
   try {
     await view.show();
   } catch (error) {
-    if (!(error instanceof Problem)) throw error; // the page cannot be drawn: its text can be read
-    place.replaceChildren(h("p", {class: "note"}, `There is no image of this page. ${error.message}`));
+    if (!(error instanceof Problem)) throw error; // no image: show the text
+    container.replaceChildren(h("p", {class: "note"}, `No image of this page. ${error.message}`));
     const text = h("div", {});
-    place.append(text);
+    container.append(text);
     fillText(text, document, what);
   }
 }
 
-function fillText(place, document, {quotes, quote}) {
+function fillText(container, document, {quotes, quote}) {
   const marks = quotes.filter((each) => each.document_id === quote.document_id).map((each) => ({
     number: each.number, start: document.offset(each.start), end: document.offset(each.end), current: each === quote,
   }));
-  textAround(place, document, marks, quote);
+  textAround(container, document, marks, quote);
 }
 
-function switcher(again) {
+function switcher(redraw) {
   const button = (label, text) => h("button", {type: "button", "aria-pressed": String(asText === text), "data-key": label, on: {click: () => {
     asText = text;
-    again();
+    redraw();
   }}}, label);
   return h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, button("Page", false), button("Text", true));
 }
 
-/** Open a computation: the query, its result, and the quotes of the records behind it. */
+/** Open a computation: the query, its result, and the quotes of its records. */
 export function openComputation(answer, number, collection) {
   const computed = answer.computations.find((each) => each.number === number);
   if (!computed) return;
@@ -85,7 +85,7 @@ export function openComputation(answer, number, collection) {
     content: [
       h("p", {}, computed.purpose),
       ...computation(computed),
-      computed.evidence.length > 0 && h("h3", {}, `Made from ${many(computed.evidence.length, "quote")}`),
+      computed.evidence.length > 0 && h("h3", {}, `Based on ${plural(computed.evidence.length, "quote")}`),
       h("ul", {class: "sources"}, computed.evidence.map((quote) => h("li", {},
         h("button", {type: "button", class: "source", on: {click: () => openQuote(computed.evidence, quote.number, collection)}},
           h("span", {class: "where"}, `[${quote.number}] ${fileName(quote.document)}`), h("span", {class: "words"}, quote.quote))))),
@@ -93,12 +93,12 @@ export function openComputation(answer, number, collection) {
   });
 }
 
-/** Query and result. */
+/** The query and its result. */
 export function computation(computed) {
   return [
     h("pre", {class: "sql"}, computed.sql),
     table(computed.columns, computed.rows),
-    computed.truncated && h("p", {class: "note"}, "There were more rows, which are not kept."),
-    computed.flaws.length > 0 && h("p", {class: "note"}, `Left out, as they do not fit: ${computed.flaws.join("; ")}`),
+    computed.truncated && h("p", {class: "note"}, "The result was truncated."),
+    computed.flaws.length > 0 && h("p", {class: "note"}, `Ignored values: ${computed.flaws.join("; ")}`),
   ].filter(Boolean);
 }

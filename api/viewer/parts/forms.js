@@ -1,9 +1,9 @@
-/* What pages share that change something: fields, actions that may fail, and asking once more before what cannot be undone. */
+/* Form fields, actions that can fail, and buttons with confirmation. */
 
 import {failure, h} from "../lib/dom.js";
-import {Trouble} from "../lib/errors.js";
+import {RequestError} from "../lib/errors.js";
 
-/** A field of a form with its label, and a word on what belongs into it. */
+/** A form field with a label and a hint. */
 export function field(label, input, note = "") {
   return h("label", {class: "field"}, h("span", {}, label), input, note && h("span", {class: "note"}, note));
 }
@@ -18,39 +18,39 @@ export function textarea(name, value, rows, more = {}) {
   return element;
 }
 
-/** Do what a person asked for; what keeps it from being done is shown in `trouble`. Whether it was done. */
-export async function attempt(trouble, act) {
-  trouble.replaceChildren();
+/** Run an action, and show its error in `errorBox`. Returns whether it succeeded. */
+export async function tryAction(errorBox, act) {
+  errorBox.replaceChildren();
   try {
     await act();
     return true;
   } catch (error) {
-    if (!(error instanceof Trouble)) throw error;
-    trouble.replaceChildren(failure(error));
-    trouble.scrollIntoView({block: "nearest"});
+    if (!(error instanceof RequestError)) throw error;
+    errorBox.replaceChildren(failure(error));
+    errorBox.scrollIntoView({block: "nearest"});
     return false;
   }
 }
 
-let asked = ""; // the button that was pressed once
+let pressed = ""; // key of the button that was pressed once
 
-/** A button that asks once more before it acts. `key` names it among those beside it. */
-export function sure(label, key, act) {
-  const again = `${label} for good?`;
+/** A button that asks for confirmation: it acts on the second press. `key` identifies it on the page. */
+export function confirmButton(label, key, act) {
+  const question = `Really ${label.toLowerCase()}?`;
   const button = h("button", {type: "button", class: "quiet", "data-key": key, on: {
     click: () => {
-      if (asked === key) {
-        asked = "";
+      if (pressed === key) {
+        pressed = "";
         act();
         return;
       }
-      asked = key;
-      button.textContent = again;
+      pressed = key;
+      button.textContent = question;
     },
     blur: () => {
-      if (asked === key && button.isConnected) asked = "";
+      if (pressed === key && button.isConnected) pressed = "";
       button.textContent = label;
     },
-  }}, asked === key ? again : label);
+  }}, pressed === key ? question : label);
   return button;
 }

@@ -1,4 +1,4 @@
-/* A plan as a graph: steps by what they wait for, from left to right, each with its status by colour and by a word. */
+/* A plan as a graph from left to right; color and text show the status of each step. */
 
 import {svg} from "../lib/dom.js";
 import {after, agentsOf, columns, statusOf} from "../lib/model.js";
@@ -10,7 +10,7 @@ const GAP_X = 28;
 const GAP_Y = 16;
 const MARGIN = 4;
 
-/** The graph of an attempt; `over` says that nothing more will happen to it, `chosen` is the key of the step that is open. */
+/** The graph of an attempt. `over`: the attempt has finished; `chosen`: key of the open step. */
 export function graph(attempt, over, href, chosen) {
   const layers = columns(attempt.plan);
   const rows = Math.max(...layers.map((layer) => layer.length));

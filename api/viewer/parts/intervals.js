@@ -1,15 +1,15 @@
-/* Figures with how sure they are: as numbers, and drawn as a dot on its interval. */
+/* Figures with confidence intervals: as numbers, and drawn as a dot on a line. */
 
 import {h, svg} from "../lib/dom.js";
 
-const WHOLE = 100; // from here on, fractions are noise
+const WHOLE = 100; // larger values are shown without decimals
 const MINUS = "−";
 
-/** Whether a figure is a share between 0 and 1. */
+/** Return whether a figure is a share between 0 and 1. */
 export const isShare = (meaning) => !meaning?.unit;
 
-/** A value of a figure: shares with three digits, the rest with three that tell. */
-export function shown(value, meaning, signed = false) {
+/** Format a value: shares with three decimals, others with three significant digits. */
+export function formatValue(value, meaning, signed = false) {
   const size = Math.abs(value);
   const digits = isShare(meaning) ? size.toFixed(3)
     : size >= WHOLE ? Math.round(size).toLocaleString("en")
@@ -18,33 +18,33 @@ export function shown(value, meaning, signed = false) {
   return `${sign}${digits}`;
 }
 
-/** An interval as numbers; a dash where one question alone cannot tell. */
+/** Format an interval; a dash if there is only one question. */
 export function bounds({low, high, clusters}, meaning, signed = false) {
   if (clusters < 2 && low === high) return "–";
-  return `${shown(low, meaning, signed)} to ${shown(high, meaning, signed)}${meaning?.unit ? ` ${meaning.unit}` : ""}`;
+  return `${formatValue(low, meaning, signed)} to ${formatValue(high, meaning, signed)}${meaning?.unit ? ` ${meaning.unit}` : ""}`;
 }
 
-/** A mean of shares on the way from 0 to 1. */
+/** Draw the mean of a share on a line from 0 to 1. */
 export function share(interval) {
-  return drawn(interval, (value) => value);
+  return draw(interval, (value) => value);
 }
 
-/** A difference, around a line at none; `widest` is as far as any of them reach. One beyond chance has a colour. */
-export function difference(interval, widest, meaning, beyondChance) {
+/** Draw a difference around zero; `widest` is the largest absolute bound. Significant differences are colored. */
+export function difference(interval, widest, meaning, significant) {
   const gained = meaning?.better === "lower" ? interval.mean < 0 : interval.mean > 0;
-  const tone = beyondChance && meaning?.better !== "neither" ? (gained ? "is-better" : "is-worse") : "";
-  return drawn(interval, (value) => 0.5 + value / widest / 2, tone, true);
+  const tone = significant && meaning?.better !== "neither" ? (gained ? "is-better" : "is-worse") : "";
+  return draw(interval, (value) => 0.5 + value / widest / 2, tone, true);
 }
 
-/** A part of a whole, as a bar. */
+/** Draw a part of a whole as a bar. */
 export function portion(part) {
   return svg("svg", {class: "interval is-worse", "aria-hidden": "true"},
     svg("rect", {class: "whole", width: "100%", height: "60%", y: "20%", rx: 3}),
     svg("rect", {class: "part", width: `${part * 100}%`, height: "60%", y: "20%", rx: 3}));
 }
 
-function drawn({mean, low, high}, place, tone = "", around = false) {
-  const at = (value) => `${2 + 96 * Math.min(1, Math.max(0, place(value)))}%`; // the dot at an end is seen whole
+function draw({mean, low, high}, position, tone = "", around = false) {
+  const at = (value) => `${2 + 96 * Math.min(1, Math.max(0, position(value)))}%`; // keeps dots at the ends fully visible
   return svg("svg", {class: `interval ${tone}`, "aria-hidden": "true"},
     svg("line", {class: "axis", x1: "2%", x2: "98%", y1: "50%", y2: "50%"}),
     around && svg("line", {class: "none", x1: at(0), x2: at(0), y1: "10%", y2: "90%"}),
@@ -52,24 +52,24 @@ function drawn({mean, low, high}, place, tone = "", around = false) {
     svg("circle", {cx: at(mean), cy: "50%", r: 4.5}));
 }
 
-/** The name of a figure, with what it is. */
+/** The name of a figure, with its description as tooltip. */
 export function figureName(name, meaning) {
   return h("span", {class: "figure", title: meaning?.description}, name.replaceAll("_", " "));
 }
 
-/** The head of a table whose last columns are numbers, but for the one that is drawn. */
+/** The head of a table with numeric columns, except for the interval. */
 export function figureHead(first, ...names) {
   return h("thead", {}, h("tr", {}, h("th", {scope: "col"}, first),
     names.map((name) => h("th", {scope: "col", class: name.includes("interval") ? "" : "number"}, name))));
 }
 
-/** Names of figures in the order of what is known of them, shares first. */
+/** Return the names of figures, shares first. */
 export function inOrder(figures, meanings) {
   const names = [...new Set([...Object.keys(meanings), ...Object.keys(figures)])].filter((name) => figures[name]);
   return [...names.filter((name) => isShare(meanings[name])), ...names.filter((name) => !isShare(meanings[name]))];
 }
 
-/** Means with their intervals, one below the other: shares drawn, then the rest as numbers. */
+/** A table of means with intervals; shares are also drawn. */
 export function figureTable(figures, meanings) {
   return h("div", {class: "wide"}, h("table", {class: "figures"},
     figureHead("Figure", "Mean", "95 % interval", "Questions"),
@@ -78,7 +78,7 @@ export function figureTable(figures, meanings) {
       const interval = figures[name];
       return h("tr", {},
         h("th", {scope: "row"}, figureName(name, meaning), " ", meaning && h("span", {class: "note"}, meaning.description)),
-        h("td", {class: "number"}, shown(interval.mean, meaning)),
+        h("td", {class: "number"}, formatValue(interval.mean, meaning)),
         h("td", {class: "drawn"}, isShare(meaning) && share(interval), h("span", {class: "note"}, bounds(interval, meaning))),
         h("td", {class: "number"}, interval.n));
     }))));

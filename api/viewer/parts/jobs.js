@@ -1,20 +1,20 @@
-/* Work that the service does in turn, such as reading documents in: how far it is, until it has ended. */
+/* Progress of background jobs. */
 
 import * as api from "../lib/api.js";
 import {badge, h} from "../lib/dom.js";
-import {Away, Trouble} from "../lib/errors.js";
-import {many, seconds, shorten} from "../lib/format.js";
+import {RequestError, Unreachable} from "../lib/errors.js";
+import {plural, seconds, shorten} from "../lib/format.js";
 
-const EVERY_MS = 700;
+const POLL_MS = 700;
 const OPEN = ["waiting", "running"];
 
 export const isOpen = (job) => OPEN.includes(job.status);
 
-/** Follows a job to its end: `changed` is given it as it stands, `failed` what keeps that from being known. */
+/** Polls a job until it ends. `onChange` gets the job after each poll, `onError` request errors. */
 export class JobWatch {
-  constructor(job, changed, failed) {
-    Object.assign(this, {job, changed, failed, closed: false, timer: 0});
-    this.later();
+  constructor(job, onChange, onError) {
+    Object.assign(this, {job, onChange, onError, closed: false, timer: 0});
+    this.schedule();
   }
 
   close() {
@@ -22,46 +22,46 @@ export class JobWatch {
     clearTimeout(this.timer);
   }
 
-  later() {
-    if (!this.closed && isOpen(this.job)) this.timer = setTimeout(() => this.look(), EVERY_MS);
+  schedule() {
+    if (!this.closed && isOpen(this.job)) this.timer = setTimeout(() => this.poll(), POLL_MS);
   }
 
-  async look() {
+  async poll() {
     try {
       this.job = await api.job(this.job.id);
-      if (!this.closed) this.changed(this.job);
+      if (!this.closed) this.onChange(this.job);
     } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
-      if (!(error instanceof Away)) {
-        this.failed(error);
+      if (!(error instanceof RequestError)) throw error;
+      if (!(error instanceof Unreachable)) {
+        this.onError(error);
         return;
       }
-      await api.back();
+      await api.online();
     }
-    this.later();
+    this.schedule();
   }
 }
 
-/** An ingest as a line with a bar. `stop` cancels it. */
+/** An ingest job with a progress bar. `stop` cancels it. */
 export function ingestLine(job, stop) {
   const {progress, result} = job;
   const share = progress?.files_total ? progress.files_done / progress.files_total : 0;
   return h("div", {class: "job", role: "status"},
-    h("p", {class: "facts"}, badge(job.status), h("span", {}, told(job)),
+    h("p", {class: "facts"}, badge(job.status), h("span", {}, describe(job)),
       progress?.failed > 0 && isOpen(job) && h("span", {class: "fault"}, `${progress.failed.toLocaleString("en")} failed`),
       progress && h("span", {}, seconds(progress.seconds)),
       isOpen(job) && h("button", {type: "button", class: "quiet", "data-key": `stop ${job.id}`, on: {click: stop}}, "Cancel")),
     isOpen(job) && h("progress", {max: 1, value: progress ? share : null, "aria-label": "Files done"}),
     job.error && h("p", {class: "fault"}, job.error),
-    result?.left_out?.length > 0 && h("details", {"data-key": `left out ${job.id}`}, h("summary", {}, `${many(result.left_out.length, "file")} left out`),
+    result?.left_out?.length > 0 && h("details", {"data-key": `left out ${job.id}`}, h("summary", {}, `${plural(result.left_out.length, "file")} left out`),
       h("ul", {}, result.left_out.map((each) => h("li", {}, `${each.path}: ${each.reason}`)))));
 }
 
-function told({status, progress, result}) {
+function describe({status, progress, result}) {
   if (status === "done" && result) {
-    return [many(result.indexed, "document"), "read in", result.unchanged > 0 && `· ${result.unchanged.toLocaleString("en")} unchanged`,
+    return [plural(result.indexed, "document"), "indexed", result.unchanged > 0 && `· ${result.unchanged.toLocaleString("en")} unchanged`,
       result.failed?.length > 0 && `· ${result.failed.length.toLocaleString("en")} failed`].filter(Boolean).join(" ");
   }
-  if (!progress) return status === "waiting" ? "waits for its turn" : "";
-  return `${progress.files_done.toLocaleString("en")} of ${many(progress.files_total, "file")} · ${progress.stage} ${shorten(progress.name, 60)}`;
+  if (!progress) return status === "waiting" ? "queued" : "";
+  return `${progress.files_done.toLocaleString("en")} of ${plural(progress.files_total, "file")} · ${progress.stage} ${shorten(progress.name, 60)}`;
 }

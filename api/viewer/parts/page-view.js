@@ -1,44 +1,44 @@
-/* A page of a document as it looks, with what was quoted highlighted on it. */
+/* The image of a page with the quotes highlighted. */
 
 import * as api from "../lib/api.js";
 import {failure, h, loading} from "../lib/dom.js";
-import {Trouble} from "../lib/errors.js";
+import {RequestError} from "../lib/errors.js";
 
-const ZOOMS = [1, 1.5, 2, 3]; // of the width that there is
-let zoom = 0; // as it was chosen last
+const ZOOMS = [1, 1.5, 2, 3]; // relative to the available width
+let zoom = 0; // index of the last choice
 
 export class PageView {
-  /** The pages of the quote's document, beginning with that of the quote; there are `count` of them. */
+  /** View of the `count` pages of the quote's document, starting at the page of the quote. */
   constructor(quotes, quote, collection, count) {
     Object.assign(this, {quotes, quote, collection, count, page: quote.pages[0]});
     this.sheet = h("div", {class: "sheet"});
     this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
     this.number = h("span", {role: "status"});
-    this.unsure = h("p", {class: "note", hidden: true}, "It is not sure where on this page the quote stands, so nothing is marked. The text shows it.");
-    const turn = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);
-    const closer = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.zoomBy(by)}}, sign);
+    this.notLocated = h("p", {class: "note", hidden: true}, "The exact position of the quote on this page is unknown. Choose Text to see it.");
+    const turnButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);
+    const zoomButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.zoomBy(by)}}, sign);
     this.element = h("div", {class: "page-view"},
-      h("div", {class: "tools"}, turn(-1, "Previous page", "‹"), this.number, turn(1, "Next page", "›"), closer(-1, "Smaller", "−"), closer(1, "Larger", "+")),
-      this.unsure, this.frame);
+      h("div", {class: "tools"}, turnButton(-1, "Previous page", "‹"), this.number, turnButton(1, "Next page", "›"), zoomButton(-1, "Zoom out", "−"), zoomButton(1, "Zoom in", "+")),
+      this.notLocated, this.frame);
   }
 
-  /** Show the page. Throws Problem if there is no image of it. */
+  /** Show the page. Throws Problem if there is no image. */
   async show() {
     const {quote, quotes, collection, page} = this;
     this.number.textContent = `page ${page} of ${this.count}`;
     this.sheet.replaceChildren(loading());
     const here = quotes.filter((each) => each.document_id === quote.document_id && each.pages.includes(page));
-    const [image, ...places] = await Promise.all([
+    const [image, ...boxes] = await Promise.all([
       api.pageImage(quote.document_id, collection, page),
-      ...here.map((each) => api.pagePlace(quote.document_id, collection, page, each.start, each.end)),
+      ...here.map((each) => api.pageBoxes(quote.document_id, collection, page, each.start, each.end)),
     ]);
-    if (page !== this.page) return; // it was turned meanwhile
+    if (page !== this.page) return; // another page was chosen meanwhile
     const canvas = h("canvas", {width: image.width, height: image.height, role: "img", "aria-label": `Page ${page}`});
     canvas.getContext("2d").drawImage(image, 0, 0);
     image.close();
-    this.sheet.replaceChildren(canvas, ...here.flatMap((each, at) => places[at].boxes.map((box) => marked(box, each, each === quote))));
-    const found = places[here.indexOf(quote)];
-    this.unsure.hidden = !found || found.located;
+    this.sheet.replaceChildren(canvas, ...here.flatMap((each, at) => boxes[at].boxes.map((box) => marked(box, each, each === quote))));
+    const found = boxes[here.indexOf(quote)];
+    this.notLocated.hidden = !found || found.located;
     this.scale();
     this.sheet.querySelector(".box.current")?.scrollIntoView({block: "center", inline: "center"});
   }
@@ -50,7 +50,7 @@ export class PageView {
     try {
       await this.show();
     } catch (error) {
-      if (!(error instanceof Trouble)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       this.sheet.replaceChildren(failure(error));
     }
   }

@@ -1,24 +1,23 @@
-/* The part at the side, where evidence and steps are opened: beside the page, or over it where there is little room. */
+/* The side panel for evidence, steps and events; on small screens it covers the page. */
 
 import {h, replace} from "../lib/dom.js";
 
 export const panel = document.querySelector("#panel");
 let open = null;
 
-/** Open something at the side. `shown`: {title, content, closed, key}; `key` is told keys that nobody else takes. */
-export function openPanel(shown) {
+/** Open the panel with {name, title, content, closed, key}. `key` handles keys that nothing else has handled. */
+export function openPanel(view) {
   const before = open;
-  if (!before) shown.opener = document.activeElement;
-  else shown.opener = before.opener;
-  open = shown;
-  if (before && before.name !== shown.name) before.closed?.();
-  draw(before?.name !== shown.name);
+  view.opener = before ? before.opener : document.activeElement;
+  open = view;
+  if (before && before.name !== view.name) before.closed?.();
+  draw(before?.name !== view.name);
   document.body.classList.add("has-panel");
   panel.hidden = false;
-  if (before?.name !== shown.name) panel.focus({preventScroll: true});
+  if (before?.name !== view.name) panel.focus({preventScroll: true});
 }
 
-/** Draw anew what is open, if it is `name`. */
+/** Redraw the content if `name` is open. */
 export function updatePanel(name, content) {
   if (open?.name !== name) return;
   open.content = content;
@@ -29,7 +28,7 @@ export function panelShows(name) {
   return open?.name === name;
 }
 
-/** Close it; whether there was anything to close. */
+/** Close the panel. Returns whether it was open. */
 export function closePanel() {
   if (!open) return false;
   const {opener, closed} = open;
@@ -46,12 +45,12 @@ export function panelKey(event) {
   open?.key?.(event);
 }
 
-function draw(anew) {
+function draw(isNew) {
   const head = h("header", {class: "panel-head"},
     h("h2", {}, open.title),
     h("button", {type: "button", class: "quiet", "data-key": "close", "aria-label": "Close", on: {click: closePanel}}, "×"));
   const body = h("div", {class: "panel-body"}, open.content);
-  if (anew) panel.replaceChildren(head, body);
+  if (isNew) panel.replaceChildren(head, body);
   else replace(panel, head, body);
-  if (anew) panel.scrollTop = 0;
+  if (isNew) panel.scrollTop = 0;
 }

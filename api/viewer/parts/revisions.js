@@ -1,11 +1,10 @@
-/* The plans of a run's attempts side by side: what each kept of the one before, changed, dropped and added, what failed,
-and why another was tried. */
+/* The plans of all attempts side by side: what each kept, changed, dropped and added, what failed, and why it was revised. */
 
 import {badge, h} from "../lib/dom.js";
 import {statusOf} from "../lib/model.js";
 import {shorten} from "../lib/format.js";
 
-const UNTOLD = ["id", "why"]; // fields of a step whose change changes nothing
+const IGNORED = ["id", "why"]; // fields without effect on execution
 const SIGNS = {added: "+", changed: "~", kept: "=", gone: "−"};
 
 export function revisions(model, over, href) {
@@ -39,13 +38,13 @@ function line(step, old, revised, over, href) {
     changes.map(([name, was, is]) => h("p", {class: "note change"}, `${name.replaceAll("_", " ")}: `, h("del", {}, was), " → ", h("ins", {}, is))));
 }
 
-/** The fields of a step that differ: [name, as it was, as it is]. */
+/** The fields of a step that differ: [name, old value, new value]. */
 function differences(old, step) {
-  return Object.keys(step).filter((name) => !UNTOLD.includes(name) && JSON.stringify(old[name]) !== JSON.stringify(step[name]))
-    .map((name) => [name, told(old[name]), told(step[name])]);
+  return Object.keys(step).filter((name) => !IGNORED.includes(name) && JSON.stringify(old[name]) !== JSON.stringify(step[name]))
+    .map((name) => [name, format(old[name]), format(step[name])]);
 }
 
-function told(it) {
+function format(it) {
   const text = typeof it === "string" ? it : Array.isArray(it) ? it.join(", ") : JSON.stringify(it);
   return shorten(text || "nothing", 160);
 }

@@ -1,19 +1,19 @@
-/* Keeping the plan of a run, so that other questions can be asked in the same way. */
+/* The form to save the plan of a run for other questions. */
 
 import * as api from "../lib/api.js";
 import {fold, h} from "../lib/dom.js";
-import {attempt, field} from "./forms.js";
+import {field, tryAction} from "./forms.js";
 
 export function planSaver(runId) {
-  return fold(`save ${runId}`, "Save this plan, to follow it again", () => {
-    const said = h("div", {role: "status"});
+  return fold(`save ${runId}`, "Save this plan", () => {
+    const status = h("div", {role: "status"});
     const name = h("input", {name: "name", required: true, maxlength: 100});
     const form = h("form", {class: "card", on: {submit: async (event) => {
       event.preventDefault();
-      if (await attempt(said, () => api.savePlan(name.value.trim(), runId))) {
-        said.replaceChildren(h("p", {class: "note"}, "It is saved: a question can be asked by it from now on."));
+      if (await tryAction(status, () => api.savePlan(name.value.trim(), runId))) {
+        status.replaceChildren(h("p", {class: "note"}, "Saved. Choose it as the mode of a question."));
       }
-    }}}, field("Name", name), said, h("button", {type: "submit", class: "main"}, "Save"));
+    }}}, field("Name", name), status, h("button", {type: "submit", class: "main"}, "Save"));
     return form;
   });
 }

@@ -1,40 +1,40 @@
-/* All about one step, or one event: what it was told, read and wrote, its words, and its prompts and responses. */
+/* Details of a step or an event: instruction, context, reasoning, prompts and responses. */
 
 import {readView, wroteView} from "./context.js";
 import {badge, fold, h} from "../lib/dom.js";
 import {computation} from "./evidence.js";
-import {agentsOf, after, statusOf} from "../lib/model.js";
+import {after, agentsOf, statusOf} from "../lib/model.js";
 import {fields, value} from "./tables.js";
-import {costOf, many, said, seconds, tokens, within} from "../lib/format.js";
+import {costOf, describeEvent, plural, seconds, tokens, within} from "../lib/format.js";
 
-/** The step's side of the story; `href` gives the address of a step. */
+/** All details of a step. `over`: its attempt has finished; `href` returns the URL of a step. */
 export function stepView(live, step, over, href) {
   const status = statusOf(step, over);
   const part = (title, ...content) => content.flat().some(Boolean) && h("section", {}, h("h3", {}, title), content);
   return [
     h("p", {class: "facts"}, badge(status), h("span", {}, agentsOf(step).join(", ")),
       step.startedAt && step.endedAt && h("span", {}, seconds((step.endedAt - step.startedAt) / 1000)),
-      step.calls.length > 0 && [h("span", {}, many(step.calls.length, "model call")), h("span", {}, tokens(step.usage)), costOf(step.usage) && h("span", {}, costOf(step.usage))],
-      step.retries.length > 0 && h("span", {}, many(step.retries.length, "retry", "retries")),
+      step.calls.length > 0 && [h("span", {}, plural(step.calls.length, "model call")), h("span", {}, tokens(step.usage)), costOf(step.usage) && h("span", {}, costOf(step.usage))],
+      step.retries.length > 0 && h("span", {}, plural(step.retries.length, "retry", "retries")),
       copyLink(href(step))),
     part("Instruction", h("p", {class: "text"}, step.instruction),
       step.plan?.why && h("p", {class: "note"}, `Why: ${step.plan.why}`),
       step.plan && after(step.plan).length > 0 && h("p", {class: "note"}, `After: ${after(step.plan).join(", ")}`),
       step.plan && Object.keys(step.plan.inputs).length > 0 && fields(step.plan.inputs, `${step.key} inputs`)),
-    part("What went wrong", [...step.failures, ...step.retries].map((each) =>
-      h("p", {class: "fault"}, `${each.agent}${each.error_type ? "" : ", tried again"}: ${each.error}`))),
-    part("Why nothing was done", step.skipped.map((each) => h("p", {class: "text"}, each.reason))),
+    part("Errors", [...step.failures, ...step.retries].map((each) =>
+      h("p", {class: "fault"}, `${each.agent}${each.error_type ? "" : ", retried"}: ${each.error}`))),
+    part("Skipped because", step.skipped.map((each) => h("p", {class: "text"}, each.reason))),
     part("Reasoning", step.reasoning.map((each) => h("p", {class: "text"},
-      step.reasoning.length > 1 && h("strong", {}, `${each.agent}: `), each.reasoning || "Nothing was said."))),
+      step.reasoning.length > 1 && h("strong", {}, `${each.agent}: `), each.reasoning || "No explanation."))),
     part("Read", step.reads.length > 0 && readView(live.model, step, href)),
     part("Searches", step.searches.map((each) => h("div", {},
-      h("p", {}, `${each.method}: ${many(each.chunks_found, "passage")} of ${many(each.documents_found, "document")}${within(each.documents)}`), value(each.queries, `${step.key} queries`)))),
-    part("Changed in the context", wroteView(live.model, step)),
+      h("p", {}, `${each.method}: ${plural(each.chunks_found, "passage")} in ${plural(each.documents_found, "document")}${within(each.documents)}`), value(each.queries, `${step.key} queries`)))),
+    part("Context changes", wroteView(live.model, step)),
     part("Computed", computed(step)),
     part("Tools", step.tools.map((each, at) => toolView(each, `${step.key} tool ${at}`))),
-    part("Approvals", step.approvals.map((each) => h("p", {}, `${each.tool}: ${said({body: each.decided ?? each}).join(", ")}`))),
+    part("Approvals", step.approvals.map((each) => h("p", {}, `${each.tool}: ${describeEvent({body: each.decided ?? each}).join(", ")}`))),
     part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
-      h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "asked for again"}`),
+      h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "retried"}`),
       h("span", {class: "words"}, each.quote), h("span", {class: "note"}, each.reason)))),
     part("Votes", step.votes.map(vote)),
     part("Prompts and responses", step.calls.map((call) => callView(live, call))),
@@ -42,14 +42,14 @@ export function stepView(live, step, over, href) {
 }
 
 function copyLink(href) {
-  if (!navigator.clipboard) return null; // browsers give it to pages of this machine and of https only
+  if (!navigator.clipboard) return null; // only available on localhost and over HTTPS
   return h("button", {type: "button", class: "quiet", "data-key": "copy link", on: {click: async ({currentTarget}) => {
     await navigator.clipboard.writeText(new URL(href, location.href).href);
     currentTarget.textContent = "Copied";
   }}}, "Copy link");
 }
 
-/** What ran, with its results; then what was refused. */
+/** Computations with results, then refused ones. */
 function computed(step) {
   const results = step.wrote.flatMap((each) => each.wrote.computations ?? []);
   const refused = step.computed.filter((each) => each.error);
@@ -60,7 +60,7 @@ function computed(step) {
 }
 
 function toolView({tool, why, arguments: given, returned}, key) {
-  const took = returned ? (returned.replayed ? "from the journal" : seconds(returned.seconds)) : "at work";
+  const took = returned ? (returned.replayed ? "from the journal" : seconds(returned.seconds)) : "running";
   return fold(key, [tool, " · ", took, returned?.error && " · failed"].filter(Boolean), () => [
     h("p", {class: "text"}, why), fields(given, `${key} arguments`),
     returned?.error && h("p", {class: "fault"}, returned.error),
@@ -74,11 +74,11 @@ export function vote(voted) {
       h("span", {class: "note"}, `${group.voters.join(", ")} (${group.weight})`)))));
 }
 
-/** A model call; its prompt and response are fetched when it is opened. */
+/** A model call. Its prompt and response are loaded when it is opened. */
 export function callView(live, call, open = false) {
   const {prompt_tokens: read, completion_tokens: wrote} = call.usage;
-  const title = [call.caller, `${read.toLocaleString("en")} + ${many(wrote, "token")}`, call.replayed ? "from the journal" : seconds(call.usage.seconds),
-    costOf(call.usage), call.failed && "failed", call.faults.length > 0 && `${call.faults.length} not accepted`].filter(Boolean).join(" · ");
+  const title = [call.caller, `${read.toLocaleString("en")} + ${plural(wrote, "token")}`, call.replayed ? "from the journal" : seconds(call.usage.seconds),
+    costOf(call.usage), call.failed && "failed", call.faults.length > 0 && `${call.faults.length} rejected`].filter(Boolean).join(" · ");
   return fold(`call ${call.number}`, title, async () => {
     if (call.failed) return [h("p", {class: "fault"}, `${call.error_type}: ${call.error}`), ...call.faults.map((each) => h("p", {class: "fault"}, each))];
     const entry = await live.entry(call);
@@ -90,26 +90,26 @@ function exchange(entry, number) {
   return [
     ...entry.messages.map((message) => h("div", {class: `message ${message.role}`}, h("h4", {}, message.role), h("pre", {}, message.content))),
     ...entry.exchanges.map((each, at) => h("div", {class: "message response"},
-      h("h4", {}, each.fault ? "response, not accepted" : "response"),
+      h("h4", {}, each.fault ? "rejected response" : "response"),
       each.fault && h("p", {class: "fault"}, each.fault),
       each.thinking && fold(`thinking ${number}.${at}`, "thinking", () => h("pre", {}, each.thinking)),
       h("pre", {}, indented(each.response)))),
   ];
 }
 
-/** JSON with its structure shown; any other text as it is. */
+/** Indent JSON; return any other text unchanged. */
 function indented(text) {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    return text; // a response that was not accepted may be anything
+    return text; // a rejected response may not be JSON
   }
 }
 
-/** One event, with all that it holds; `href` is the address of its step. */
+/** All details of an event. `href` is the URL of its step. */
 export function eventView(live, event, href) {
   const {body} = event;
-  const [what] = said(event);
+  const [what] = describeEvent(event);
   return [
     h("p", {class: "facts"}, h("span", {}, new Date(event.at).toLocaleTimeString()),
       href ? h("a", {href}, event.step) : h("span", {}, "supervisor"), h("code", {}, body.type)),

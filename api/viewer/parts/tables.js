@@ -1,11 +1,11 @@
-/* Values as a person reads them. */
+/* Values of events and records, for display. */
 
 import {fold, h} from "../lib/dom.js";
-import {many, pages, shorten} from "../lib/format.js";
+import {pages, plural, shorten} from "../lib/format.js";
 
-const FIRST = 100; // entries of a long list that are shown before a person asks for the rest
+const FIRST = 100; // entries of a long list shown at first
 
-/** A table of values; what is null is said to be. */
+/** A table of values; null is shown as "null". */
 export function table(columns, rows) {
   const cell = (value) => h("td", {class: typeof value === "number" ? "number" : ""},
     value === null || value === undefined ? h("span", {class: "note"}, "null") : String(value));
@@ -14,7 +14,7 @@ export function table(columns, rows) {
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
 }
 
-/** Any value of an event. `key` names it among those beside it. */
+/** Any value of an event. `key` identifies it on the page. */
 export function value(it, key) {
   if (it === null || it === undefined || it === "") return h("span", {class: "note"}, "empty");
   if (Array.isArray(it)) return list(it, key);
@@ -22,7 +22,7 @@ export function value(it, key) {
   return h("span", {class: "text"}, String(it));
 }
 
-/** The fields of an object, by name. */
+/** The fields of an object as a list of names and values. */
 export function fields(it, key, without = []) {
   const shown = Object.entries(it).filter(([name]) => !without.includes(name));
   return h("dl", {class: "fields"}, shown.map(([name, each]) => [
@@ -36,7 +36,7 @@ function list(items, key) {
   const rest = h("button", {type: "button", class: "quiet", on: {click: () => {
     entries.append(...items.slice(FIRST).map((each, at) => h("li", {}, entry(each, `${key}.${at + FIRST}`))));
     rest.remove();
-  }}}, `Show ${many(items.length - FIRST, "more", "more")}`);
+  }}}, `Show ${plural(items.length - FIRST, "more", "more")}`);
   return [entries, rest];
 }
 

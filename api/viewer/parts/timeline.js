@@ -1,14 +1,14 @@
-/* When each step was at work, and its model calls within, side by side where several ran at once. */
+/* The timeline of a run: steps as bars, with their model calls; parallel calls get lanes of their own. */
 
 import {h} from "../lib/dom.js";
 import {statusOf} from "../lib/model.js";
-import {many, seconds, shorten} from "../lib/format.js";
+import {plural, seconds, shorten} from "../lib/format.js";
 
-const SLOTS = 400; // model calls that lie closer together than one of these are drawn as one
-const LANES = 5; // calls at once that get a line of their own
+const SLOTS = 400; // model calls in the same slot are drawn as one
+const LANES = 5; // parallel calls drawn separately
 const LANE_REM = 0.5;
 
-/** `href` gives the address of a step, `open` is given the number of the event of a model call that was chosen. */
+/** `href` returns the URL of a step; `open` gets the event number of the chosen model call. */
 export function timeline(run, now, over, href, open) {
   const began = run.began;
   const length = Math.max((run.ended ?? now) - began, 1);
@@ -18,33 +18,33 @@ export function timeline(run, now, over, href, open) {
     const status = statusOf(step, over || step.attempt < run.attempts.length);
     const end = step.endedAt ?? run.ended ?? now;
     const bar = h("span", {class: `bar is-${status.replace(" ", "-")}`, title: `${status}, ${seconds((end - step.startedAt) / 1000)}`});
-    place(bar, share(step.startedAt), share(end));
+    setSpan(bar, share(step.startedAt), share(end));
     return row(h("a", {href: href(step), "data-key": `row ${step.key}`}, shorten(step.key, 26)), bar, step.calls, share, open);
   });
   return h("div", {class: "timeline"},
-    planning, rows, run.resumed.length > 0 && resumptions(run.resumed, share),
+    planning, rows, run.resumed.length > 0 && restarts(run.resumed, share),
     h("div", {class: "scale", "aria-hidden": "true"}, [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", {}, seconds((length * part) / 1000)))));
 }
 
 function row(label, bar, calls, share, open) {
   const drawn = inLanes(inSlots(calls, share));
-  const track = h("span", {class: "track", title: calls.length ? many(calls.length, "model call") : ""}, bar, drawn.map((each) => callBar(each, open)));
+  const track = h("span", {class: "track", title: calls.length ? plural(calls.length, "model call") : ""}, bar, drawn.map((each) => callBar(each, open)));
   track.style.height = `${Math.max(1.05, (1 + Math.max(0, ...drawn.map(({lane}) => lane))) * LANE_REM + 0.4)}rem`;
   return h("div", {class: "row"}, h("span", {class: "label"}, label), track);
 }
 
 function callBar({from, to, calls, lane}, open) {
   const [{caller, usage, replayed, failed, number}] = calls;
-  const told = calls.length > 1 ? many(calls.length, "model call") : `${caller}, ${replayed ? "from the journal" : seconds(usage.seconds)}`;
-  const bar = h("button", { // by keyboard, a call is reached in the list of events
-    type: "button", tabindex: "-1", class: failed ? "call failed" : "call", title: told, "aria-label": told, on: {click: () => open(number)},
+  const label = calls.length > 1 ? plural(calls.length, "model call") : `${caller}, ${replayed ? "from the journal" : seconds(usage.seconds)}`;
+  const bar = h("button", { // keyboard users reach calls through the event list
+    type: "button", tabindex: "-1", class: failed ? "call failed" : "call", title: label, "aria-label": label, on: {click: () => open(number)},
   });
-  place(bar, from, to);
+  setSpan(bar, from, to);
   bar.style.top = `${0.33 + lane * LANE_REM}rem`;
   return bar;
 }
 
-/** Calls with their places; those of one slot together. */
+/** Group the calls by slot. */
 function inSlots(calls, share) {
   const slots = new Map();
   for (const call of calls) {
@@ -57,7 +57,7 @@ function inSlots(calls, share) {
   return [...slots.values()];
 }
 
-/** Each in the first lane that is free when it begins; what finds none shares the last. */
+/** Put each call into the first free lane; without a free one, into the last. */
 function inLanes(placed) {
   const ends = [];
   return placed.sort((a, b) => a.from - b.from).map((each) => {
@@ -68,17 +68,17 @@ function inLanes(placed) {
   });
 }
 
-/** When the service was started again in the middle of the run. */
-function resumptions(times, share) {
+/** Marks for restarts of the service during the run. */
+function restarts(times, share) {
   const track = h("span", {class: "track"}, times.map((time) => {
-    const mark = h("span", {class: "resumed", title: "The service was started again"});
-    place(mark, share(time), share(time));
+    const mark = h("span", {class: "resumed", title: "Service restarted"});
+    setSpan(mark, share(time), share(time));
     return mark;
   }));
   return h("div", {class: "row"}, h("span", {class: "label"}, "restarts"), track);
 }
 
-function place(element, from, to) {
+function setSpan(element, from, to) {
   element.style.left = `${from}%`;
   element.style.width = `max(3px, ${to - from}%)`;
 }

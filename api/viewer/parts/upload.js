@@ -1,28 +1,28 @@
-/* Giving the service files: dropped, or chosen, one by one or as whole folders. */
+/* Upload of files and folders, by drag and drop or file dialog. */
 
 import {failure, h} from "../lib/dom.js";
-import {many} from "../lib/format.js";
+import {plural} from "../lib/format.js";
 
-const BATCH_FILES = 100; // in one request
+const BATCH_FILES = 100; // per request
 const BATCH_BYTES = 64 * 2 ** 20;
 
-/** A place to drop files on. `send` is given each batch of them, [{name, file}, …], and a function that it tells its share sent. */
+/** A drop zone for files. `send` gets each batch, [{name, file}, …], and a callback for the share sent. */
 export function dropZone(send) {
-  const trouble = h("div", {});
+  const errorBox = h("div", {});
   const state = h("p", {class: "note", role: "status"});
   const bar = h("progress", {max: 1, value: 0, hidden: true, "aria-label": "Uploaded"});
   const upload = async (found) => {
-    trouble.replaceChildren();
+    errorBox.replaceChildren();
     bar.hidden = false;
     try {
       const files = (await found).filter(({name}) => !isHidden(name));
-      if (!files.length) state.textContent = "There is no file to upload in it.";
+      if (!files.length) state.textContent = "No files to upload.";
       await sendAll(files, send, (sent) => {
         bar.value = sent / files.length;
-        state.textContent = `Uploaded ${Math.floor(sent).toLocaleString("en")} of ${many(files.length, "file")}`;
+        state.textContent = `Uploaded ${Math.floor(sent).toLocaleString("en")} of ${plural(files.length, "file")}`;
       });
     } catch (error) {
-      trouble.replaceChildren(failure(error));
+      errorBox.replaceChildren(failure(error));
     } finally {
       bar.hidden = true;
     }
@@ -45,10 +45,10 @@ export function dropZone(send) {
   }},
   h("p", {}, "Drop files or folders here, or ", chooser("Choose files", {"aria-label": "Files"}), " ", chooser("Choose a folder", {webkitdirectory: true, "aria-label": "Folder"})),
   bar, state);
-  return h("section", {"aria-label": "Upload"}, zone, trouble);
+  return h("section", {"aria-label": "Upload"}, zone, errorBox);
 }
 
-async function sendAll(files, send, told) {
+async function sendAll(files, send, onProgress) {
   let sent = 0;
   while (sent < files.length) {
     let to = sent;
@@ -58,13 +58,13 @@ async function sendAll(files, send, told) {
       to += 1;
     }
     const [before, batch] = [sent, files.slice(sent, to)];
-    await send(batch, (share) => told(before + share * batch.length));
+    await send(batch, (share) => onProgress(before + share * batch.length));
     sent = to;
-    told(sent);
+    onProgress(sent);
   }
 }
 
-/** All files of a drop, those in folders by their path. The entries have to be taken at once: they go with the event. */
+/** Return all dropped files, those in folders with their path. Reads the entries at once: they expire with the event. */
 async function dropped(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === "file");
   const entries = items.map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
@@ -78,7 +78,7 @@ async function filesOf(entry) {
   }
   const reader = entry.createReader();
   const found = [];
-  for (;;) { // a reader gives a folder in parts
+  for (;;) { // a reader returns a folder in parts
     const part = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); });
     if (!part.length) return found;
     for (const each of part) found.push(...await filesOf(each));
