@@ -1,4 +1,4 @@
-"""The service that the viewer is tried on: its documents, and a model whose part every test writes anew."""
+"""The service for the viewer tests: its documents, and a model that each test can replace."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SOUND = "Its sound level is 52 decibels at one metre."
 QUESTION = "How cold may it get outside?"
 OpenPage = Callable[..., Page]
 DOCUMENTS = {
-    # Characters of two UTF-16 units stand before the quotes: the places of quotes are counted in characters.
+    # Characters of two UTF-16 units come before the quotes: spans are counted in characters.
     "pump.md": "# The Borea 12 🌡️🔥\n\n" + "The pump is quiet. " * 40 + f"\n\n{COLD}\n\n{WARRANTY}\n",
     "manual.txt": f"The compressor {HOSTILE} comes from Graz.\n",
 }
 
 
 class Site:
-    """The service with its data in a folder; ``responder`` is what the model does from now on."""
+    """The service with its data folder. ``responder`` plays the model and can be replaced at any time."""
 
     def __init__(self, home: Path, embedder: Embedder) -> None:
         self.responder: Responder = Panel()
@@ -38,16 +38,16 @@ class Site:
         self._home, self._embedder = home, embedder
         self._port = 0
 
-    def begin(self, **settings: Any) -> None:
-        """Start the service with these settings; again, where it was before."""
+    def start(self, **settings: Any) -> None:
+        """Start the service with these settings. A restart uses the same port."""
         self.candor = Candor(Settings(home=self._home, llm=self.endpoint.settings("openai"), **settings))
         self.candor.embedder = self._embedder
         self._service = RunningService(self.candor, self._port).__enter__()
         self.url = f"{self._service.url}/"
         self._port = int(self._service.url.rpartition(":")[2])
 
-    def end(self) -> None:
-        """Stop it, as Ctrl-C does."""
+    def stop(self) -> None:
+        """Stop the service, as Ctrl-C does."""
         self._service.__exit__()
 
     def _respond(self, request: Request) -> Reply | str:
@@ -68,5 +68,5 @@ def answered(page: Page) -> None:
 
 
 def slow(role: str, seconds: float) -> dict[str, Callable[[Request], Reply | str]]:
-    """A role of the panel that takes its time."""
+    """Return a role of the panel that responds with a delay."""
     return {role: lambda request: delayed(json.dumps(Panel("-25 °C").play(request)), seconds)}

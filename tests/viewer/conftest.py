@@ -1,4 +1,4 @@
-"""The viewer in a real Chromium, on the real service, over a scripted model: what the tests of the viewer share."""
+"""Fixtures of the viewer tests: a real Chromium, the real service, and a scripted model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from vectorstore.embedding.embedder import Embedder
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium as the system has it; nothing is downloaded.
+    """The system's Chromium; nothing is downloaded.
 
-    Playwright keeps an event loop in this thread as long as it is up: other modules' tests need one of their own.
+    Playwright keeps an event loop running in this thread, so its lifetime is one module: other tests need their own.
     """
     found = shutil.which("chromium")
     if found is None:
@@ -34,7 +34,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Site]:
-    """One service for all tests of a module: ingesting takes longer than most of them."""
+    """One service per module, because ingesting takes longer than most tests."""
     root = tmp_path_factory.mktemp("site")
     folder = root / "files"
     folder.mkdir()
@@ -44,24 +44,24 @@ def served(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing of the kind")
     site = Site(root / "home", embedder)
     with site.endpoint:
-        site.begin()
+        site.start()
         run_ingest(site.candor, [folder], "pumps", progress=False)
         yield site
-        site.end()
+        site.stop()
 
 
 @pytest.fixture
 def site(served: Site) -> Site:
-    """With a model that finds one quote, until the test says otherwise."""
+    """The service, with a model that finds one quote."""
     served.responder = Panel("-25 °C")
     return served
 
 
 @pytest.fixture
 def open_page(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """Opens a page of the viewer: ``open_page("runs")``; ``at`` names another service than the site's.
+    """Open a page of the viewer: ``open_page("runs")``. ``at``: URL of another service.
 
-    An error that a script does not catch fails the test.
+    An uncaught script error fails the test.
     """
     contexts: list[Any] = []
     errors: list[str] = []

@@ -1,4 +1,4 @@
-"""Agents and skills: seen, described, changed and removed."""
+"""The agents page: agents and skills are listed, added, edited and removed."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_a_skill_is_given_to_an_agent(open_page: OpenPage, site: Site) -> None:
     page.get_by_role("button", name="Add", exact=True).click()
     card = page.locator(".cards li").filter(has=page.get_by_text("Reader", exact=True))
     card.locator("summary").filter(has_text="Details").click()
-    for given in (("plain-words",), ()):
+    for skills in (("plain-words",), ()):
         with page.expect_response("**/v1/agents/Reader") as changed:
             card.get_by_label("plain-words").click()
         assert changed.value.ok
-        assert site.candor.agent_catalog.get("Reader").options.skills == given
-        expect(card.get_by_label("plain-words")).to_be_checked(checked=bool(given))
+        assert site.candor.agent_catalog.get("Reader").options.skills == skills
+        expect(card.get_by_label("plain-words")).to_be_checked(checked=bool(skills))

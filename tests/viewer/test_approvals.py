@@ -1,4 +1,4 @@
-"""A call that waits for a person is approved, edited or refused where the run is watched."""
+"""Tool calls that need approval are approved, edited or refused in the viewer."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from support.viewer import OpenPage, Site, ask
 
 @pytest.fixture
 def launching(site: Site) -> Iterator[Site]:
-    """The service with an agent whose model wants a launch."""
-    site.end()
-    site.begin(tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,)))
+    """The service with an agent that calls the dangerous tool ``launch``."""
+    site.stop()
+    site.start(tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,)))
     site.responder = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
     yield site
-    site.end()
-    site.begin()
+    site.stop()
+    site.start()
 
 
-def waiting(page: Page) -> Locator:
-    """Ask the agent, and find the card of what it waits for."""
+def request_launch(page: Page) -> Locator:
+    """Ask the agent, and return the card of its approval."""
     ask(page, mode="agent:Handyman")
     card = page.get_by_role("region", name="Approval of launch")
     expect(card).to_contain_text("Handyman wants to call launch")
@@ -42,15 +42,15 @@ def launched(site: Site, page: Page) -> list[str]:
     return sandbox.read(LOG).decode().split() if sandbox.names() else []
 
 
-def ended(page: Page) -> None:
+def expect_finished(page: Page) -> None:
     expect(page.get_by_role("region", name="Approval of launch")).to_have_count(0)
     expect(page.get_by_role("region", name="Answer")).to_be_visible()
 
 
-def test_a_call_is_approved_as_it_is(open_page: OpenPage, launching: Site) -> None:
+def test_a_call_is_approved_unchanged(open_page: OpenPage, launching: Site) -> None:
     page = open_page()
-    waiting(page).get_by_role("button", name="Approve").click()
-    ended(page)
+    request_launch(page).get_by_role("button", name="Approve").click()
+    expect_finished(page)
     assert launched(launching, page) == ["rocket"]
     page.get_by_role("link", name="Full trace").click()
     page.locator("summary").filter(has_text="Files written by tools").click()
@@ -61,7 +61,7 @@ def test_a_call_is_approved_as_it_is(open_page: OpenPage, launching: Site) -> No
 
 def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching: Site) -> None:
     page = open_page()
-    card = waiting(page)
+    card = request_launch(page)
     card.get_by_label("Arguments").fill("{not JSON")
     card.get_by_role("button", name="Approve as edited").click()
     expect(card.get_by_role("alert")).to_contain_text("The arguments are not valid JSON")
@@ -70,16 +70,16 @@ def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching:
     expect(card.get_by_role("alert")).to_contain_text("what")
     card.get_by_label("Arguments").fill('{"what": "balloon"}')
     card.get_by_role("button", name="Approve as edited").click()
-    ended(page)
+    expect_finished(page)
     assert launched(launching, page) == ["balloon"]
 
 
-def test_a_call_is_refused_and_its_step_tells(open_page: OpenPage, launching: Site) -> None:
+def test_a_refused_call_is_shown_in_its_step(open_page: OpenPage, launching: Site) -> None:
     page = open_page()
-    waiting(page)
+    request_launch(page)
     page.get_by_role("link", name="Full trace").click()
     page.get_by_role("region", name="Approval of launch").get_by_role("button", name="Refuse").click()
-    ended(page)
+    expect_finished(page)
     assert launched(launching, page) == []
     page.locator(".timeline a").first.click()
     expect(page.locator("#panel")).to_contain_text("launch: refused")

@@ -1,4 +1,4 @@
-"""Asking, and watching the panel at work."""
+"""The ask page: a question, live progress, and the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.scripted_endpoint import hang
 from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask, slow
 
 
-def test_a_question_is_asked_its_steps_appear_and_then_its_answer(open_page: OpenPage, site: Site) -> None:
+def test_a_question_shows_its_steps_and_then_its_answer(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1.5))
     page = open_page()
     ask(page)
@@ -25,7 +25,7 @@ def test_a_question_is_asked_its_steps_appear_and_then_its_answer(open_page: Ope
     expect(extract.locator(".agent")).to_contain_text("Extractor")
 
 
-def test_an_answer_that_stands_says_what_it_leaves_open(open_page: OpenPage, site: Site) -> None:
+def test_an_answered_run_shows_what_is_left_open(open_page: OpenPage, site: Site) -> None:
     panel = Panel("-25 °C")
     site.responder = Panel(
         "-25 °C", roles={SYNTHESIS: lambda request: json.dumps({**panel.play(request), "missing": ["why"]})}
@@ -48,7 +48,7 @@ def test_a_run_is_cancelled(open_page: OpenPage, site: Site) -> None:
     expect(page.get_by_role("region", name="Answer")).to_contain_text("The run was cancelled.")
 
 
-def test_markup_of_documents_questions_and_models_is_shown_as_text(open_page: OpenPage, site: Site) -> None:
+def test_markup_is_shown_as_text(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("The compressor")
     page = open_page()
     ask(page, f"Where from? {HOSTILE}")
@@ -64,7 +64,7 @@ def test_markup_of_documents_questions_and_models_is_shown_as_text(open_page: Op
     assert page.locator("main img, main script, #panel img, #panel script").count() == 0
 
 
-def test_on_a_phone_nothing_is_wider_than_the_screen_and_evidence_lies_over_the_page(open_page: OpenPage) -> None:
+def test_on_a_phone_evidence_covers_the_page(open_page: OpenPage) -> None:
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     answered(page)
     page.locator(".claims .mark").first.tap()

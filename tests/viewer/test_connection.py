@@ -1,4 +1,4 @@
-"""Streams that break, and a server that goes away, be it ended or killed."""
+"""Broken event streams, and a server that stops or is killed."""
 
 from __future__ import annotations
 
@@ -16,25 +16,23 @@ from support.service import ServiceProcess, until
 from support.viewer import COLD, OpenPage, Site, answered, ask, slow
 
 
-def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, site: Site) -> None:
-    whole = threading.Event()
+def test_broken_streams_are_reopened_without_gaps(open_page: OpenPage, site: Site) -> None:
+    intact = threading.Event()
 
-    def when_whole(request: Request) -> str:
-        """The answer is not written before a stream comes through: else the run would be over too soon."""
-        assert whole.wait(60)
+    def when_intact(request: Request) -> str:
+        """Write the answer only after an intact stream, so that the run does not end too soon."""
+        assert intact.wait(60)
         return json.dumps(Panel("-25 °C").play(request))
 
-    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1) | {SYNTHESIS: when_whole})
+    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1) | {SYNTHESIS: when_intact})
     page = open_page()
     broken: list[str] = []
 
-    def break_it(route: Route) -> None:
-        """The first streams: one with an event too far, one that repeats the first event, one that is cut off, one
-        that is refused.
-        """
+    def break_stream(route: Route) -> None:
+        """Break the first four streams: a gap, a repeated event, a cut connection, an error response."""
         stream = {"content_type": "text/event-stream"}
-        happened = site.candor.trace.events(route.request.url.split("/")[-2])
-        if not happened:  # the run still waits for its turn
+        past = site.candor.trace.events(route.request.url.split("/")[-2])
+        if not past:  # the run is still queued
             route.fulfill(body="", **stream)
             return
         broken.append(route.request.headers.get("last-event-id", ""))
@@ -52,40 +50,44 @@ def test_a_stream_that_breaks_doubles_and_skips_is_mended(open_page: OpenPage, s
         elif len(broken) == 4:
             route.fulfill(status=503, body="{}", content_type="application/problem+json")
         else:
-            whole.set()
+            intact.set()
             route.continue_()
 
-    page.route(re.compile(r"/events\?after="), break_it)
+    page.route(re.compile(r"/events\?after="), break_stream)
     answered(page)
     assert len(broken) > 4
     page.get_by_role("link", name="Full trace").click()
-    told = page.get_by_role("status").filter(has_text="events")
+    status = page.get_by_role("status").filter(has_text="events")
     run_id = page.url.rsplit("/", 1)[-1]
-    expect(told).to_have_text(f"{len(site.candor.trace.events(run_id))} events")
+    expect(status).to_have_text(f"{len(site.candor.trace.events(run_id))} events")
 
 
-def test_a_server_that_goes_away_and_comes_back(open_page: OpenPage, site: Site) -> None:
+def test_the_page_reconnects_after_a_restart(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel(roles={EXTRACTION: lambda _: hang()})
     page = open_page()
     ask(page)
     expect(page.locator(".badge.is-running").nth(1)).to_be_visible()
-    site.end()
+    site.stop()
     page.get_by_role("link", name="Runs").click()
     banner = page.locator("#banner")
     expect(banner).to_contain_text("The server does not respond.")
     site.responder = Panel("-25 °C")
-    site.begin()
+    site.start()
     expect(banner).to_be_hidden()
     expect(page.locator(".runs li").first.locator(".badge")).to_have_text("answered")
 
 
-def test_a_run_is_followed_to_its_end_though_the_server_is_killed(open_page: OpenPage, site: Site) -> None:
+def test_a_run_is_followed_across_a_killed_server(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("-25 °C", roles={SYNTHESIS: lambda _: hang()})
-    site.end()
+    site.stop()
     model = site.candor.settings.llm
-    where = {"CANDOR_LLM__BASE_URL": model.base_url, "CANDOR_LLM__MODEL": model.model, "CANDOR_LLM__PROVIDER": "openai"}
+    environment = {
+        "CANDOR_LLM__BASE_URL": model.base_url,
+        "CANDOR_LLM__MODEL": model.model,
+        "CANDOR_LLM__PROVIDER": "openai",
+    }
     try:
-        with ServiceProcess(site.candor.settings.home, **where) as killable:
+        with ServiceProcess(site.candor.settings.home, **environment) as killable:
             page = open_page(at=killable.url)
             ask(page)
             page.wait_for_url("**/ask/*")
@@ -101,9 +103,9 @@ def test_a_run_is_followed_to_its_end_though_the_server_is_killed(open_page: Ope
             page.get_by_role("link", name="Full trace").click()
             expect(page.locator("main")).to_contain_text("The service was restarted during this run")
             expect(page.locator(".graph a")).to_have_count(6)
-            told = page.get_by_role("status").filter(has_text="events")
+            status = page.get_by_role("status").filter(has_text="events")
             events = killable.http.get(f"/v1/runs/{run_id}/events?follow=false").json()
-            expect(told).to_have_text(f"{len(events)} events")
+            expect(status).to_have_text(f"{len(events)} events")
             assert [event["body"]["type"] for event in events].count("run_resumed") == 1
     finally:
-        site.begin()
+        site.start()

@@ -1,4 +1,4 @@
-"""The documents of a collection: uploaded, watched while they are read in, tried again, deleted."""
+"""The documents page: upload, progress, retry and delete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.viewer import HOSTILE, OpenPage, Site
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a document in a folder of its own, one that cannot be read, and a hidden file."""
+    """A folder with a document in a subfolder, a damaged file and a hidden file."""
     (tmp_path / "leaflets" / "2024").mkdir(parents=True)
     (tmp_path / "leaflets" / "2024" / "alto.md").write_text(f"# The Alto 7\n\nIt stands in the cellar. {HOSTILE}\n")
     (tmp_path / "leaflets" / "torn.pdf").write_bytes(b"%PDF-1.7 and no more")
@@ -32,9 +32,7 @@ def test_documents_are_listed_with_states_and_reasons(open_page: OpenPage) -> No
     expect(page.locator("tbody tr")).to_have_count(3)
 
 
-def test_a_folder_is_uploaded_into_a_new_collection_watched_and_deleted_again(
-    open_page: OpenPage, site: Site, folder: Path
-) -> None:
+def test_a_folder_is_uploaded_to_a_new_collection(open_page: OpenPage, site: Site, folder: Path) -> None:
     page = open_page("documents")
     page.get_by_label("Name of a new collection").fill("leaflets")
     page.get_by_role("button", name="New collection").click()
@@ -62,7 +60,7 @@ def test_a_folder_is_uploaded_into_a_new_collection_watched_and_deleted_again(
     assert "leaflets" not in [spec.collection for spec in site.candor.collections()]
 
 
-def test_dropped_files_are_uploaded_and_what_is_not_taken_is_told(open_page: OpenPage) -> None:
+def test_dropped_files_are_uploaded_and_errors_shown(open_page: OpenPage) -> None:
     page = open_page("documents/pumps")
     expect(page.locator(".drop")).to_be_visible()
     dropped = page.evaluate_handle(

@@ -1,4 +1,4 @@
-"""An answer is seen while it is written: claim by claim, with evidence that opens."""
+"""Draft answers: claims appear while the answer is being written, with evidence that opens."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ RED = {"text": "It is red.", "quotes": [{"passage": 1, "quote": "The pump is red
 
 
 @pytest.fixture
-def goes_on() -> Iterator[threading.Event]:
-    """Lets the model write on; in any case when the test is over."""
+def resume() -> Iterator[threading.Event]:
+    """Event that lets the model continue. Set at the end of the test in any case."""
     event = threading.Event()
     yield event
     event.set()
@@ -35,44 +35,44 @@ def written(page: Page) -> Locator:
 
 
 def top_left(answer: Locator) -> tuple[float, float]:
-    """Where its first claim stands."""
+    """Return the position of the first claim."""
     box = answer.locator(".claim").first.bounding_box()
     assert box
     return box["x"], box["y"]
 
 
-def held(goes_on: threading.Event, after: float = 0.97) -> Callable[[Request], Reply]:
-    return lambda request: held_up(json.dumps(PANEL.play(request)), goes_on, after)
+def held(resume: threading.Event, after: float = 0.97) -> Callable[[Request], Reply]:
+    return lambda request: held_up(json.dumps(PANEL.play(request)), resume, after)
 
 
-def test_a_claim_is_seen_and_its_evidence_opens_while_the_rest_is_being_written(
-    open_page: OpenPage, site: Site, goes_on: threading.Event
+def test_evidence_opens_while_the_answer_is_being_written(
+    open_page: OpenPage, site: Site, resume: threading.Event
 ) -> None:
-    site.responder = Panel("-25 °C", "seven years", roles={SYNTHESIS: held(goes_on)})
+    site.responder = Panel("-25 °C", "seven years", roles={SYNTHESIS: held(resume)})
     page = open_page()
     ask(page)
-    said = re.compile(rf"^It says so: pump\.md \(.*\): {re.escape(COLD)} \[1\] $")
-    expect(writing(page).locator(".claim")).to_have_text([said])
+    claim = re.compile(rf"^It says so: pump\.md \(.*\): {re.escape(COLD)} \[1\] $")
+    expect(writing(page).locator(".claim")).to_have_text([claim])
     expect(page.locator(".live .badge").first).to_have_text("running")
     mark = writing(page).get_by_role("button", name="[1]")
     expect(mark).to_have_attribute("title", "pump.md")
     mark.click()
     expect(page.locator("#panel mark.current")).to_have_text(COLD)
-    where = top_left(writing(page))
+    position = top_left(writing(page))
 
-    goes_on.set()
+    resume.set()
     expect(written(page).locator(".claim").nth(1)).to_contain_text(WARRANTY)
     expect(writing(page)).to_have_count(0)
-    assert top_left(written(page)) == where, "nothing has moved"
+    assert top_left(written(page)) == position, "the claim has not moved"
     expect(page.locator("#panel mark.current")).to_have_text(COLD)
 
 
-def test_a_claim_whose_quote_is_not_there_is_marked_at_once(
-    open_page: OpenPage, site: Site, goes_on: threading.Event
+def test_a_draft_claim_without_its_quote_is_unsupported(
+    open_page: OpenPage, site: Site, resume: threading.Event
 ) -> None:
     def read(request: Request) -> Reply:
         answer = PANEL.play(request)
-        return held_up(json.dumps({**answer, "short": "", "claims": [RED, *answer["claims"]]}), goes_on, 0.98)
+        return held_up(json.dumps({**answer, "short": "", "claims": [RED, *answer["claims"]]}), resume, 0.98)
 
     fast = json.dumps(planned(reading("answer", "How cold?", final=True), mode="fast"))
     site.responder = Panel(roles={PLANNER: lambda _: fast, READING: read})
@@ -80,35 +80,33 @@ def test_a_claim_whose_quote_is_not_there_is_marked_at_once(
     ask(page, mode="fast")
     claims = writing(page).locator(".claim")
     expect(claims.first).to_have_text("It is red. unsupported ")
-    expect(claims.first.locator(".mark")).to_have_attribute(
-        "title", "Quote not found in its passage: The pump is red."
-    )
+    expect(claims.first.locator(".mark")).to_have_attribute("title", "Quote not found in its passage: The pump is red.")
     expect(claims.nth(1)).to_contain_text(COLD)
-    goes_on.set()
+    resume.set()
     expect(written(page).locator(".claim").first).to_have_text("It is red. unsupported ")
 
 
-def test_claims_that_are_withdrawn_go(open_page: OpenPage, site: Site, goes_on: threading.Event) -> None:
+def test_withdrawn_claims_disappear(open_page: OpenPage, site: Site, resume: threading.Event) -> None:
     def write_wrongly(request: Request) -> str:
         answer = PANEL.play(request)
         answer["claims"][1]["evidence"] = [99]
         return json.dumps(answer)
 
-    tries = iter([lambda request: held_up(write_wrongly(request), goes_on, 0.97), held(goes_on)])
+    tries = iter([lambda request: held_up(write_wrongly(request), resume, 0.97), held(resume)])
     site.responder = Panel("-25 °C", "seven years", roles={SYNTHESIS: lambda request: next(tries)(request)})
     page = open_page()
     ask(page)
     expect(writing(page).locator(".claim")).to_have_count(1)
-    goes_on.set()
+    resume.set()
     expect(written(page).locator(".claim")).to_have_count(2)
     page.get_by_role("link", name="Full trace").click()
     expect(page.locator(".event.draft_withdrawn")).to_contain_text("claims withdrawn")
 
 
-def test_markup_in_a_claim_is_shown_as_text(open_page: OpenPage, site: Site, goes_on: threading.Event) -> None:
+def test_markup_in_a_claim_is_shown_as_text(open_page: OpenPage, site: Site, resume: threading.Event) -> None:
     def write(request: Request) -> Reply:
         claims = [{"text": HOSTILE, "evidence": []}, {"text": "More.", "evidence": []}]
-        return held_up(json.dumps({**PANEL.play(request), "claims": claims}), goes_on, 0.95)
+        return held_up(json.dumps({**PANEL.play(request), "claims": claims}), resume, 0.95)
 
     site.responder = Panel("-25 °C", roles={SYNTHESIS: write})
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)

@@ -1,4 +1,4 @@
-"""Evaluations: begun from a file, watched, read question by question, compared, resumed, and forgotten."""
+"""The evaluations pages: start, progress, results, comparison, resume and delete."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ QUESTIONS = [
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    """Two questions with an answer, and one without."""
+    """A question set: two questions with an answer, one without."""
     path = tmp_path / "pumps.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in QUESTIONS), encoding="utf-8")
     return path
 
 
 def open_form(page: Page) -> None:
-    """It lies open where nothing was evaluated yet."""
+    """Open the form. It is open already while there are no evaluations."""
     form = page.locator("details").filter(has_text="Start an evaluation")
     form.wait_for()
     if form.get_attribute("open") is None:
         form.locator("summary").click()
 
 
-def begin(page: Page, questions: Path, label: str) -> None:
-    """Fill in the form, and send it."""
+def start(page: Page, questions: Path, label: str) -> None:
+    """Fill in the form and submit it."""
     open_form(page)
     page.get_by_label("Question set").set_input_files(questions)
     expect(page.locator(".drop")).to_contain_text("pumps: 3 questions, 2 tags")
@@ -48,20 +48,20 @@ def begin(page: Page, questions: Path, label: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(f"pumps: {label}")
 
 
-def finished(page: Page) -> None:
+def expect_finished(page: Page) -> None:
     expect(page.locator(".facts .badge").first).to_have_text("finished")
     expect(page.locator(".job")).to_have_count(0)
 
 
-def knows_nothing(request: Request) -> Reply | str:
-    """A model that finds nothing worth quoting."""
+def finds_nothing(request: Request) -> Reply | str:
+    """Play a model that quotes nothing."""
     return Panel("@nothing")(request)
 
 
-def test_one_is_begun_from_a_file_read_by_question_and_leads_to_its_runs(open_page: OpenPage, questions: Path) -> None:
+def test_an_evaluation_shows_figures_questions_and_runs(open_page: OpenPage, questions: Path) -> None:
     page = open_page("evaluations")
-    begin(page, questions, "the panel")
-    finished(page)
+    start(page, questions, "the panel")
+    expect_finished(page)
     correct = page.get_by_role("region", name="Figures").locator("tr").filter(has_text="correct").first
     expect(correct.locator("td").first).to_have_text("0.333")
     expect(correct.locator("svg.interval circle")).to_be_visible()
@@ -77,8 +77,8 @@ def test_one_is_begun_from_a_file_read_by_question_and_leads_to_its_runs(open_pa
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("How cold")
     expect(rows.locator(".badge")).to_have_text("right")
-    expect(rows.locator("td").nth(2)).to_contain_text("-25 °C")  # what was said
-    expect(rows.locator("td").nth(3)).to_have_text("-25 °C")  # what is accepted
+    expect(rows.locator("td").nth(2)).to_contain_text("-25 °C")  # the answer
+    expect(rows.locator("td").nth(3)).to_have_text("-25 °C")  # the accepted answer
     with page.expect_download() as saved:
         page.get_by_role("button", name="HTML").click()
     assert "How long is its warranty?" in saved.value.path().read_text(encoding="utf-8")
@@ -89,31 +89,29 @@ def test_one_is_begun_from_a_file_read_by_question_and_leads_to_its_runs(open_pa
     assert page.title() == "Candor"
 
 
-def test_two_are_compared(open_page: OpenPage, site: Site, questions: Path) -> None:
+def test_two_evaluations_are_compared(open_page: OpenPage, site: Site, questions: Path) -> None:
     page = open_page("evaluations")
-    begin(page, questions, "before")
-    finished(page)
-    site.responder = knows_nothing
+    start(page, questions, "before")
+    expect_finished(page)
+    site.responder = finds_nothing
     page.get_by_role("link", name="Evaluations").click()
-    begin(page, questions, "after")
-    finished(page)
+    start(page, questions, "after")
+    expect_finished(page)
     page.get_by_label("Compare with").select_option(index=1)
     expect(page.get_by_role("heading", level=1)).to_have_text("after against before")
     correct = page.get_by_role("region", name="Differences").locator("tr").filter(has_text="correct").first
-    expect(correct).to_contain_text("1 / 1 / 1")  # the question without an answer is right now, and the first one wrong
+    expect(correct).to_contain_text("1 / 1 / 1")  # "none" is right now, "cold" is wrong
     expect(correct.locator("svg .none")).to_have_count(1)
     changed = page.get_by_role("region", name="Changed questions")
     expect(changed).to_contain_text("2 questions changed")
     expect(changed.locator("tr").filter(has_text="How cold").locator(".badge")).to_have_text(["right", "wrong"])
 
 
-def test_one_under_way_is_watched_cancelled_resumed_and_deleted(
-    open_page: OpenPage, site: Site, questions: Path
-) -> None:
+def test_an_evaluation_is_cancelled_resumed_and_deleted(open_page: OpenPage, site: Site, questions: Path) -> None:
     waits = Panel("-25 °C", roles={EXTRACTION: lambda _: hang()})
     site.responder = lambda request: waits(request) if "How long" in request.prompt else Panel("-25 °C")(request)
     page = open_page("evaluations")
-    begin(page, questions, "held up")
+    start(page, questions, "held up")
     job = page.locator(".job")
     expect(job).to_contain_text("2 of 3 questions answered")
     expect(page.get_by_role("region", name="Questions")).to_contain_text("running")
@@ -121,14 +119,14 @@ def test_one_under_way_is_watched_cancelled_resumed_and_deleted(
     expect(page.locator(".facts .badge").first).to_have_text("unfinished")
     site.responder = Panel("-25 °C")
     page.get_by_role("button", name="Resume").click()
-    finished(page)
+    expect_finished(page)
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Really delete?").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Evaluations")
     expect(page.locator("main")).not_to_contain_text("held up")
 
 
-def test_the_faults_of_a_file_are_told_and_nothing_is_begun(open_page: OpenPage, tmp_path: Path) -> None:
+def test_an_invalid_question_set_cannot_be_started(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page("evaluations")
     open_form(page)
     faulty = tmp_path / "faulty.csv"

@@ -1,4 +1,4 @@
-"""What holds for all pages: they are used by keyboard alone, fit a phone, and say so where there is nothing."""
+"""All pages work by keyboard and fit a phone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.viewer import COLD, OpenPage, Site, answered
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-def test_from_the_question_to_its_evidence_by_keyboard_alone(open_page: OpenPage) -> None:
+def test_evidence_is_reached_by_keyboard(open_page: OpenPage) -> None:
     page = open_page()
     expect(page.get_by_role("textbox", name="Question")).to_be_focused()
     page.keyboard.type("How cold may it get outside?")
@@ -30,7 +30,7 @@ def test_from_the_question_to_its_evidence_by_keyboard_alone(open_page: OpenPage
     expect(page.get_by_role("textbox", name="Question")).to_be_focused()
 
 
-def test_the_first_stop_of_the_keyboard_leads_to_the_contents(open_page: OpenPage) -> None:
+def test_the_first_tab_stop_skips_to_the_content(open_page: OpenPage) -> None:
     page = open_page("runs")
     expect(page.get_by_role("searchbox")).to_be_visible()
     page.keyboard.press("Tab")
@@ -48,7 +48,7 @@ def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: st
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_long_choice_is_no_wider_than_its_form_on_a_phone(open_page: OpenPage) -> None:
+def test_a_long_select_fits_its_form_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("evaluations", **PHONE)
     judge, begin = page.get_by_label("Judge"), page.get_by_role("button", name="Start")
     expect(judge).to_be_visible()

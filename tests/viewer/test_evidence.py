@@ -1,4 +1,4 @@
-"""From a mark in the answer to what stands behind it."""
+"""The marks of an answer open the evidence behind it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage)
     expect(page.locator(".claims .mark").first).to_be_focused()
 
 
-def test_the_address_of_a_quote_opens_it(open_page: OpenPage) -> None:
-    """Such as chat clients are given with an answer."""
+def test_the_url_of_a_quote_opens_it(open_page: OpenPage) -> None:
+    """Chat clients get such URLs with an answer."""
     page = open_page()
     answered(page)
     page.goto(f"{page.url}/1")
     expect(page.locator("#panel mark.current")).to_have_text(COLD)
 
 
-def test_quotes_are_walked_through_by_key(open_page: OpenPage, site: Site) -> None:
+def test_keys_lead_to_the_next_and_previous_quote(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("-25 °C", "seven years")
     page = open_page()
     answered(page)
@@ -45,13 +45,13 @@ def test_quotes_are_walked_through_by_key(open_page: OpenPage, site: Site) -> No
     expect(current).to_have_text(COLD)
 
 
-def test_a_mark_of_a_computation_opens_its_query_and_result(open_page: OpenPage, site: Site) -> None:
+def test_a_computation_opens_its_query_and_result(open_page: OpenPage, site: Site) -> None:
     page = open_page()
 
     def with_computation(route: Route) -> None:
         response = route.fetch()
-        told = response.json()
-        if answer := told["answer"]:
+        run = response.json()
+        if answer := run["answer"]:
             answer["claims"][0]["computations"] = [1]
             answer["computations"] = [
                 {
@@ -60,7 +60,7 @@ def test_a_mark_of_a_computation_opens_its_query_and_result(open_page: OpenPage,
                     "flaws": ["'many' is no number"],
                 }
             ]  # fmt: skip
-        route.fulfill(response=response, json=told)
+        route.fulfill(response=response, json=run)
 
     page.route(re.compile(r"/v1/runs/run_[0-9a-f]+$"), with_computation)
     answered(page)
@@ -81,7 +81,7 @@ def test_a_quote_of_a_pdf_is_marked_on_its_page(open_page: OpenPage, site: Site)
     sheet = page.get_by_role("region", name="Page of the document")
     box = sheet.locator(".box.current")
     expect(box).to_be_in_viewport()
-    assert ink_under(page) > 100
+    assert count_dark_pixels(page) > 100
     page.get_by_role("button", name="Zoom in").click()
     expect(sheet.locator(".sheet")).to_have_attribute("style", "width: 150%;")
     page.get_by_role("button", name="Next page").click()
@@ -91,8 +91,8 @@ def test_a_quote_of_a_pdf_is_marked_on_its_page(open_page: OpenPage, site: Site)
     expect(page.locator("#panel mark.current")).to_have_text(SOUND)
 
 
-def ink_under(page: Page) -> int:
-    """How many pixels of the page are dark where the quote is marked."""
+def count_dark_pixels(page: Page) -> int:
+    """Count the dark pixels of the page image inside the mark of the quote."""
     script = """() => {
         const [canvas, box] = ["canvas", ".box.current"].map((each) => document.querySelector(`#panel ${each}`));
         const [page, mark] = [canvas, box].map((each) => each.getBoundingClientRect());

@@ -1,4 +1,4 @@
-"""Keys: made and revoked on their page, asked for where the service wants them, and what they let their holder see."""
+"""The keys page and the sign-in page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from support.viewer import COLD, OpenPage, Site, answered
 
 
 @pytest.fixture
-def guarded(site: Site) -> Iterator[Site]:
-    """The service, where nobody may do anything without a key."""
-    site.end()
-    site.begin(service=ServiceSettings(require_key=True))
+def protected(site: Site) -> Iterator[Site]:
+    """The service, which requires a key even on localhost."""
+    site.stop()
+    site.start(service=ServiceSettings(require_key=True))
     yield site
-    site.end()
-    site.begin()
+    site.stop()
+    site.start()
 
 
 def sign_in(page: Page, key: str) -> None:
@@ -29,15 +29,15 @@ def sign_in(page: Page, key: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_a_key_is_made_shown_once_and_revoked(open_page: OpenPage, site: Site) -> None:
+def test_a_key_is_created_shown_once_and_revoked(open_page: OpenPage, site: Site) -> None:
     page = open_page("keys")
     page.locator("summary").filter(has_text="Create a key").click()
     page.get_by_label("Name").fill("Reading room")
     page.locator("select[name=collection]").select_option("pumps")
     page.get_by_role("button", name="Create a key").click()
     secret = page.locator(".secret code").inner_text()
-    told = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}).json()
-    assert (told["name"], told["rights"]) == ("Reading room", {"pumps": "read"})
+    me = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}).json()
+    assert (me["name"], me["rights"]) == ("Reading room", {"pumps": "read"})
     row = page.locator("tr").filter(has_text="Reading room")
     expect(row).to_contain_text("read pumps")
     page.reload()
@@ -49,20 +49,20 @@ def test_a_key_is_made_shown_once_and_revoked(open_page: OpenPage, site: Site) -
     assert httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
 
 
-def test_where_a_key_is_needed_the_page_asks_for_it_and_works_with_it(open_page: OpenPage, guarded: Site) -> None:
-    made = guarded.candor.keys.add(KeyRequest(name="Reading room", rights={"pumps": Right.READ}))
+def test_the_viewer_works_with_a_key_until_it_is_revoked(open_page: OpenPage, protected: Site) -> None:
+    created = protected.candor.keys.add(KeyRequest(name="Reading room", rights={"pumps": Right.READ}))
     page = open_page("documents")
     sign_in(page, "candor_wrong")
     expect(page.get_by_role("alert")).to_contain_text("key")
-    sign_in(page, made.secret)
+    sign_in(page, created.secret)
     expect(page.locator("tr").filter(has_text="pump.md")).to_be_visible()
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
     expect(page.get_by_role("link", name="Keys")).to_be_hidden()
     page.get_by_role("link", name="Ask").click()
-    answered(page)  # what happens is told by a stream, which is asked for with the key, too
+    answered(page)  # the event stream needs the key, too
     page.locator(".claims .mark").first.click()
     expect(page.locator("#panel mark.current")).to_have_text(COLD)
-    guarded.candor.keys.revoke(made.key.id)
+    protected.candor.keys.revoke(created.key.id)
     page.get_by_role("link", name="Runs").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     expect(page.locator("main")).to_contain_text("no longer valid")
@@ -70,10 +70,10 @@ def test_where_a_key_is_needed_the_page_asks_for_it_and_works_with_it(open_page:
     expect(page.locator("#panel")).to_be_hidden()
 
 
-def test_who_signs_out_leaves_nothing_behind(open_page: OpenPage, guarded: Site) -> None:
-    made = guarded.candor.keys.add(KeyRequest(name="The owner", rights={"*": Right.ADMIN}))
+def test_signing_out_removes_the_key(open_page: OpenPage, protected: Site) -> None:
+    created = protected.candor.keys.add(KeyRequest(name="The owner", rights={"*": Right.ADMIN}))
     page = open_page("runs")
-    sign_in(page, made.secret)
+    sign_in(page, created.secret)
     expect(page.get_by_role("link", name="Keys")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

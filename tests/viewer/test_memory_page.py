@@ -1,4 +1,4 @@
-"""What is remembered: written, changed and forgotten; and conversations, which a question can go on with."""
+"""The memory page: preferences, conversations and saved plans."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from playwright.sync_api import expect
 from support.viewer import QUESTION, OpenPage, Site, answered, ask
 
 
-def test_a_preference_is_written_changed_and_forgotten(open_page: OpenPage, site: Site) -> None:
+def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Site) -> None:
     page = open_page("memory")
-    wishes = page.get_by_role("region", name="Preferences")
-    wishes.locator("summary").filter(has_text="New entry").click()
-    wishes.get_by_label("Text", exact=True).fill("Answer in German.")
-    wishes.get_by_role("button", name="Add", exact=True).click()
-    entry = wishes.locator("li")
+    preferences = page.get_by_role("region", name="Preferences")
+    preferences.locator("summary").filter(has_text="New entry").click()
+    preferences.get_by_label("Text", exact=True).fill("Answer in German.")
+    preferences.get_by_role("button", name="Add", exact=True).click()
+    entry = preferences.locator("li")
     expect(entry).to_contain_text("Answer in German.")
     entry.locator("summary").click()
     entry.get_by_label("Text", exact=True).fill("Answer in short sentences.")
@@ -25,7 +25,7 @@ def test_a_preference_is_written_changed_and_forgotten(open_page: OpenPage, site
     expect(entry).to_have_count(0)
 
 
-def test_a_conversation_is_remembered_and_forgotten(open_page: OpenPage) -> None:
+def test_a_conversation_is_listed_and_deleted(open_page: OpenPage) -> None:
     page = open_page()
     page.get_by_label("Continue the conversation").check()
     answered(page)
@@ -38,7 +38,7 @@ def test_a_conversation_is_remembered_and_forgotten(open_page: OpenPage) -> None
     expect(conversations).to_have_count(0)
 
 
-def test_the_plan_of_a_run_is_saved_followed_and_forgotten(open_page: OpenPage) -> None:
+def test_the_plan_of_a_run_is_saved_used_and_deleted(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.get_by_role("link", name="Full trace").click()

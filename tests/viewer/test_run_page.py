@@ -1,4 +1,4 @@
-"""A run: its plans, its steps with all that they did, its events."""
+"""The page of a run: plans, steps and events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.scripted_endpoint import Request
 from support.viewer import COLD, OpenPage, Site, answered
 
 
-def test_a_link_opens_a_step_with_all_that_it_was_told_and_said(open_page: OpenPage) -> None:
+def test_a_link_opens_a_step_with_its_prompts(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.get_by_role("link", name="Full trace").click()
@@ -32,7 +32,7 @@ def test_a_link_opens_a_step_with_all_that_it_was_told_and_said(open_page: OpenP
     expect(panel.locator(".message.response")).to_contain_text(f'"quote": "{COLD}"')
 
 
-def test_a_run_is_searched_also_in_its_prompts(open_page: OpenPage) -> None:
+def test_the_search_can_include_prompts(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.get_by_role("link", name="Full trace").click()
@@ -47,14 +47,14 @@ def test_a_run_is_searched_also_in_its_prompts(open_page: OpenPage) -> None:
     expect(page.locator("#panel .message").first).to_be_visible()
 
 
-def test_what_was_searched_for_is_marked_and_walked_through(open_page: OpenPage) -> None:
+def test_search_hits_are_highlighted_and_reached_by_key(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.get_by_role("link", name="Full trace").click()
     page.get_by_label("include prompts and responses").check()
     page.get_by_role("searchbox").fill("without a HEATER")
     expect(page.locator(".event .excerpt").first).to_contain_text("without a heater")
-    assert marked(page) == {"without a heater"}
+    assert highlighted(page) == {"without a heater"}
     page.keyboard.press("Enter")
     panel = page.locator("#panel")
     expect(panel.locator(".steps")).to_contain_text("1 of ")
@@ -68,13 +68,13 @@ def test_what_was_searched_for_is_marked_and_walked_through(open_page: OpenPage)
     expect(page.get_by_role("button", name="Next event")).to_be_focused()
 
 
-def marked(page: Page) -> set[str]:
-    """The texts that are marked as found."""
+def highlighted(page: Page) -> set[str]:
+    """Return the highlighted texts in lower case."""
     script = "[...CSS.highlights.get('hit')].map((range) => range.toString().toLowerCase())"
     return set(page.evaluate(script))
 
 
-def test_a_step_tells_what_it_found_in_the_context_and_what_it_changed(open_page: OpenPage) -> None:
+def test_a_step_shows_the_context_before_and_after(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.goto(page.url.replace("/ask/", "/runs/") + "/steps/extract")
@@ -87,15 +87,15 @@ def test_a_step_tells_what_it_found_in_the_context_and_what_it_changed(open_page
     expect(panel.locator(".diff summary").first).to_have_text("+ evidence (1)")
 
 
-def test_a_revised_plan_is_shown_with_the_reason_for_it(open_page: OpenPage, site: Site) -> None:
+def test_a_revised_plan_is_shown_with_its_reason(open_page: OpenPage, site: Site) -> None:
     scan = {"method": "scan", "documents": [], "queries": []}
     another = revised(
         step("all", "Retriever", inputs=scan), step("read", "Extractor", ["all"]), step("end", "Synthesizer", ["read"])
     )
-    too_little = iter([json.dumps(synthesis([], sufficient=False))])
+    insufficient = iter([json.dumps(synthesis([], sufficient=False))])
     roles = {
         REVISION: lambda _: json.dumps(another),
-        SYNTHESIS: lambda request: next(too_little, None) or json.dumps(Panel("-25 °C").play(request)),
+        SYNTHESIS: lambda request: next(insufficient, None) or json.dumps(Panel("-25 °C").play(request)),
     }
     site.responder = Panel("-25 °C", roles=roles)
     page = open_page()
@@ -113,7 +113,7 @@ def test_a_revised_plan_is_shown_with_the_reason_for_it(open_page: OpenPage, sit
     expect(page.locator("#panel")).to_contain_text("After: read")
 
 
-def test_a_vote_is_shown_with_the_step_that_it_was_taken_on(open_page: OpenPage, site: Site) -> None:
+def test_a_vote_is_shown_with_its_step(open_page: OpenPage, site: Site) -> None:
     shorts = iter(["-25 °C", "-20 °C", "-25 °C"])
 
     def write(request: Request) -> str:
@@ -130,13 +130,13 @@ def test_a_vote_is_shown_with_the_step_that_it_was_taken_on(open_page: OpenPage,
     expect(vote.locator("li").first).to_contain_text("-25 °C Synthesizer, Synthesizer (2)")
 
 
-def test_a_run_that_went_on_after_a_restart_shows_each_step_once(open_page: OpenPage) -> None:
+def test_a_resumed_run_shows_each_step_once(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     run_id = page.url.rsplit("/", 1)[-1]
 
     def interrupt(route: Route) -> None:
-        """As if the service had been killed after the plan stood and two steps were done."""
+        """Insert a restart after the plan and two finished steps."""
         events = route.fetch().json()
         broken = next(at for at, event in enumerate(events) if event["step"] == "look")
         resumed = {"run_id": run_id, "at": events[broken]["at"], "step": "", "body": {"type": "run_resumed"}}
@@ -154,7 +154,7 @@ def test_a_run_that_went_on_after_a_restart_shows_each_step_once(open_page: Open
     expect(page.locator(".resumed")).to_have_count(1)
 
 
-def test_a_model_call_is_opened_from_the_time_line(open_page: OpenPage) -> None:
+def test_a_model_call_opens_from_the_timeline(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     page.get_by_role("link", name="Full trace").click()
@@ -162,8 +162,8 @@ def test_a_model_call_is_opened_from_the_time_line(open_page: OpenPage) -> None:
     expect(page.locator("#panel .message.response")).to_contain_text(COLD)
 
 
-def test_of_ten_thousand_events_only_those_in_view_are_drawn(open_page: OpenPage, site: Site) -> None:
-    """How long it takes, ``python -m benchmarks.viewer`` measures."""
+def test_only_visible_events_of_ten_thousand_are_drawn(open_page: OpenPage, site: Site) -> None:
+    """``python -m benchmarks.viewer`` measures the time."""
     page = open_page(f"runs/{long_run(site.candor, 'pumps', 10_000)}")
     expect(page.get_by_role("status").filter(has_text="10,000 events")).to_be_visible()
     for share in (0.0, 0.5, 0.9):
@@ -185,7 +185,7 @@ def test_of_ten_thousand_events_only_those_in_view_are_drawn(open_page: OpenPage
     expect(page.locator("#panel")).to_contain_text("Event 10000")
 
 
-def test_what_is_not_there_is_said_with_what_to_do(open_page: OpenPage) -> None:
+def test_an_unknown_run_is_an_error_with_a_remedy(open_page: OpenPage) -> None:
     page = open_page("runs/run_nowhere")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("There is no run 'run_nowhere'")

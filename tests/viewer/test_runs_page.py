@@ -1,4 +1,4 @@
-"""The list of runs, and what narrows it."""
+"""The list of runs and its filters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from support.viewer import OpenPage, answered, ask
 
 
-def test_runs_are_found_by_the_words_of_their_question_and_by_state(open_page: OpenPage) -> None:
+def test_runs_are_filtered_by_text_and_status(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
     ask(page, "Who makes the compressor?")
@@ -20,7 +20,7 @@ def test_runs_are_found_by_the_words_of_their_question_and_by_state(open_page: O
     expect(page.locator("main")).to_contain_text("No matching runs")
 
 
-def test_a_question_as_long_as_a_book_leaves_room_for_the_others(open_page: OpenPage) -> None:
+def test_a_very_long_question_is_truncated(open_page: OpenPage) -> None:
     page = open_page()
     ask(page, "How cold is it? " * 500)
     expect(page.locator(".live .badge").first).to_have_text("answered")

@@ -187,7 +187,7 @@ function go(collection) {
   location.hash = `#/documents/${encodeURIComponent(collection)}`;
 }
 
-/** How plural documents are searchable, and why the others are not. */
+/** How many documents are searchable, and why the others are not. */
 function coverage(documents, drop) {
   const present = documents.filter((each) => each.state !== "removed");
   const searchable = present.filter((each) => each.chunks > 0);

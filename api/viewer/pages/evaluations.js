@@ -53,7 +53,7 @@ class EvaluationsView {
   draw(evaluations, jobs) {
     if (!evaluations.length) {
       this.list.replaceChildren(empty("No evaluations yet",
-        "Ask a set of questions with known answers, and see how plural Candor answers correctly."));
+        "Ask a set of questions with known answers, and see how many Candor answers correctly."));
       return;
     }
     replace(this.list, h("ul", {class: "runs evaluations"}, evaluations.map((each) => row(each, jobOf(each, jobs)))));

@@ -48,7 +48,7 @@ class RunsView {
     this.timer = setTimeout(() => this.load(), DEBOUNCE_MS);
   }
 
-  /** Reload the newest runs, as plural as are shown. */
+  /** Reload the newest runs, as many as are shown. */
   load() {
     return this.trying(async () => {
       clearTimeout(this.timer);

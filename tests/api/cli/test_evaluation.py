@@ -1,4 +1,4 @@
-"""`candor eval` from the command line: asked over a real endpoint, measured, resumed, compared."""
+"""`candor eval`, over a real HTTP endpoint with a scripted model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUESTIONS = [
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    """Two questions with an answer, and one without."""
+    """A question set: two questions with an answer, one without."""
     path = tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in QUESTIONS), encoding="utf-8")
     return path
@@ -42,12 +42,12 @@ def questions(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ingested(run: Any, folder: Path) -> None:
-    """The two small documents."""
+    """Ingest two small documents."""
     assert run("ingest", folder, "-c", "papers").code == 0
 
 
 def panel(request: Request) -> Reply | str:
-    """Finds the one fact about pumps, and nothing else."""
+    """Play a model that finds the fact about pumps and nothing else."""
     if role_of(request) == PLANNER and request.schema and request.schema["properties"]["mode"].get("const") == "fast":
         asked = next(each["question"] for each in QUESTIONS if str(each["question"]) in request.prompt)
         fast = json.dumps(planned(reading("answer", str(asked), final=True), mode="fast"))
@@ -98,7 +98,7 @@ def test_two_configurations_are_compared_question_by_question(
 
 
 @pytest.mark.usefixtures("ingested")
-def test_what_ci_demands_decides_the_exit_code(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
+def test_fail_if_decides_the_exit_code(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
     use_model(serve(panel))
     result = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--fail-if", "correct < 0.9")
     assert result.code == 1
@@ -107,7 +107,7 @@ def test_what_ci_demands_decides_the_exit_code(run: Any, serve: Serve, use_model
 
 @pytest.mark.usefixtures("ingested")
 @pytest.mark.parametrize(
-    ("demand", "said"),
+    ("condition", "message"),
     [
         (("--fail-if", "corect < 0.9"), "'corect'"),
         (("--fail-if", "correct is bad"), "is no condition"),
@@ -117,8 +117,8 @@ def test_what_ci_demands_decides_the_exit_code(run: Any, serve: Serve, use_model
         (("--fail-if-worse-than", "eval_", "--limit", "1"), "was asked other questions"),
     ],
 )
-def test_a_demand_that_cannot_be_met_is_told_before_the_first_question(
-    run: Any, serve: Serve, use_model: Any, make_candor: Any, questions: Path, demand: tuple[str, ...], said: str
+def test_an_invalid_condition_fails_before_the_first_question(
+    run: Any, serve: Serve, use_model: Any, make_candor: Any, questions: Path, condition: tuple[str, ...], message: str
 ) -> None:
     endpoint = ScriptedEndpoint(panel)
     with endpoint:
@@ -129,16 +129,14 @@ def test_a_demand_that_cannot_be_met_is_told_before_the_first_question(
                 update={"fingerprint": load_questions(questions).fingerprint})}
         )  # fmt: skip
         store_of(make_candor()).add(earlier.evaluation, earlier.questions)
-        refused = run("eval", "run", questions, "-c", "papers", "--mode", "fast", *demand)
+        refused = run("eval", "run", questions, "-c", "papers", "--mode", "fast", *condition)
     assert refused.code != 0
-    assert said in refused.err
+    assert message in refused.err
     assert not endpoint.requests
 
 
 @pytest.mark.usefixtures("ingested")
-def test_a_question_that_fails_is_a_row_and_counts_as_wrong(
-    run: Any, serve: Serve, use_model: Any, questions: Path
-) -> None:
+def test_a_failed_question_counts_as_wrong(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
     def broken(request: Request) -> Reply | str:
         return Reply(status=400, text="no") if "lentils boil" in request.prompt else panel(request)
 
@@ -152,9 +150,7 @@ def test_a_question_that_fails_is_a_row_and_counts_as_wrong(
 
 
 @pytest.mark.usefixtures("ingested")
-def test_a_budget_leaves_questions_over_and_resuming_asks_them(
-    run: Any, serve: Serve, use_model: Any, questions: Path
-) -> None:
+def test_resuming_asks_the_questions_left_by_a_limit(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
     use_model(serve(panel))
     first = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--max-calls", "1", "--parallel", "1")
     assert first.code == 1
@@ -168,21 +164,21 @@ def test_a_budget_leaves_questions_over_and_resuming_asks_them(
 
 
 @pytest.mark.usefixtures("ingested")
-def test_gold_that_nobody_can_find_is_told_before_the_first_question(
+def test_missing_gold_is_reported_before_the_first_question(
     run: Any, serve: Serve, use_model: Any, tmp_path: Path
 ) -> None:
     use_model(serve(panel))
     misspelt = [{**QUESTIONS[0], "id": f"q{number}", "gold": [{"document": "pump.md"}]} for number in range(12)]
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, misspelt)), encoding="utf-8")
     result = run("eval", "run", tmp_path / "mine.jsonl", "-c", "papers", "--mode", "fast", "--max-calls", "1")
-    told = result.err[: result.err.index("eval_")]
-    assert "no search can find them: 12" in told
-    assert "q0: there is no document 'pump.md'" in told
-    assert told.rstrip().endswith("and 2 more")
+    warning = result.err[: result.err.index("eval_")]
+    assert "no search can find them: 12" in warning
+    assert "q0: there is no document 'pump.md'" in warning
+    assert warning.rstrip().endswith("and 2 more")
 
 
 @pytest.mark.usefixtures("ingested")
-def test_one_that_is_interrupted_says_how_it_is_gone_on_with(use_model: Any, questions: Path) -> None:
+def test_an_interrupted_evaluation_says_how_to_resume(use_model: Any, questions: Path) -> None:
     asked: list[Request] = []
 
     def slow(request: Request) -> Reply | str:
@@ -197,13 +193,13 @@ def test_one_that_is_interrupted_says_how_it_is_gone_on_with(use_model: Any, que
             while not asked and time.monotonic() < deadline:
                 time.sleep(0.05)
             stopped.send_signal(signal.SIGINT)
-            _, said = stopped.communicate(timeout=30)
+            _, message = stopped.communicate(timeout=30)
     assert stopped.returncode == 130
-    assert b"3 of 3 questions are left. Resume with `candor eval resume eval_" in said
+    assert b"3 of 3 questions are left. Resume with `candor eval resume eval_" in message
 
 
 def judged(request: Request) -> Reply | str:
-    """The panel, and a judge who cannot be asked about lentils."""
+    """Play the panel, and a judge that fails on the question about lentils."""
     if request.schema and request.schema["title"] == "Grade":
         if "lentils boil" in request.prompt:
             return Reply(status=400, text="no")
@@ -214,7 +210,7 @@ def judged(request: Request) -> Reply | str:
 
 
 @pytest.mark.usefixtures("ingested")
-def test_what_the_judge_spends_counts_in_the_budget_and_is_told_apart(
+def test_usage_of_the_judge_counts_and_is_reported_separately(
     run: Any, serve: Serve, use_model: Any, questions: Path
 ) -> None:
     use_model(serve(judged))
@@ -222,7 +218,7 @@ def test_what_the_judge_spends_counts_in_the_budget_and_is_told_apart(
     [one] = run(*asked, "--limit", "1", "--judge", "default", "--json").json["evaluations"]
     [row] = one["rows"]
     assert row["spent"]["model_calls"] == row["figures"]["model_calls"] == 2
-    assert row["judging"]["model_calls"] == 2, "a grade, and whether the quotes bear the claim out"
+    assert row["judging"]["model_calls"] == 2, "a grade, and whether the quotes support the claim"
     assert (one["summary"]["spent"], one["summary"]["judging"]) == (row["spent"], row["judging"])
     assert (
         "2 calls, 220 tokens by the answers, 2 calls, 220 tokens by the judge"
@@ -234,11 +230,11 @@ def test_what_the_judge_spends_counts_in_the_budget_and_is_told_apart(
     [unjudged] = run(*asked, "--max-calls", "4", "--metric", "correct", "--json").json["evaluations"]
     assert len(unjudged["rows"]) == 2, "whatever is measured"
     again = run("eval", "resume", bounded["evaluation"]["id"], "--max-calls", "4", "--json").json["evaluations"]
-    assert len(again[0]["rows"]) == 1, "what was spent before it was resumed counts, too"
+    assert len(again[0]["rows"]) == 1, "usage before the resume counts, too"
 
 
 @pytest.mark.usefixtures("ingested")
-def test_a_judge_that_fails_is_counted_apart(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
+def test_errors_of_the_judge_are_counted_separately(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
     use_model(serve(judged))
     result = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--judge", "default", "--json")
     [evaluated] = result.json["evaluations"]
@@ -249,7 +245,7 @@ def test_a_judge_that_fails_is_counted_apart(run: Any, serve: Serve, use_model: 
     assert evaluated["summary"]["figures"]["claims_borne_out"]["mean"] == 1
 
 
-def test_a_set_to_start_from_can_be_run(run: Any, tmp_path: Path) -> None:
+def test_the_example_question_set_is_valid(run: Any, tmp_path: Path) -> None:
     for name in ("mine.jsonl", "mine.csv"):
         assert run("eval", "init", tmp_path / name).code == 0
     assert load_questions(tmp_path / "mine.csv").questions == load_questions(tmp_path / "mine.jsonl").questions
@@ -259,7 +255,7 @@ def test_a_set_to_start_from_can_be_run(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         ("mode = 'fasst'", "mode"),
         ("[settings.store]\nurl = 'x'", "store"),
@@ -269,28 +265,28 @@ def test_a_set_to_start_from_can_be_run(run: Any, tmp_path: Path) -> None:
         ("endpoint = 'other'", "'other'"),
     ],
 )
-def test_a_configuration_that_cannot_be_run_is_told_before(
-    run: Any, questions: Path, tmp_path: Path, toml: str, said: str
+def test_an_invalid_configuration_is_rejected(
+    run: Any, questions: Path, tmp_path: Path, toml: str, message: str
 ) -> None:
     (tmp_path / "wrong.toml").write_text(toml)
     result = run("eval", "run", questions, "-c", "papers", "--config", tmp_path / "wrong.toml")
     assert result.code in (1, 2)
-    assert said in result.err
+    assert message in result.err
     assert "secret" not in result.err
 
 
 @pytest.mark.usefixtures("ingested")
-def test_a_killed_evaluation_goes_on_and_equals_an_undisturbed_one(
+def test_a_killed_evaluation_resumes_with_equal_results(
     run: Any, use_model: Any, questions: Path, tmp_path: Path
 ) -> None:
-    """Killed while a question is under way: it goes on under its run's id, and no answered call is made again."""
+    """The interrupted run resumes under its id, and finished model calls are not repeated."""
     asked: list[str] = []
 
     def slow(request: Request) -> Reply | str:
         asked.append(json.dumps(request.messages))
-        said = panel(request)
-        assert isinstance(said, str)
-        return Reply(text=said, delay=0.4)
+        text = panel(request)
+        assert isinstance(text, str)
+        return Reply(text=text, delay=0.4)
 
     with ScriptedEndpoint(slow) as endpoint:
         use_model(endpoint.settings("openai"))
@@ -311,7 +307,7 @@ def test_a_killed_evaluation_goes_on_and_equals_an_undisturbed_one(
         undisturbed = whole.json["evaluations"][0]
         calls = len(asked) - before - after
 
-    def told(evaluated: Any) -> list[Any]:
+    def without_timing(evaluated: Any) -> list[Any]:
         spent = {"seconds"}
         return [
             (row["question_id"], row["status"], row["said"], row["place"],
@@ -319,15 +315,13 @@ def test_a_killed_evaluation_goes_on_and_equals_an_undisturbed_one(
             for row in evaluated["rows"]
         ]  # fmt: skip
 
-    assert told(resumed) == told(undisturbed)
-    assert before + after <= calls + 1  # at most the one call that was under way was made twice
+    assert without_timing(resumed) == without_timing(undisturbed)
+    assert before + after <= calls + 1  # at most the interrupted call is made twice
 
 
 @pytest.mark.usefixtures("ingested")
-def test_a_model_proposes_questions_whose_quotes_are_checked(
-    run: Any, serve: Serve, use_model: Any, tmp_path: Path
-) -> None:
-    """One quote is right at once, the other passage is said to hold nothing."""
+def test_quotes_of_drafted_questions_are_verified(run: Any, serve: Serve, use_model: Any, tmp_path: Path) -> None:
+    """The model corrects one quote, and proposes nothing for the other passage."""
     asked: list[str] = []
 
     def drafter(request: Request) -> str:
@@ -353,15 +347,13 @@ def test_a_model_proposes_questions_whose_quotes_are_checked(
     [question] = load_questions(drafts).questions
     assert question.gold[0].quote == "works down to -25 °C"
     assert question.tags == ("draft",)
-    told = run("eval", "run", drafts, "-c", "papers", "--mode", "fast", "--max-calls", "1")
-    assert "1 of 1 questions are unreviewed drafts" in told.err
+    started = run("eval", "run", drafts, "-c", "papers", "--mode", "fast", "--max-calls", "1")
+    assert "1 of 1 questions are unreviewed drafts" in started.err
     assert run("eval", "draft", drafts, "-c", "papers").code == 2
 
 
 @pytest.mark.usefixtures("ingested")
-def test_drafts_are_kept_as_they_come_and_nothing_is_asked_for_a_file_that_cannot_be_written(
-    run: Any, serve: Serve, use_model: Any, tmp_path: Path
-) -> None:
+def test_drafts_are_written_one_by_one(run: Any, serve: Serve, use_model: Any, tmp_path: Path) -> None:
     asked: list[str] = []
 
     def drafter(request: Request) -> Reply | str:
@@ -384,7 +376,7 @@ def test_drafts_are_kept_as_they_come_and_nothing_is_asked_for_a_file_that_canno
 
 
 @pytest.mark.usefixtures("ingested")
-def test_what_looks_like_markup_is_shown_as_it_stands(run: Any, make_candor: Any) -> None:
+def test_markup_in_evaluations_is_printed_literally(run: Any, make_candor: Any) -> None:
     store = store_of(make_candor())
     for name, value in (("eval_1", 1.0), ("eval_2", 0.0)):
         made = graded(name, {"[/b] one": value})
@@ -396,7 +388,7 @@ def test_what_looks_like_markup_is_shown_as_it_stands(run: Any, make_candor: Any
     assert "judged went down: [/b] one" in run("eval", "compare", "eval_1", "eval_2").out
 
 
-def test_a_judge_is_held_against_a_person(run: Any, make_candor: Any, tmp_path: Path) -> None:
+def test_calibrate_compares_the_judge_with_a_person(run: Any, make_candor: Any, tmp_path: Path) -> None:
     candor = make_candor()
     known = graded("eval_1", {"a": 1.0, "b": 1.0, "c": 0.0})
     store_of(candor).add(known.evaluation, known.questions)
@@ -407,17 +399,21 @@ def test_a_judge_is_held_against_a_person(run: Any, make_candor: Any, tmp_path: 
     result = run("eval", "calibrate", "eval_1", labels, "--json")
     assert result.json["agreement"]["mean"] == pytest.approx(2 / 3)
     assert result.json["too_kind"] == 1
-    labels.write_text("id;grade\na;1\nb;0,5\nc;\n")  # a spreadsheet's, in which one is not graded yet
+    labels.write_text("id;grade\na;1\nb;0,5\nc;\n")  # as a German spreadsheet writes it, with one grade missing
     assert run("eval", "calibrate", "eval_1", labels, "--json").json["agreement"]["n"] == 2
-    for wrong, said in (("question,grade\na,1\n", "'id'"), ("id,grade\na,5\n", "'5'"), ("id,label\na,1\n", "'grade'")):
+    for wrong, message in (
+        ("question,grade\na,1\n", "'id'"),
+        ("id,grade\na,5\n", "'5'"),
+        ("id,label\na,1\n", "'grade'"),
+    ):
         labels.write_text(wrong)
         refused = run("eval", "calibrate", "eval_1", labels)
         assert refused.code == 2
-        assert said in refused.err
+        assert message in refused.err
 
 
 def graded(evaluation_id: str, grades: dict[str, float]) -> EvaluationResult:
-    """An evaluation with these grades."""
+    """Return an evaluation with these grades."""
     evaluation = Evaluation(
         id=evaluation_id, set_name="mine", fingerprint="f", collection="papers",
         configuration=Configuration(label="x", model="m"), metrics=("judge",), started_at=datetime.now(UTC),
