@@ -13,13 +13,13 @@ const SILENT_MS = 45_000; // the server sends a keep-alive every 15 seconds
 export class RunStream {
   /** Callbacks: `onRun` gets the run, `onEvents` lists of new events, `onError` request errors. */
   constructor(runId, {onRun, onEvents, onError}) {
-    Object.assign(this, {runId, onRun, onEvents, onError, last: 0, over: false, ended: false, pause: PAUSE_MS, timer: 0, abort: new AbortController()});
+    Object.assign(this, {runId, onRun, onEvents, onError, last: 0, over: false, ended: false, pause: PAUSE_MS, timer: 0, controller: new AbortController()});
     this.open();
   }
 
   close() {
     this.ended = true;
-    this.abort.abort();
+    this.controller.abort();
     clearTimeout(this.timer);
   }
 
@@ -45,17 +45,17 @@ export class RunStream {
   }
 
   async follow() {
-    const abort = this.abort = new AbortController();
+    const controller = this.controller = new AbortController();
     const resetTimer = () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => abort.abort(), SILENT_MS);
+      this.timer = setTimeout(() => controller.abort(), SILENT_MS);
     };
     resetTimer();
     try {
-      for await (const data of eventStream(this.runId, this.last, abort.signal)) {
+      for await (const data of eventStream(this.runId, this.last, controller.signal)) {
         resetTimer();
         if (data) this.add([JSON.parse(data)]);
-        if (abort.signal.aborted) return;
+        if (controller.signal.aborted) return;
       }
     } catch (error) {
       if (!(error instanceof RequestError)) throw error; // a defect; a broken stream is reopened
@@ -65,7 +65,7 @@ export class RunStream {
 
   reopen() {
     if (this.ended) return;
-    this.abort.abort();
+    this.controller.abort();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.open(), this.pause);
     this.pause = Math.min(this.pause * 2, MAX_PAUSE_MS);
