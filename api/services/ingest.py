@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
     from ingest.ledger.lock import IngestLock
-    from ingest.ledger.records import Known
+    from ingest.ledger.records import DocumentSummary
     from ingest.pipeline.reembed import ModelChange, ReembedReport
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Collection, VectorStore
@@ -66,7 +66,7 @@ class _PreparedIngest:
     """All that an ingest finds out before it changes anything."""
 
     plan: Plan
-    known: dict[str, Known]
+    known: dict[str, DocumentSummary]
     """The ledger's snapshot of the collection, as it is after the model change."""
     spec: CollectionSpec
     """What to open, or to create if there is none, unless the model changes."""

@@ -1,7 +1,8 @@
-"""One ingest at a time into a collection, wherever the processes run: the first holds a row in the ledger's database.
+"""The ingest lock: one ingest at a time into a collection, across processes and machines.
 
-Its holder renews the row. A row that was not renewed for a minute, or whose process on this machine has ended, is
-taken over. Where machines share a database, their clocks must not differ by as much.
+A lock is a row in the ledger's database. Its holder renews the row. Another process takes the lock over if the row was
+not renewed for a minute, or if the holder ran on the same machine and has exited. Machines that share a database need
+clocks that differ by less than a minute.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ log = logging.getLogger(__name__)
 
 STALE_S = 60.0
 RENEWAL_S = 10.0
-_SAME_START_S = 1.0  # two readings of when a process started differ by rounding
+_SAME_START_S = 1.0  # the start time of a process is rounded, so that two readings of it differ
 
 
 class IngestLock:
-    """The right to change one collection."""
+    """The lock of one collection. It is acquired when created, and renewed by a thread until ``release``."""
 
     def __init__(
         self, engine: Engine, collection: str, *, stale_s: float = STALE_S, renewal_s: float = RENEWAL_S
     ) -> None:
-        """Raises IngestUnderWay, naming the process that has it."""
+        """Raises IngestUnderWay, which names the holder."""
         self._engine = engine
         self._collection = collection
         self._holder = str(uuid4())
@@ -45,67 +46,68 @@ class IngestLock:
         self._renewal_s = renewal_s
         self._released = threading.Event()
         self._lost = False
-        self._take()
-        self._renewing = threading.Thread(target=self._renew, name="ingest-hold", daemon=True)
-        self._renewing.start()
+        self._acquire()
+        self._renewal = threading.Thread(target=self._renew, name="ingest-lock", daemon=True)
+        self._renewal.start()
 
     def check(self) -> None:
-        """Raises IngestUnderWay if another process took it over: this one was not heard of for too long."""
+        """Raise IngestUnderWay if another process took the lock over."""
         if self._lost:
             raise IngestUnderWay(
-                f"The ingest into {self._collection!r} gave no sign of life for more than {self._stale_s:.0f} s, and "
-                "another one took over. This one ends; what it finished is kept."
+                f"This ingest into {self._collection!r} did not renew its lock for more than {self._stale_s:.0f} s, "
+                "and another ingest took it over. This ingest stops. What it has finished is kept."
             )
 
     def release(self) -> None:
-        """Let others have it. May be called again."""
+        """Release the lock. Idempotent."""
         self._released.set()
-        self._renewing.join()
+        self._renewal.join()
         with database(), self._engine.begin() as connection:
-            connection.execute(delete(UNDER_WAY).where(*self._mine()))
+            connection.execute(delete(UNDER_WAY).where(*self._own_row()))
 
-    def _take(self) -> None:
+    def _acquire(self) -> None:
         now = time.time()
         row: dict[str, Any] = {
-            "collection": self._collection, "holder": self._holder, "since": now, "alive_at": now, **this_process()
+            "collection": self._collection, "holder": self._holder, "since": now, "alive_at": now, **_this_process()
         }  # fmt: skip
         with database():
             try:
                 with self._engine.begin() as connection:
                     self._refuse_or_clear(connection)
                     connection.execute(insert(UNDER_WAY).values(row))
-            except IntegrityError as error:  # another process was quicker, between our look and our row
+            except IntegrityError as error:  # another process inserted its row after our select
                 raise IngestUnderWay(
-                    f"Another ingest into {self._collection!r} has begun at this moment. Wait until it has ended."
+                    f"Another ingest into {self._collection!r} has just started. Wait until it has ended."
                 ) from error
 
     def _refuse_or_clear(self, connection: Connection) -> None:
-        """Refuse if there is a living holder; remove the row of one that is not."""
-        its = UNDER_WAY.c.collection == self._collection
-        other = connection.execute(select(UNDER_WAY).where(its)).mappings().first()
+        """Raise IngestUnderWay if the lock has a live holder; delete the row of a dead one."""
+        same_collection = UNDER_WAY.c.collection == self._collection
+        other = connection.execute(select(UNDER_WAY).where(same_collection)).mappings().first()
         if other is None:
             return
-        if time.time() - other["alive_at"] < self._stale_s and not has_ended(other):
+        if time.time() - other["alive_at"] < self._stale_s and not _has_exited(other):
             since = datetime.fromtimestamp(other["since"]).astimezone()
             raise IngestUnderWay(
                 f"Collection {self._collection!r} is being changed by process {other['process']} on {other['host']}, "
                 f"since {since:%Y-%m-%d %H:%M:%S %Z}. Wait until it has ended, or end it."
             )
-        connection.execute(delete(UNDER_WAY).where(its, UNDER_WAY.c.holder == other["holder"]))
+        connection.execute(delete(UNDER_WAY).where(same_collection, UNDER_WAY.c.holder == other["holder"]))
 
     def _renew(self) -> None:
         while not self._released.wait(self._renewal_s):
             try:
                 with database(), self._engine.begin() as connection:
-                    renewed = connection.execute(update(UNDER_WAY).where(*self._mine()).values(alive_at=time.time()))
-            except LedgerUnavailable as error:  # whoever writes to the ledger learns of it, too, and stops
-                log.warning("The hold on %s could not be renewed: %s", self._collection, error)
+                    renewal = update(UNDER_WAY).where(*self._own_row()).values(alive_at=time.time())
+                    renewed = connection.execute(renewal)
+            except LedgerUnavailable as error:  # the ingest itself fails at its next write to the ledger
+                log.warning("The ingest lock of %s could not be renewed: %s", self._collection, error)
                 continue
             if not renewed.rowcount:
                 self._lost = True
                 return
 
-    def _mine(self) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    def _own_row(self) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
         return UNDER_WAY.c.collection == self._collection, UNDER_WAY.c.holder == self._holder
 
 
@@ -119,14 +121,14 @@ def ingest_lock(engine: Engine, collection: str) -> Iterator[IngestLock]:
         lock.release()
 
 
-def this_process() -> dict[str, Any]:
-    """Columns that tell this process from all others: `host`, `process`, `process_started`."""
+def _this_process() -> dict[str, Any]:
+    """Return the columns that identify this process: `host`, `process` and `process_started`."""
     process = psutil.Process()
     return {"host": socket.gethostname(), "process": os.getpid(), "process_started": process.create_time()}
 
 
-def has_ended(row: RowMapping) -> bool:
-    """Whether the holder was a process of this machine that is no more. Of other machines, only their silence tells."""
+def _has_exited(row: RowMapping) -> bool:
+    """Return whether the holder ran on this machine and has exited. Nothing is known of processes of other machines."""
     if row["host"] != socket.gethostname():
         return False
     try:

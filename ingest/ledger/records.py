@@ -1,4 +1,4 @@
-"""What the ledger keeps of a document, and how documents and their editions are named."""
+"""What the ledger keeps of a document, and how documents and their indexed versions are identified."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pydantic import Field
 from ingest.document import Block
 from vectorstore.models import FrozenModel, PageSpan, Scalar
 
-_DOCUMENT_IDS = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
+_DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 
-EDITION = "edition"
-"""Metadata key of every chunk: the edition of its document that it belongs to."""
+INDEX_VERSION = "edition"
+"""Metadata key of every chunk: the indexed version of its document that it belongs to."""
 
 
 class DocumentState(StrEnum):
-    """How far a file has come. The first four are left by every ingest that is not killed."""
+    """How far a file has come. The first four last only while an ingest runs, or after it was killed."""
 
     DISCOVERED = "discovered"
     PARSING = "parsing"
@@ -33,7 +33,7 @@ class DocumentState(StrEnum):
 
 
 class Stage(StrEnum):
-    """What was being done with a file."""
+    """The step that a file is in, or failed in."""
 
     READING = "reading"
     PARSING = "parsing"
@@ -43,7 +43,7 @@ class Stage(StrEnum):
 
 
 class DocumentRecord(FrozenModel):
-    """One file in one collection. ``stage`` and ``reason`` say where and why it failed or was skipped."""
+    """One file in one collection. ``stage`` and ``reason`` explain a failed or skipped file."""
 
     collection: str
     id: str
@@ -66,18 +66,18 @@ class DocumentRecord(FrozenModel):
     warnings: tuple[str, ...] = ()
     metadata: dict[str, Scalar] = Field(default_factory=dict)
     updated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
-    attempts: int = Field(default=0, description="how often it was tried since it was last indexed")
-    container: str = Field(default="", description="path of the archive or message that it lies in")
+    attempts: int = Field(default=0, description="attempts since it was last indexed")
+    container: str = Field(default="", description="path of the archive or message that contains it")
     read_at: float = Field(default=0.0, description="when its content was read, seconds since 1970")
 
     @property
-    def edition(self) -> str:
-        """The edition that searches see; empty if there is none."""
-        return edition_of(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
+    def index_version(self) -> str:
+        """The indexed version that searches see; empty if there is none."""
+        return index_version(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
 
 
-class Known(NamedTuple):
-    """What decides whether a file has to be read again: a record without what takes room."""
+class DocumentSummary(NamedTuple):
+    """The part of a record that decides whether a file has to be read again."""
 
     id: str
     path: str
@@ -96,20 +96,20 @@ class Known(NamedTuple):
     mime_type: str
 
     @property
-    def edition(self) -> str:
-        """The edition that searches see; empty if there is none."""
-        return edition_of(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
+    def index_version(self) -> str:
+        """The indexed version that searches see; empty if there is none."""
+        return index_version(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
 
 
 class Count(NamedTuple):
-    """How many documents there are of some kind, and how many passages of theirs are searched."""
+    """A number of documents, and the number of their chunks that searches see."""
 
     documents: int
     chunks: int
 
 
 class DocumentText(FrozenModel):
-    """The parsed text of a document with its structure: what the spans of chunks and quotes point into."""
+    """The parsed text of a document. The spans of chunks and quotes are offsets in it."""
 
     text: str
     blocks: tuple[Block, ...]
@@ -117,10 +117,10 @@ class DocumentText(FrozenModel):
 
 
 def document_id(path: str) -> str:
-    """The id of the file at an absolute path: the same in every collection, whatever its content."""
-    return str(uuid5(_DOCUMENT_IDS, path))
+    """Return the id of the file at an absolute path. It is the same in every collection and for every content."""
+    return str(uuid5(_DOCUMENT_NAMESPACE, path))
 
 
-def edition_of(document: str, version: str, parser: str, chunking: str) -> str:
-    """Names the chunks that one content of a document gives with one parser and one chunking."""
+def index_version(document: str, version: str, parser: str, chunking: str) -> str:
+    """Identify the chunks of one document content, parsed and chunked in one way. Returns 16 hexadecimal digits."""
     return hashlib.sha256("\n".join((document, version, parser, chunking)).encode()).hexdigest()[:16]

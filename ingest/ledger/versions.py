@@ -1,6 +1,6 @@
-"""What searches see of a collection that is being changed: for every document its live edition, whole, and only that.
+"""What searches see of a collection while an ingest changes it: the live version of every document, whole.
 
-The ledger says which editions are hidden; see ledger.py for the order in which store and ledger are written.
+The ledger knows which indexed versions are hidden. The docstring of ``ledger.py`` describes how a document is replaced.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import EDITION, DocumentRecord, Known
+from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
 
 class LiveCollection:
-    """A collection without its hidden editions; what else it does, the wrapped one does."""
+    """Wraps a collection and leaves the hidden versions out of its searches, scans and counts."""
 
     def __init__(self, collection: Collection, ledger: Ledger) -> None:
         self._collection = collection
@@ -23,7 +23,7 @@ class LiveCollection:
 
     @property
     def spec(self) -> CollectionSpec:
-        """What it was made with."""
+        """The spec that the collection was created with."""
         return self._collection.spec
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
@@ -37,23 +37,23 @@ class LiveCollection:
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
-        """The best ``limit`` chunks of the live editions."""
+        """Return the best ``limit`` chunks of the live versions."""
         return self.consistent_read(lambda now: now.search(mode, text=text, vector=vector, limit=limit, where=where))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        """Every selected chunk of the live editions; all are read before the first is given."""
+        """Iterate over the selected chunks of the live versions. All are read before the first is returned."""
         return iter(self.consistent_read(lambda now: list(now.scan(where))))
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
-        """How many documents and chunks of live editions are selected."""
+        """Count the selected documents and chunks of the live versions."""
         return self.consistent_read(lambda now: now.count(where))
 
     def languages(self) -> dict[str, int]:
-        """How many chunks there are in each language, hidden editions included."""
+        """Count the chunks in each language, hidden versions included."""
         return self._collection.languages()
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """The dense vectors of those of the chunks that are there, by chunk id."""
+        """Return the dense vectors of the given chunks that exist, by chunk id."""
         return self._collection.vectors(ids)
 
     def optimize(self) -> None:
@@ -61,7 +61,7 @@ class LiveCollection:
         self._collection.optimize()
 
     def close(self) -> None:
-        """Release it."""
+        """Close the wrapped collection."""
         self._collection.close()
 
     def __enter__(self) -> Self:
@@ -71,21 +71,21 @@ class LiveCollection:
         self.close()
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """What ``read`` finds in the live editions of one moment.
+        """Return what ``read`` finds in a consistent state of the live versions.
 
-        It reads again if an ingest beside us changed meanwhile what is hidden: else a document that it replaced in that
-        moment could be seen twice, or not at all. That the same is hidden as before does not tell: a whole replacement
-        may have come and gone.
+        An ingest may publish a document during the read, which would then see two versions of it, or none. The read is
+        repeated until the ledger's change counter is the same before and after it. Comparing the hidden versions would
+        not be enough: a document may be replaced completely during one read.
         """
-        name, number = self.spec.collection, -1
-        while number != (now := self._ledger.changes(name)):
-            number, hidden = now, tuple(sorted(self._ledger.hidden(name)))
-            found = read(_Moment(self._collection, self._ledger, hidden))
+        name, counter = self.spec.collection, -1
+        while counter != (current := self._ledger.changes(name)):
+            counter, hidden = current, tuple(sorted(self._ledger.hidden(name)))
+            found = read(_Snapshot(self._collection, self._ledger, hidden))
         return found
 
 
-class _Moment(LiveCollection):
-    """The live editions while these are hidden."""
+class _Snapshot(LiveCollection):
+    """The live versions while a fixed set of versions is hidden."""
 
     def __init__(self, collection: Collection, ledger: Ledger, hidden: tuple[str, ...]) -> None:
         super().__init__(collection, ledger)
@@ -106,21 +106,22 @@ class _Moment(LiveCollection):
         return read(self)
 
     def _live(self, where: ChunkFilter) -> ChunkFilter:
-        return where.model_copy(update={"without": {**where.without, EDITION: self._hidden}})
+        return where.model_copy(update={"without": {**where.without, INDEX_VERSION: self._hidden}})
 
 
-def remove_document(collection: Collection, ledger: Ledger, document: DocumentRecord | Known, reason: str) -> None:
-    """Take a document out of the collection. The ledger keeps that it was there, and why it went."""
+def remove_document(
+    collection: Collection, ledger: Ledger, document: DocumentRecord | DocumentSummary, reason: str
+) -> None:
+    """Delete the chunks of a document. The ledger keeps its record, with the reason."""
     name = collection.spec.collection
-    ledger.remove(name, document.id, document.edition, reason)
+    ledger.remove(name, document.id, document.index_version, reason)
     collection.delete(ChunkFilter(documents=(document.id,)))
-    ledger.unhide(name, [edition for edition, owner in ledger.hidden(name).items() if owner == document.id])
+    ledger.unhide(name, [version for version, owner in ledger.hidden(name).items() if owner == document.id])
 
 
-def sweep(collection: Collection, ledger: Ledger, name: str) -> None:
-    """Delete what the ledger hides under this name: chunks that were replaced, or written by an ingest that did not
-    come to its end."""
+def delete_hidden_chunks(collection: Collection, ledger: Ledger, name: str) -> None:
+    """Delete the chunks that are hidden under this name: replaced ones, and those of an ingest that was killed."""
     hidden = ledger.hidden(name)
-    for edition, document in hidden.items():
-        collection.delete(ChunkFilter(documents=(document,), metadata={EDITION: edition}))
+    for version, document in hidden.items():
+        collection.delete(ChunkFilter(documents=(document,), metadata={INDEX_VERSION: version}))
     ledger.unhide(name, list(hidden))

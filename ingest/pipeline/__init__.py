@@ -1,1 +1,1 @@
-"""From files to a searchable collection: plan, parse, chunk, embed, store."""
+"""Turns files into a searchable collection: plan, parse, chunk, embed, store."""

@@ -1,7 +1,7 @@
-"""Embeds chunks and stores them, computing no vector that the collection already holds.
+"""Embeds chunks and stores them. Vectors that the collection already has are reused.
 
-A vector is taken over from the chunk itself (an earlier ingest was killed after storing it), from the same place of
-the document under the path that it was moved from, or from any chunk with the same embedded text.
+A vector is reused from the chunk itself (an earlier ingest was killed after storing it), from the same chunk of a
+document whose file was moved, or from any chunk with the same embedded text.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Written:
-    """How many chunks were stored, and how many texts had to be embedded for them."""
+class WriteResult:
+    """The number of stored chunks, and of texts that had to be embedded for them."""
 
     chunks: int
     embedded: int
 
 
 class ChunkWriter:
-    """Writes into one collection, of which the ledger keeps under ``name`` what was embedded."""
+    """Writes chunks to one collection. The ledger keeps its embedded texts under ``name``."""
 
     def __init__(self, embedder: Embedder, collection: Collection, ledger: Ledger, name: str) -> None:
         self._embedder = embedder
@@ -39,39 +39,41 @@ class ChunkWriter:
         self._ledger = ledger
         self._name = name
 
-    def write(self, chunks: Sequence[Chunk], moved: Mapping[str, str], timed: Timer) -> Written:
-        """Store the chunks with their vectors; ``moved`` names, by chunk id, the chunk that had its vector before."""
+    def write(self, chunks: Sequence[Chunk], moved: Mapping[str, str], timed: Timer) -> WriteResult:
+        """Store the chunks with their vectors. ``moved`` gives the former id of each chunk of a moved document."""
         texts = {chunk.id: chunk.embedded_text for chunk in chunks}
         digests = {identity: hashlib.sha256(text.encode()).hexdigest() for identity, text in texts.items()}
         with timed(Stage.EMBEDDING):
-            vectors = self._kept(digests, moved)
+            vectors = self._stored_vectors(digests, moved)
             missing = list(dict.fromkeys(text for identity, text in texts.items() if identity not in vectors))
             computed = dict(zip(missing, self._embedder.embed_passages(missing), strict=True)) if missing else {}
         with timed(Stage.STORING):
             self._collection.upsert(chunks, self._rows(texts, vectors, computed))
-            # A moved chunk's vector may have been computed under its document's former title: not for others to use.
+            # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
             self._ledger.note_embedded(
                 self._name,
                 {digest: identity for identity, digest in digests.items() if identity not in moved},
             )
-        return Written(chunks=len(chunks), embedded=len(missing))
+        return WriteResult(chunks=len(chunks), embedded=len(missing))
 
-    def _kept(self, digests: Mapping[str, str], moved: Mapping[str, str]) -> MutableMapping[str, Vectors]:
-        """The vectors that the store has for these chunks, by chunk id."""
+    def _stored_vectors(self, digests: Mapping[str, str], moved: Mapping[str, str]) -> MutableMapping[str, Vectors]:
+        """Return the vectors that the store already has for these chunks, by chunk id."""
         same_text = self._ledger.embedded(self._name, sorted(set(digests.values())))
-        holders = {
+        sources = {
             identity: [holder for holder in (identity, moved.get(identity), same_text.get(digest)) if holder]
             for identity, digest in digests.items()
         }
-        stored = self._collection.vectors(sorted({holder for some in holders.values() for holder in some}))
+        stored = self._collection.vectors(sorted({holder for candidates in sources.values() for holder in candidates}))
         return {
-            identity: next(stored[holder] for holder in some if holder in stored)
-            for identity, some in holders.items()
-            if any(holder in stored for holder in some)
+            identity: next(stored[holder] for holder in candidates if holder in stored)
+            for identity, candidates in sources.items()
+            if any(holder in stored for holder in candidates)
         }
 
-    def _rows(self, texts: Mapping[str, str], kept: Mapping[str, Vectors], computed: Mapping[str, Vectors]) -> Vectors:
+    def _rows(
+        self, texts: Mapping[str, str], stored: Mapping[str, Vectors], computed: Mapping[str, Vectors]
+    ) -> Vectors:
         import numpy as np
 
-        rows = [kept[identity] if identity in kept else computed[text] for identity, text in texts.items()]
+        rows = [stored[identity] if identity in stored else computed[text] for identity, text in texts.items()]
         return np.stack(rows).astype(np.float32)

@@ -1,7 +1,7 @@
-"""The way of a container through an ingest: archives, and messages with files attached.
+"""The steps of a container through an ingest: archives, and messages with attachments.
 
-What lies in it are files like others. It comes to its own end after they all did, so that one in which an ingest was
-killed is opened again.
+Its members are ingested like other files. A container finishes after all of its members, so that it is opened again if
+the ingest is killed before.
 """
 
 from __future__ import annotations
@@ -10,98 +10,98 @@ from ingest.errors import FileError
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, Stage, document_id
 from ingest.ledger.versions import remove_document
-from ingest.pipeline.discovery import FoundFile, LeftOut
+from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.document_ingest import DocumentIngest
 from ingest.pipeline.open_container import HIDDEN, OpenContainer
-from ingest.pipeline.parse_file import defects_cost_one_file
+from ingest.pipeline.parse_file import wrap_internal_errors
 from ingest.pipeline.plan import Verdict
-from ingest.pipeline.run import Document, Run
+from ingest.pipeline.state import DocumentInProgress, IngestState
 from vectorstore.store import Collection
 
 
 class ContainerIngest:
-    """Gives the files in the containers of a run to be read, and closes the containers."""
+    """Starts the members of open containers, and closes the containers."""
 
-    def __init__(self, filing: DocumentIngest, collection: Collection, ledger: Ledger) -> None:
-        self._filing = filing
+    def __init__(self, documents: DocumentIngest, collection: Collection, ledger: Ledger) -> None:
+        self._documents = documents
         self._collection = collection
         self._name = collection.spec.collection
         self._ledger = ledger
 
-    def next_member(self, container: Document, run: Run) -> Document | None:
-        """The next file of the container that can be read; None after the last, when the container may be done."""
+    def next_member(self, container: DocumentInProgress, state: IngestState) -> DocumentInProgress | None:
+        """Start the next member that can be read, and return it. Return None after the last."""
         unpacking = container.unpacking
         try:
-            while unpacking and _is_open(container) and (member := self._taken_out(container, unpacking)):
+            while unpacking and _is_open(container) and (member := self._extract_next(container, unpacking)):
                 file, reason = member
-                run.files += 1
+                state.files += 1
                 if not reason:
                     unpacking.open += 1
-                    self._note_member(file, DocumentState.DISCOVERED, "", run)
-                    return self._filing.start(file, 0, Verdict.NEW, run)
-                state = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
-                self._note_member(file, state, f"{file.document} is not taken out: {reason}.", run)
-        except FileError as error:  # what came out before is read all the same
-            container.reading.error = error
-        self._close_if_done(container, run)
+                    self._record_member(file, DocumentState.DISCOVERED, "", state)
+                    return self._documents.start(file, 0, Verdict.NEW, state)
+                outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
+                self._record_member(file, outcome, f"{file.document} was not extracted: {reason}.", state)
+        except FileError as error:  # the members before it are ingested
+            container.result.error = error
+        self._close_if_done(container, state)
         return None
 
-    def settle(self, run: Run) -> None:
-        """Files have come to their end; the containers that they lay in may have, too."""
-        while run.ended:
-            container = run.containers.get(run.ended.pop().found.container)
+    def close_finished(self, state: IngestState) -> None:
+        """Count finished members off their containers, and close the containers that are done."""
+        while state.finished:
+            container = state.containers.get(state.finished.pop().found.container)
             if container and container.unpacking:
                 container.unpacking.open -= 1
-                self._close_if_done(container, run)
+                self._close_if_done(container, state)
 
-    def close(self, run: Run) -> None:
-        """Remove what was taken out and is still there, when the ingest ends."""
-        for container in run.containers.values():
+    def close(self, state: IngestState) -> None:
+        """Remove the extracted members that are left when the ingest ends."""
+        for container in state.containers.values():
             container.close()
 
-    def _close_if_done(self, container: Document, run: Run) -> None:
-        """When all that is in it is done: drop what is there no more, then go on with the container itself."""
+    def _close_if_done(self, container: DocumentInProgress, state: IngestState) -> None:
+        """If all members are done, remove documents that the container no longer contains, and finish the container."""
         unpacking = container.unpacking
         if unpacking is None or unpacking.open or _is_open(container):
             return
-        run.containers.pop(container.found.document).close()
-        if container.reading.error:
-            self._filing.fail(container, container.reading.error, run)
+        state.containers.pop(container.found.document).close()
+        if container.result.error:
+            self._documents.fail(container, container.result.error, state)
             return
-        for member in run.members.get(container.found.document, []) if unpacking.complete else []:
+        for member in state.members.get(container.found.document, []) if unpacking.complete else []:
             if member.path not in unpacking.seen and member.state is not DocumentState.REMOVED:
-                remove_document(self._collection, self._ledger, member, "no longer in what held it")
-                run.removed[member.id] = member.name
+                remove_document(self._collection, self._ledger, member, "no longer in its container")
+                state.removed[member.id] = member.name
         if container.chunks:
-            run.waiting.append(container)
+            state.waiting.append(container)
         else:
-            self._filing.finish(container, run)
+            self._documents.finish(container, state)
 
-    def _taken_out(self, container: Document, unpacking: OpenContainer) -> tuple[FoundFile, str] | None:
-        container.reading.stage = Stage.PARSING
-        with defects_cost_one_file(container.found, container.reading):
+    def _extract_next(self, container: DocumentInProgress, unpacking: OpenContainer) -> tuple[FoundFile, str] | None:
+        container.result.stage = Stage.PARSING
+        with wrap_internal_errors(container.found, container.result):
             return unpacking.next()
 
-    def _note_member(self, file: FoundFile, state: DocumentState, reason: str, run: Run) -> None:
-        """Note that it was found, unless it is known, or why it was not taken out."""
+    def _record_member(self, file: FoundFile, outcome: DocumentState, reason: str, state: IngestState) -> None:
+        """Record a new member, or why a member was not extracted."""
         identity = document_id(file.document)
-        known = run.known.get(identity)
-        if state is DocumentState.DISCOVERED and known and known.state not in (
+        known = state.known.get(identity)
+        if outcome is DocumentState.DISCOVERED and known and known.state not in (
             DocumentState.REMOVED, DocumentState.SKIPPED
         ):  # fmt: skip
             return
         record = DocumentRecord(
-            collection=self._name, id=identity, path=file.document, name=file.name, state=state,
+            collection=self._name, id=identity, path=file.document, name=file.name, state=outcome,
             stage=Stage.READING, reason=reason, container=file.container,
         )  # fmt: skip
         self._ledger.discover([record])
-        if state is DocumentState.FAILED:
-            run.failed.append(record)
-        elif state is DocumentState.SKIPPED:
-            run.files -= 1
-            run.left_out.append(LeftOut(path=file.document, name=file.name, reason=HIDDEN))
+        if outcome is DocumentState.FAILED:
+            state.failed.append(record)
+        elif outcome is DocumentState.SKIPPED:
+            state.files -= 1
+            state.left_out.append(SkippedFile(path=file.document, name=file.name, reason=HIDDEN))
 
 
-def _is_open(container: Document) -> bool:
-    """Whether there may be more in it."""
-    return bool(container.unpacking and not container.unpacking.exhausted and not container.reading.error)
+def _is_open(container: DocumentInProgress) -> bool:
+    """Return whether it may have more members."""
+    return bool(container.unpacking and not container.unpacking.exhausted and not container.result.error)

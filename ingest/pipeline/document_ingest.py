@@ -1,6 +1,6 @@
-"""The way of one file through an ingest: begun, read, chunked, embedded and stored with others, and then seen.
+"""The steps of one file through an ingest: start, read, chunk, embed and store with others, publish.
 
-What has come to its end, well or not, is left in ``run.ended`` for whoever waits for it: the container it lay in.
+A file in a terminal state is added to ``state.finished``, where its container finds it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,23 @@ from ingest.containers.unpack import ContainerLimits
 from ingest.document import ParsedDocument
 from ingest.errors import FileError
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import EDITION, DocumentRecord, DocumentState, Known, Stage, document_id, edition_of
+from ingest.ledger.records import (
+    INDEX_VERSION,
+    DocumentRecord,
+    DocumentState,
+    DocumentSummary,
+    Stage,
+    document_id,
+    index_version,
+)
 from ingest.parser import Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document, chunk_id
 from ingest.pipeline.discovery import FoundFile, printable
 from ingest.pipeline.open_container import OpenContainer
-from ingest.pipeline.parse_file import Reading, defects_cost_one_file, read
-from ingest.pipeline.plan import IndexSettings, Verdict, is_gone
-from ingest.pipeline.run import Document, Run
+from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
+from ingest.pipeline.plan import IndexSettings, Verdict, is_missing
+from ingest.pipeline.state import DocumentInProgress, IngestState
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter
@@ -32,7 +40,7 @@ _UNFINISHED = {DocumentState.DISCOVERED, DocumentState.PARSING, DocumentState.CH
 
 
 class DocumentIngest:
-    """Brings files to their terminal states. Only ``read`` may be called from other threads."""
+    """Takes files to their terminal states. Only ``read`` may be called from other threads."""
 
     def __init__(
         self,
@@ -57,91 +65,93 @@ class DocumentIngest:
         self._check = check
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
-    def start(self, file: FoundFile, size: int, verdict: Verdict, run: Run) -> Document:
-        """Note that the file is being read."""
+    def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
+        """Record that the file is being read."""
         identity = document_id(file.document)
-        known = run.known.get(identity)
+        known = state.known.get(identity)
         tried = known.attempts if known and known.state in {DocumentState.FAILED, *_UNFINISHED} else 0
         reread = verdict in (Verdict.RETRY, Verdict.SETTINGS)
-        document = Document(file, identity, size, known, attempts=tried + 1, reread=reread)
-        self._advance(document, DocumentState.PARSING, Stage.READING, run)
+        document = DocumentInProgress(file, identity, size, known, attempts=tried + 1, reread=reread)
+        self._advance(document, DocumentState.PARSING, Stage.READING, state)
         return document
 
-    def read(self, document: Document) -> Reading:
-        """Read and parse it, unless it holds what is indexed of it."""
+    def read(self, document: DocumentInProgress) -> ParseResult:
+        """Read the file, and parse it unless its content is indexed."""
         previous = document.previous
         same = previous and self._current.is_current(previous)
-        return read(
+        return parse_file(
             document.found,
             self._parser,
             max_file_mb=self._settings.max_file_mb,
             known_version=previous.version if previous and same and previous.chunks and not document.reread else "",
         )
 
-    def take(self, document: Document, run: Run) -> None:
-        """Go on with a file that was read: chunk what was parsed, and have unpacked what holds files."""
-        reading = document.reading
-        holder = run.containers.get(document.found.container)
+    def process(self, document: DocumentInProgress, state: IngestState) -> None:
+        """Process a file that was read: chunk it if it was parsed, open it if it is a container."""
+        result = document.result
+        holder = state.containers.get(document.found.container)
         if holder and holder.unpacking:
             holder.unpacking.release(document.found)
-        for stage, seconds in reading.seconds.items():
-            run.spend(stage, seconds)
-        if reading.error:
-            self.fail(document, reading.error, run)
-        elif reading.unchanged and document.previous:
-            self.note_unchanged(document.found, document.previous, reading.modified, reading.read_at, run)
-            run.bytes_done += document.size
-            run.ended.append(document)
+        for stage, seconds in result.seconds.items():
+            state.add_seconds(stage, seconds)
+        if result.error:
+            self.fail(document, result.error, state)
+        elif result.unchanged and document.previous:
+            self.record_unchanged(document.found, document.previous, result.modified, result.read_at, state)
+            state.bytes_done += document.size
+            state.finished.append(document)
         else:
-            self._go_on(document, reading, run)
+            self._process_parsed(document, result, state)
 
-    def _go_on(self, document: Document, reading: Reading, run: Run) -> None:
-        """With what was read. Containers in containers are unpacked with the outermost."""
-        if reading.parsed:
-            run.publish(document.found.name, Stage.PARSING)
-            self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, run)
+    def _process_parsed(self, document: DocumentInProgress, result: ParseResult, state: IngestState) -> None:
+        """Chunk the document, and open its container. Nested containers are unpacked with the outermost one."""
+        if result.parsed:
+            state.report_progress(document.found.name, Stage.PARSING)
+            self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, state)
             try:
-                with run.timed(Stage.CHUNKING), reading.timed(Stage.CHUNKING):
-                    self._chunk(document, reading.parsed)
+                with state.timed(Stage.CHUNKING), result.timed(Stage.CHUNKING):
+                    self._chunk(document, result.parsed)
             except FileError as error:
-                self.fail(document, error, run)
+                self.fail(document, error, state)
                 return
-            document.moved_from = self._moved_from(document, run)
-        if reading.container and not document.found.container:
+            document.moved_from = self._moved_from(document, state)
+        if result.container and not document.found.container:
             document.unpacking = OpenContainer(document.found, ContainerLimits(member_mb=self._settings.max_file_mb))
-            run.containers[document.found.document] = document
+            state.containers[document.found.document] = document
         elif document.chunks:
-            run.waiting.append(document)
+            state.waiting.append(document)
         else:
-            self.finish(document, run)
+            self.finish(document, state)
 
-    def _chunk(self, document: Document, parsed: ParsedDocument) -> None:
-        """The document's chunks, marked with their edition."""
+    def _chunk(self, document: DocumentInProgress, parsed: ParsedDocument) -> None:
+        """Set the document's chunks."""
         source = Source(
             document_id=document.id,
             path=document.found.document,
             name=document.found.name,
-            version=document.reading.version,
+            version=document.result.version,
         )
-        with defects_cost_one_file(document.found, document.reading):
-            document.chunks = chunk_document(self._chunker, parsed, source, self._edition(document))
+        with wrap_internal_errors(document.found, document.result):
+            document.chunks = chunk_document(self._chunker, parsed, source, self._index_version(document))
 
-    def _edition(self, document: Document) -> str:
-        return edition_of(document.id, document.reading.version, self._parser_version(document), self._current.chunking)
+    def _index_version(self, document: DocumentInProgress) -> str:
+        return index_version(
+            document.id, document.result.version, self._parser_version(document), self._current.chunking
+        )
 
-    def _parser_version(self, document: Document) -> str:
-        return self._current.parser_version(document.found.document, document.reading.parsed)
+    def _parser_version(self, document: DocumentInProgress) -> str:
+        return self._current.parser_version(document.found.document, document.result.parsed)
 
-    def _moved_from(self, document: Document, run: Run) -> Known | None:
-        """The document of the same content whose file is gone, if there is one: it was moved here, or renamed."""
-        former = run.movable.get(document.reading.version, [])
-        gone = next((known for known in former if is_gone(known)), None)
-        if gone:
-            former.remove(gone)
-        return gone
+    def _moved_from(self, document: DocumentInProgress, state: IngestState) -> DocumentSummary | None:
+        """Return the document of the same content whose file is missing, if there is one: it was moved or renamed."""
+        candidates = state.move_candidates.get(document.result.version, [])
+        moved = next((known for known in candidates if is_missing(known)), None)
+        if moved:
+            candidates.remove(moved)
+        return moved
 
-    def fail(self, document: Document, error: FileError, run: Run) -> None:
-        """Record the reason. What was indexed of the file before stays searchable, and the record keeps saying so."""
+    def fail(self, document: DocumentInProgress, error: FileError, state: IngestState) -> None:
+        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that."""
         record = self._record(document)
         if document.previous and document.previous.chunks:
             record = self._ledger.get(self._name, document.id) or record
@@ -149,100 +159,102 @@ class DocumentIngest:
         record = record.model_copy(
             update={
                 "state": DocumentState.FAILED,
-                "stage": document.reading.stage,
+                "stage": document.result.stage,
                 "reason": printable(reason),
-                "seconds": document.reading.seconds,
+                "seconds": document.result.seconds,
                 "attempts": document.attempts,
                 "updated_at": datetime.now(UTC),
             }
         )
         self._ledger.record(record)
-        run.failed.append(record)
-        run.bytes_done += document.size
-        run.publish(document.found.name, document.reading.stage)
-        run.ended.append(document)
+        state.failed.append(record)
+        state.bytes_done += document.size
+        state.report_progress(document.found.name, document.result.stage)
+        state.finished.append(document)
 
-    def note_unchanged(self, file: FoundFile, known: Known, modified: float, read_at: float, run: Run) -> None:
-        """Count a file that holds what is indexed of it."""
+    def record_unchanged(
+        self, file: FoundFile, known: DocumentSummary, modified: float, read_at: float, state: IngestState
+    ) -> None:
+        """Count a file with the content that is indexed."""
         if (known.state, known.name, known.modified, known.read_at) != (
             DocumentState.INDEXED, file.name, modified, read_at
         ):  # fmt: skip
             self._ledger.touch(self._name, known.id, name=file.name, modified=modified, read_at=read_at)
-        run.unchanged += 1
-        run.publish(file.name, Stage.READING)
+        state.unchanged += 1
+        state.report_progress(file.name, Stage.READING)
 
-    # Many files: embed, store
-
-    def store_waiting(self, run: Run) -> None:
-        """Embed and store the chunks of all waiting documents together; each goes live when its last is stored."""
+    def store_waiting(self, state: IngestState) -> None:
+        """Embed and store the chunks of all waiting documents together. Publish each document after its last chunk."""
         self._check()
-        documents, run.waiting = run.waiting, []
+        documents, state.waiting = state.waiting, []
         chunks: list[Chunk] = []
         moved: dict[str, str] = {}
         for document in documents:
-            self._open_edition(document, run)
+            self._hide_new_version(document, state)
             chunks.extend(document.chunks)
-            moved.update(self._former_ids(document))
-            document.left = len(document.chunks)
+            moved.update(self._former_chunk_ids(document))
+            document.chunks_left = len(document.chunks)
         owners = {chunk.id: document for document in documents for chunk in document.chunks}
         for start in range(0, len(chunks), self._settings.embed_batch):
             batch = chunks[start : start + self._settings.embed_batch]
-            self._store(batch, moved, owners, run)
+            self._store(batch, moved, owners, state)
             for chunk in batch:
-                owners[chunk.id].left -= 1
-                if not owners[chunk.id].left:
-                    self.finish(owners[chunk.id], run)
+                owners[chunk.id].chunks_left -= 1
+                if not owners[chunk.id].chunks_left:
+                    self.finish(owners[chunk.id], state)
 
-    def _open_edition(self, document: Document, run: Run) -> None:
-        """From now on there may be chunks of the new edition in the store, not for searches yet."""
-        self._advance(document, DocumentState.EMBEDDING, Stage.EMBEDDING, run)
-        edition = self._edition(document)
-        if not document.previous or document.previous.edition != edition:
-            self._ledger.hide(self._name, document.id, edition)
+    def _hide_new_version(self, document: DocumentInProgress, state: IngestState) -> None:
+        """Hide the new version from searches, before its first chunk is stored."""
+        self._advance(document, DocumentState.EMBEDDING, Stage.EMBEDDING, state)
+        version = self._index_version(document)
+        if not document.previous or document.previous.index_version != version:
+            self._ledger.hide(self._name, document.id, version)
 
-    def _former_ids(self, document: Document) -> dict[str, str]:
+    def _former_chunk_ids(self, document: DocumentInProgress) -> dict[str, str]:
         if document.moved_from is None:
             return {}
-        former = document.moved_from.edition
+        former = document.moved_from.index_version
         return {chunk.id: chunk_id(former, chunk.index) for chunk in document.chunks}
 
-    def _store(self, chunks: Sequence[Chunk], moved: dict[str, str], owners: dict[str, Document], run: Run) -> None:
-        run.publish(chunks[0].name, Stage.EMBEDDING)
+    def _store(
+        self, chunks: Sequence[Chunk], moved: dict[str, str], owners: dict[str, DocumentInProgress], state: IngestState
+    ) -> None:
+        state.report_progress(chunks[0].name, Stage.EMBEDDING)
         former = {chunk.id: moved[chunk.id] for chunk in chunks if chunk.id in moved}
-        written = self._writer.write(chunks, former, run.timed)
+        written = self._writer.write(chunks, former, state.timed)
         for chunk, tokens in zip(
             chunks, self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]), strict=True
         ):
             owners[chunk.id].tokens += tokens
-            run.tokens += tokens
-        run.chunks += written.chunks
-        run.embedded += written.embedded
-        run.publish(chunks[-1].name, Stage.STORING)
+            state.tokens += tokens
+        state.chunks += written.chunks
+        state.embedded += written.embedded
+        state.report_progress(chunks[-1].name, Stage.STORING)
 
-    def finish(self, document: Document, run: Run) -> None:
-        """Let the new edition be seen instead of the old, then delete the old."""
+    def finish(self, document: DocumentInProgress, state: IngestState) -> None:
+        """Publish the new version in place of the old one, then delete the old chunks."""
         record = self._record(document)
         previous, moved_from = document.previous, document.moved_from
-        superseded = previous.edition if previous and previous.edition != record.edition else ""
-        with run.timed(Stage.STORING):
-            self._ledger.publish(record, document.reading.parsed, superseded=superseded, moved_from=moved_from)
+        superseded = previous.index_version if previous and previous.index_version != record.index_version else ""
+        with state.timed(Stage.STORING):
+            self._ledger.publish(record, document.result.parsed, superseded=superseded, moved_from=moved_from)
             if superseded:
-                others = ChunkFilter(documents=(document.id,), without={EDITION: (record.edition,)})
+                others = ChunkFilter(documents=(document.id,), without={INDEX_VERSION: (record.index_version,)})
                 self._collection.delete(others)
             if moved_from:
                 self._collection.delete(ChunkFilter(documents=(moved_from.id,)))
-                run.removed[moved_from.id] = moved_from.name
-            gone = [superseded, moved_from.edition if moved_from else ""]
-            self._ledger.unhide(self._name, [edition for edition in gone if edition])
-        run.indexed += 1
-        run.pages += record.pages
-        run.bytes_done += document.size
-        run.slowest = sorted([*run.slowest, record], key=_effort, reverse=True)[:_SLOWEST]
-        run.publish(document.found.name, Stage.STORING)
-        run.ended.append(document)
+                state.removed[moved_from.id] = moved_from.name
+            deleted = [superseded, moved_from.index_version if moved_from else ""]
+            self._ledger.unhide(self._name, [version for version in deleted if version])
+        state.indexed += 1
+        state.pages += record.pages
+        state.bytes_done += document.size
+        state.slowest = sorted([*state.slowest, record], key=_total_seconds, reverse=True)[:_SLOWEST]
+        state.report_progress(document.found.name, Stage.STORING)
+        state.finished.append(document)
 
-    def _record(self, document: Document) -> DocumentRecord:
-        reading, parsed = document.reading, document.reading.parsed
+    def _record(self, document: DocumentInProgress) -> DocumentRecord:
+        result, parsed = document.result, document.result.parsed
         return DocumentRecord(
             collection=self._name,
             id=document.id,
@@ -250,9 +262,9 @@ class DocumentIngest:
             name=document.found.name,
             state=DocumentState.INDEXED,
             stage=Stage.STORING,
-            version=reading.version,
-            size=reading.size,
-            modified=reading.modified,
+            version=result.version,
+            size=result.size,
+            modified=result.modified,
             mime_type=parsed.mime_type if parsed else "",
             title=document.chunks[0].title if document.chunks else "",
             pages=len(parsed.pages) if parsed else 0,
@@ -260,18 +272,18 @@ class DocumentIngest:
             tokens=document.tokens,
             parser=self._parser_version(document),
             chunking=self._current.chunking,
-            seconds=reading.seconds,
+            seconds=result.seconds,
             warnings=parsed.warnings if parsed else (),
             metadata=parsed.metadata if parsed else {},
             attempts=document.attempts,
             container=document.found.container,
-            read_at=reading.read_at,
+            read_at=result.read_at,
         )
 
-    def _advance(self, document: Document, state: DocumentState, stage: Stage, run: Run) -> None:
-        self._ledger.advance(self._name, document.id, state, stage, document.attempts)
-        run.publish(document.found.name, stage)
+    def _advance(self, document: DocumentInProgress, reached: DocumentState, stage: Stage, state: IngestState) -> None:
+        self._ledger.advance(self._name, document.id, reached, stage, document.attempts)
+        state.report_progress(document.found.name, stage)
 
 
-def _effort(record: DocumentRecord) -> float:
+def _total_seconds(record: DocumentRecord) -> float:
     return sum(record.seconds.values())

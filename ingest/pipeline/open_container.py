@@ -1,6 +1,6 @@
-"""A container on its way: its members one after the other, and when it may itself be noted as done.
+"""A container during an ingest: gives out its members one after the other.
 
-A container's record is written after those of its members: an ingest that was killed in between opens it again.
+The record of a container is written after those of its members. An ingest that was killed before opens it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ingest.containers.unpack import REST, ContainerLimits, Member, expand
 from ingest.pipeline.discovery import FoundFile
 
 HIDDEN = "hidden"
-"""The reason of members that are left out as hidden files on disk are; all others that do not come out have failed."""
+"""The reason of hidden members, which are skipped like hidden files on disk. With any other reason, a member failed."""
 
 
 class OpenContainer:
@@ -23,20 +23,20 @@ class OpenContainer:
     def __init__(self, container: FoundFile, limits: ContainerLimits) -> None:
         self.container = container
         self.open = 0
-        """Members that were given out and are in no terminal state yet."""
+        """The number of members that were given out and are not in a terminal state yet."""
         self.exhausted = False
         self.complete = True
-        """Whether everything in the container was looked at."""
+        """Whether all members were listed."""
         self.seen: set[str] = set()
         """Paths of the members."""
         self._folder = tempfile.mkdtemp(prefix="candor-")
         self._members: Iterator[Member] = expand(container.path, limits, Path(self._folder))
-        self._done: list[Path] = []
+        self._read: list[Path] = []
 
     def next(self) -> tuple[FoundFile, str] | None:
-        """The next member, and why it did not come out if it did not; None after the last. Raises CorruptDocument."""
+        """Return the next member, with the reason if it was not extracted, or None. Raises CorruptDocument."""
         member = next(self._members, None)
-        self._remove_done()
+        self._remove_read()
         if member is None:
             self.exhausted = True
             return None
@@ -52,14 +52,14 @@ class OpenContainer:
         return file, member.reason
 
     def release(self, file: FoundFile) -> None:
-        """The copy of a member was read. It goes when the next one was asked for: it may hold members itself."""
-        self._done.append(file.path)
+        """Mark the copy of a member as read. It is removed after the next member, because it may contain members."""
+        self._read.append(file.path)
 
     def close(self) -> None:
         """Remove all copies."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _remove_done(self) -> None:
-        for path in self._done:
+    def _remove_read(self) -> None:
+        for path in self._read:
             path.unlink(missing_ok=True)
-        self._done.clear()
+        self._read.clear()

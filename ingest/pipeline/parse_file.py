@@ -1,6 +1,6 @@
-"""Reads one file: its content's hash, then what the parser makes of it, and that both saw the same content.
+"""Reads one file: hashes its content, parses it, and makes sure that both saw the same content.
 
-Runs in the threads that read ahead; touches neither ledger nor store.
+It runs in the threads that read ahead, and uses neither ledger nor store.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from vectorstore.text.languages import LANGUAGE, detect
 
 log = logging.getLogger(__name__)
 
-_TRIES = 3  # for a file that changes while it is read
-_LAST_LATIN = "\u024f"  # of the blocks up to Latin Extended-B
+_ATTEMPTS = 3  # to read a file that changes meanwhile
+_LAST_LATIN = "\u024f"  # the last character of Latin Extended-B
 
 
 @dataclass
-class Reading:
-    """What came of reading a file: ``unchanged``, or ``parsed``, or a ``container`` (or both), or an ``error``."""
+class ParseResult:
+    """The result of reading a file: ``unchanged``, ``parsed``, a ``container`` (or both), or an ``error``."""
 
     version: str = ""
     size: int = 0
@@ -46,7 +46,7 @@ class Reading:
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
-        """Note the stage, and the time it takes."""
+        """Set the stage, and add to its seconds."""
         self.stage = stage
         started = time.perf_counter()
         try:
@@ -55,91 +55,90 @@ class Reading:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
 
 
-def read(file: FoundFile, parser: Parser, *, max_file_mb: int, known_version: str = "") -> Reading:
-    """Read and parse the file, unless its content is ``known_version``. What is wrong with it is in the reading."""
-    reading = Reading()
+def parse_file(file: FoundFile, parser: Parser, *, max_file_mb: int, known_version: str = "") -> ParseResult:
+    """Read the file, and parse it unless its content is ``known_version``. An error of the file is in the result."""
+    result = ParseResult()
     try:
-        with defects_cost_one_file(file, reading):
-            _read(file, reading, parser, max_file_mb, known_version)
+        with wrap_internal_errors(file, result):
+            _parse(file, result, parser, max_file_mb, known_version)
     except FileError as error:
-        reading.error = error
-    return reading
+        result.error = error
+    return result
 
 
 @contextmanager
-def defects_cost_one_file(file: FoundFile, reading: Reading) -> Iterator[None]:
-    """The boundary of the work on one file: what nobody foresaw there becomes an InternalError of this file.
+def wrap_internal_errors(file: FoundFile, result: ParseResult) -> Iterator[None]:
+    """Turn an unexpected exception into an InternalError of this file, so that the ingest continues with the others.
 
-    Only for work that touches neither ledger nor store, so that their errors cannot be taken for the file's. Those
-    that say whose fault they are pass as they are.
+    Use it only around work without ledger and store: their errors must stop the ingest. IngestError and StoreError are
+    not changed.
     """
     try:
         yield
     except (IngestError, StoreError):
         raise
     except Exception as error:
-        log.exception("Internal error while %s %s", reading.stage, file.document)
+        log.exception("Internal error while %s %s", result.stage, file.document)
         raise InternalError(
-            f"{file.document} brought an internal error to light while {reading.stage}: "
-            f"{type(error).__name__}: {error}. The file need not be at fault. Please report it with the traceback in "
-            "the log; --retry-failed tries the file again."
+            f"{file.document} caused an internal error while {result.stage}: {type(error).__name__}: {error}. The file "
+            "may be correct. Please report it with the traceback in the log. --retry-failed tries the file again."
         ) from error
 
 
-def _read(file: FoundFile, reading: Reading, parser: Parser, max_file_mb: int, known_version: str) -> None:
-    for _ in range(_TRIES):
-        before = _look(file, reading, max_file_mb)
-        reading.unchanged = reading.version == known_version
-        if reading.unchanged or _parsed_unchanged(file, reading, parser, before):
+def _parse(file: FoundFile, result: ParseResult, parser: Parser, max_file_mb: int, known_version: str) -> None:
+    for _ in range(_ATTEMPTS):
+        before = _hash(file, result, max_file_mb)
+        result.unchanged = result.version == known_version
+        if result.unchanged or _parse_unchanged(file, result, parser, before):
             return
     raise FileChanging(
-        f"{file.document} changed while it was read, {_TRIES} times. Ingest it again when nothing writes to it."
+        f"{file.document} changed while it was read, {_ATTEMPTS} times. Ingest it again when no process writes to it."
     )
 
 
-def _parsed_unchanged(file: FoundFile, reading: Reading, parser: Parser, before: tuple[int, ...]) -> bool:
-    """Parse; whether the file is still the one that was hashed. If not, errors of the parser mean nothing."""
+def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, before: tuple[int, ...]) -> bool:
+    """Parse the file; return whether it is still the file that was hashed. If not, ignore errors of the parser."""
     try:
-        with reading.timed(Stage.PARSING):
-            reading.container = container_kind(file.path)
-            if reading.container is None or reading.container.is_document:
-                reading.parsed = _with_language(parser.parse(file.path))
+        with result.timed(Stage.PARSING):
+            result.container = container_kind(file.path)
+            if result.container is None or result.container.is_document:
+                result.parsed = _with_language(parser.parse(file.path))
     except FileError:
         if _identity(_status(file)) == before:
             raise
         return False
     is_same = _identity(_status(file)) == before
     if not is_same:
-        reading.stage = Stage.READING
+        result.stage = Stage.READING
     return is_same
 
 
 def _with_language(parsed: ParsedDocument) -> ParsedDocument:
-    """The language that the text is in; what the file says of itself counts where the text does not tell."""
-    said = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
-    language = detect(_running_text(parsed)) or detect(_beyond_latin(parsed.text)) or said
+    """Add the language of the text. The file's metadata decide where it cannot be detected."""
+    declared = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
+    language = detect(_running_text(parsed)) or detect(_beyond_latin(parsed.text)) or declared
     others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
     return parsed.model_copy(update={"metadata": others | ({LANGUAGE: language} if language else {})})
 
 
 def _running_text(parsed: ParsedDocument) -> str:
-    """The text without tables and code: names and codes in Latin letters would be taken for any language."""
-    silent = (BlockKind.TABLE, BlockKind.CODE)
-    return "\n".join(parsed.text[block.start : block.end] for block in parsed.blocks if block.kind not in silent)
+    """Return the text without tables and code, where names and codes in Latin letters look like any language."""
+    excluded = (BlockKind.TABLE, BlockKind.CODE)
+    return "\n".join(parsed.text[block.start : block.end] for block in parsed.blocks if block.kind not in excluded)
 
 
 def _beyond_latin(text: str) -> str:
-    """The words in other scripts, which say more about the language than Latin ones."""
+    """Return the characters of other scripts, which indicate a language better than Latin ones."""
     return "".join(character for character in text if character > _LAST_LATIN or character.isspace())
 
 
-def _look(file: FoundFile, reading: Reading, max_file_mb: int) -> tuple[int, ...]:
-    """Hash the file; refuse what is too large or will not open. Gives what tells whether it changes afterwards."""
-    with reading.timed(Stage.READING):
+def _hash(file: FoundFile, result: ParseResult, max_file_mb: int) -> tuple[int, ...]:
+    """Hash the file, and return its identity, which changes with it. Raises UnreadableFile, FileTooLarge."""
+    with result.timed(Stage.READING):
         status = _status(file)
-        reading.size, reading.modified, reading.read_at = status.st_size, status.st_mtime, time.time()
+        result.size, result.modified, result.read_at = status.st_size, status.st_mtime, time.time()
         if not stat.S_ISREG(status.st_mode):
-            raise UnreadableFile(f"{file.document} cannot be read: it is a folder that will not open.")
+            raise UnreadableFile(f"{file.document} cannot be read: it is a folder that cannot be opened.")
         if status.st_size > max_file_mb * 2**20:
             raise FileTooLarge(
                 f"{file.document} has {status.st_size / 2**20:,.0f} MB; the limit is {max_file_mb} MB. "
@@ -147,7 +146,7 @@ def _look(file: FoundFile, reading: Reading, max_file_mb: int) -> tuple[int, ...
             )
         try:
             with file.path.open("rb") as content:
-                reading.version = hashlib.file_digest(content, "sha256").hexdigest()
+                result.version = hashlib.file_digest(content, "sha256").hexdigest()
         except OSError as error:
             raise _unreadable(file, error) from error
     return _identity(status)
@@ -165,4 +164,6 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _unreadable(file: FoundFile, error: OSError) -> UnreadableFile:
-    return UnreadableFile(f"{file.document} cannot be read: {error.strerror}. Check its rights and where it links to.")
+    return UnreadableFile(
+        f"{file.document} cannot be read: {error.strerror}. Check its permissions, and its target if it is a link."
+    )

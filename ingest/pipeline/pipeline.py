@@ -1,7 +1,8 @@
-"""From files to a searchable collection: read, parse, chunk, embed, store, and note in the ledger what became of each.
+"""Executes an ingest plan: reads, parses, chunks, embeds and stores files, and records each in the ledger.
 
-One bad file never stops the rest; a store or a ledger that fails stops everything, with all finished files kept. Files
-are read and parsed ahead in threads, beside the embedding. Killed at any point, the next ingest goes on from there.
+A file that fails does not stop the others. If the store or the ledger fails, the ingest stops, and finished files are
+kept. Files are read and parsed ahead in threads while others are embedded. If the process is killed, the next ingest
+continues.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ingest.chunking.chunker import Chunker
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, DocumentState, Known, Stage, document_id
-from ingest.ledger.versions import remove_document, sweep
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage, document_id
+from ingest.ledger.versions import delete_hidden_chunks, remove_document
 from ingest.parser import Parser
 from ingest.pipeline.container_ingest import ContainerIngest
 from ingest.pipeline.document_ingest import DocumentIngest
-from ingest.pipeline.parse_file import Reading
+from ingest.pipeline.parse_file import ParseResult
 from ingest.pipeline.plan import Plan, PlannedFile, Verdict, index_settings
 from ingest.pipeline.reports import IngestReport, Progress
-from ingest.pipeline.run import Document, Run, members_of_containers, movable
+from ingest.pipeline.state import DocumentInProgress, IngestState, group_members, move_candidates
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
 
-_OPTIMIZE_FROM = 1000  # chunks written in one run, from which rebuilding the indexes pays
-_AHEAD = 2  # files read ahead per thread: bounds what parsed documents take of memory
+_OPTIMIZE_FROM = 1000  # chunks written in one ingest; with fewer, rebuilding the indexes takes longer than it saves
+_AHEAD = 2  # files read ahead per thread; limits the memory that parsed documents take
 
 
 class IngestPipeline:
@@ -56,16 +57,16 @@ class IngestPipeline:
         self._check = check
         self.index_settings = index_settings(parser, chunker, settings)
         """What it indexes documents with: plans for it are made with these."""
-        self._filing = DocumentIngest(
+        self._documents = DocumentIngest(
             parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
             settings=settings, current=self.index_settings, check=check,
         )  # fmt: skip
-        self._members = ContainerIngest(self._filing, collection, ledger)
+        self._containers = ContainerIngest(self._documents, collection, ledger)
 
     def ingest(
         self,
         plan: Plan,
-        known: Mapping[str, Known],
+        known: Mapping[str, DocumentSummary],
         progress: Callable[[Progress], None] = lambda _: None,
         *,
         cancelled: Callable[[], bool] = lambda: False,
@@ -79,30 +80,28 @@ class IngestPipeline:
         are in the report and in the ledger.
         """
         started = time.perf_counter() - planning_seconds
-        run = Run(
-            plan, known, progress, started, cancelled, movable(plan, known), members_of_containers(known),
+        state = IngestState(
+            plan, known, progress, started, cancelled, move_candidates(plan, known), group_members(known),
             files=len(plan.files),
         )  # fmt: skip
-        self._note_discovered(run)
-        self._note_settled(run)
+        self._record_discovered(state)
+        self._count_settled(state)
         try:
-            self._read_all(run)
+            self._read_all(state)
         finally:
-            self._members.close(run)
-        self._clean_up(run)
-        return run.report()
+            self._containers.close(state)
+        self._clean_up(state)
+        return state.report()
 
-    # Before anything is read
-
-    def _note_discovered(self, run: Run) -> None:
-        """Give every new file, and everything left out, its place in the ledger."""
+    def _record_discovered(self, state: IngestState) -> None:
+        """Record every new file, and everything that was skipped, in the ledger."""
         files = [
             DocumentRecord(
                 collection=self._name, id=document_id(planned.file.document), path=planned.file.document,
                 name=planned.file.name, state=DocumentState.DISCOVERED, stage=Stage.READING, size=planned.size,
                 container=planned.file.container,
             )
-            for planned in run.plan.files
+            for planned in state.plan.files
             if planned.verdict is Verdict.NEW
         ]  # fmt: skip
         skipped = [
@@ -110,96 +109,92 @@ class IngestPipeline:
                 collection=self._name, id=document_id(entry.path), path=entry.path, name=entry.name,
                 state=DocumentState.SKIPPED, stage=Stage.READING, reason=entry.reason,
             )
-            for entry in run.plan.left_out
-            if document_id(entry.path) not in run.known
+            for entry in state.plan.left_out
+            if document_id(entry.path) not in state.known
         ]  # fmt: skip
         self._ledger.discover([*files, *skipped])
 
-    def _note_settled(self, run: Run) -> None:
-        """Count the files that need not be opened."""
-        for planned in run.plan.files:
-            known = run.known.get(document_id(planned.file.document))
+    def _count_settled(self, state: IngestState) -> None:
+        """Count the files that are not opened."""
+        for planned in state.plan.files:
+            known = state.known.get(document_id(planned.file.document))
             if known and planned.verdict is Verdict.UNCHANGED:
-                self._filing.note_unchanged(planned.file, known, known.modified, known.read_at, run)
-                self._note_settled_members(run.members.get(known.path, []), run)
+                self._documents.record_unchanged(planned.file, known, known.modified, known.read_at, state)
+                self._count_members(state.members.get(known.path, []), state)
             elif known and planned.verdict is Verdict.KNOWN_FAILURE:
-                self._note_known_failure(known, run)
+                self._count_known_failure(known, state)
 
-    def _note_settled_members(self, members: Sequence[Known], run: Run) -> None:
-        """Count what lies in an unchanged container."""
+    def _count_members(self, members: Sequence[DocumentSummary], state: IngestState) -> None:
+        """Count the members of an unchanged container."""
         for member in members:
             if member.state is DocumentState.FAILED:
-                run.files += 1
-                self._note_known_failure(member, run)
+                state.files += 1
+                self._count_known_failure(member, state)
             elif member.state is DocumentState.INDEXED:
-                run.files += 1
-                run.unchanged += 1
+                state.files += 1
+                state.unchanged += 1
 
-    def _note_known_failure(self, known: Known, run: Run) -> None:
+    def _count_known_failure(self, known: DocumentSummary, state: IngestState) -> None:
         record = self._ledger.get(self._name, known.id)
-        run.failed.extend([record] if record else [])
-        run.failed_before += 1
+        state.failed.extend([record] if record else [])
+        state.failed_before += 1
 
-    # File after file
+    def _read_all(self, state: IngestState) -> None:
+        """Read every file of the plan, and embed whenever there are enough chunks for a batch."""
+        for document in self._results(state):
+            self._documents.process(document, state)
+            self._containers.close_finished(state)
+            if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
+                self._store_waiting(state)
+        while state.waiting:  # a message is added when its last attachment was stored
+            self._store_waiting(state)
 
-    def _read_all(self, run: Run) -> None:
-        """Read every file that has to be read, and embed whenever enough chunks have come together."""
-        for document in self._readings(run):
-            self._filing.take(document, run)
-            self._members.settle(run)
-            if sum(len(waiting.chunks) for waiting in run.waiting) >= self._batch:
-                self._store_waiting(run)
-        while run.waiting:  # a message comes to wait when the last file attached to it was stored
-            self._store_waiting(run)
+    def _store_waiting(self, state: IngestState) -> None:
+        self._documents.store_waiting(state)
+        self._containers.close_finished(state)
 
-    def _store_waiting(self, run: Run) -> None:
-        self._filing.store_waiting(run)
-        self._members.settle(run)
-
-    def _readings(self, run: Run) -> Iterator[Document]:
-        """The files with what reading them gave, as they are done; some are read ahead while one is worked on."""
+    def _results(self, state: IngestState) -> Iterator[DocumentInProgress]:
+        """Yield the files as they have been read. Some are read ahead while the caller works on one."""
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="parse")
-        pending: dict[Future[Reading], Document] = {}
-        upcoming = iter(run.to_read)
+        pending: dict[Future[ParseResult], DocumentInProgress] = {}
+        upcoming = iter(state.to_read)
         try:
             while True:
-                while len(pending) < self._threads * _AHEAD and (document := self._next(upcoming, run)):
-                    pending[pool.submit(self._filing.read, document)] = document
+                while len(pending) < self._threads * _AHEAD and (document := self._next(upcoming, state)):
+                    pending[pool.submit(self._documents.read, document)] = document
                 if not pending:
                     return
                 yield from _done(pending)
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _next(self, upcoming: Iterator[PlannedFile], run: Run) -> Document | None:
-        """The next file to be read: of the containers that are open, else of those that were found."""
-        if run.ends_early():
+    def _next(self, upcoming: Iterator[PlannedFile], state: IngestState) -> DocumentInProgress | None:
+        """Start the next file: a member of an open container, or else a file of the plan."""
+        if state.check_cancelled():
             return None
-        for container in list(run.containers.values()):
-            if member := self._members.next_member(container, run):
+        for container in list(state.containers.values()):
+            if member := self._containers.next_member(container, state):
                 return member
         planned = next(upcoming, None)
-        return self._filing.start(planned.file, planned.size, planned.verdict, run) if planned else None
+        return self._documents.start(planned.file, planned.size, planned.verdict, state) if planned else None
 
-    # Afterwards
-
-    def _clean_up(self, run: Run) -> None:
-        """Remove what is gone from disk, and what an ingest that was killed has left in the store."""
+    def _clean_up(self, state: IngestState) -> None:
+        """Remove documents whose files are missing, and the chunks that a killed ingest left in the store."""
         self._check()
-        with run.timed(Stage.STORING):
-            for known in () if run.ended_early else run.plan.gone:
-                if known.id not in run.removed:
+        with state.timed(Stage.STORING):
+            for known in () if state.was_cancelled else state.plan.gone:
+                if known.id not in state.removed:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
-                    run.removed[known.id] = known.name
-            sweep(self._collection, self._ledger, self._name)
-            if run.chunks >= _OPTIMIZE_FROM:
+                    state.removed[known.id] = known.name
+            delete_hidden_chunks(self._collection, self._ledger, self._name)
+            if state.chunks >= _OPTIMIZE_FROM:
                 self._collection.optimize()
 
 
-def _done(pending: dict[Future[Reading], Document]) -> Iterator[Document]:
-    """Wait until a file was read; give all that were, in the order in which they were begun."""
+def _done(pending: dict[Future[ParseResult], DocumentInProgress]) -> Iterator[DocumentInProgress]:
+    """Wait until a file was read; yield all that were, in the order in which they were started."""
     finished, _ = wait(pending, return_when=FIRST_COMPLETED)
     for future in [future for future in pending if future in finished]:
         document = pending.pop(future)
-        document.reading = future.result()
+        document.result = future.result()
         yield document

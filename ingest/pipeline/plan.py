@@ -1,8 +1,8 @@
-"""Decides, before anything is read, which files an ingest has to read: the plan that ``--dry-run`` prints.
+"""Decides which files an ingest has to read, before any is opened. ``--dry-run`` prints the plan.
 
-A file is taken as unchanged by its size and modification time, as git and rsync do: reading every byte of a large
-collection again to learn that nothing happened is what makes second runs slow. Where that could be wrong, because the
-file was written within two seconds of being read (file systems keep times as coarse as that), its content is compared.
+A file is unchanged if its size and modification time are, as in git and rsync: hashing every file would make a repeated
+ingest slow. Some file systems store times to two seconds. A file that was modified within two seconds of being read is
+hashed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pydantic import Field
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
-from ingest.ledger.records import DocumentState, Known, Stage, document_id
+from ingest.ledger.records import DocumentState, DocumentSummary, Stage, document_id
 from ingest.parser import Parser
-from ingest.pipeline.discovery import FoundFile, LeftOut, discover
+from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
 from vectorstore.models import FrozenModel
@@ -31,7 +31,7 @@ _SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
 
 
 class Verdict(StrEnum):
-    """What is to be done with a file, and why."""
+    """What to do with a file, and why."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -60,7 +60,7 @@ class IngestRequest:
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The parser, its options and the chunking in force. Documents indexed with others are read again."""
+    """The configured parser, its options and the chunking. Documents indexed with others are read again."""
 
     parser: Parser
     options: str
@@ -70,18 +70,18 @@ class IndexSettings:
         """Return what to store with a document about its parser, also for one that was not parsed."""
         return (parsed.parser if parsed else self.parser.version_of(PurePath(path))) + self.options
 
-    def current_parser(self, known: Known) -> str:
+    def current_parser(self, known: DocumentSummary) -> str:
         """Return what would be stored about the parser if the unchanged file were read again."""
         return self.parser.version_of(PurePath(known.path), known.mime_type) + self.options
 
-    def has_current_parser(self, known: Known) -> bool:
+    def has_current_parser(self, known: DocumentSummary) -> bool:
         """Return whether parsing an unchanged file again would give the stored text."""
         if not known.parser.endswith(self.options):
             return False
         stored = known.parser.removesuffix(self.options)
         return self.parser.is_current(stored, PurePath(known.path), known.mime_type)
 
-    def is_current(self, known: Known) -> bool:
+    def is_current(self, known: DocumentSummary) -> bool:
         """Return whether parsing and chunking an unchanged file again would give what is indexed."""
         return known.chunking == self.chunking and self.has_current_parser(known)
 
@@ -95,21 +95,23 @@ class PlannedFile(FrozenModel):
 
     @property
     def is_read(self) -> bool:
-        """Whether it has to be opened."""
+        """Whether the file has to be opened."""
         return self.verdict not in (Verdict.UNCHANGED, Verdict.KNOWN_FAILURE)
 
 
 class Plan(FrozenModel):
-    """What an ingest of these paths will do."""
+    """What an ingest will do."""
 
     collection: str
     files: tuple[PlannedFile, ...]
-    left_out: tuple[LeftOut, ...] = ()
-    gone: tuple[Known, ...] = Field(default=(), description="documents that are gone from disk, to be removed")
-    notices: tuple[str, ...] = Field(default=(), description="what a person should know before it starts")
+    left_out: tuple[SkippedFile, ...] = ()
+    gone: tuple[DocumentSummary, ...] = Field(
+        default=(), description="documents to remove, because their files are missing"
+    )
+    notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
 
     def count(self, *verdicts: Verdict) -> int:
-        """How many files have one of these verdicts."""
+        """Count the files with one of these verdicts."""
         return sum(planned.verdict in verdicts for planned in self.files)
 
     def with_notice(self, notice: str) -> Self:
@@ -118,14 +120,14 @@ class Plan(FrozenModel):
 
 
 def index_settings(parser: Parser, chunker: Chunker, settings: IngestSettings) -> IndexSettings:
-    """Return the parser and the chunking in force."""
+    """Return the configured parser and chunking."""
     ocr = "" if settings.ocr is OcrMode.AUTO else f", ocr {settings.ocr.value}"
     return IndexSettings(parser=parser, options=ocr, chunking=chunker.fingerprint)
 
 
 def plan_ingest(
     request: IngestRequest,
-    known: Mapping[str, Known],
+    known: Mapping[str, DocumentSummary],
     current: IndexSettings,
     *,
     own: Path | None = None,
@@ -143,7 +145,7 @@ def plan_ingest(
 
 
 def require_files(
-    request: IngestRequest, known: Mapping[str, Known], *, own: Path | None = None, base: Path | None = None
+    request: IngestRequest, known: Mapping[str, DocumentSummary], *, own: Path | None = None, base: Path | None = None
 ) -> None:
     """Raise PathNotFound or NothingToIngest if the request has no file. Stops at the first file."""
     if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base)):
@@ -151,8 +153,8 @@ def require_files(
 
 
 def _find(
-    request: IngestRequest, known: Mapping[str, Known], own: Path | None, base: Path | None
-) -> Iterator[FoundFile | LeftOut]:
+    request: IngestRequest, known: Mapping[str, DocumentSummary], own: Path | None, base: Path | None
+) -> Iterator[FoundFile | SkippedFile]:
     if request.paths:
         return discover(request.paths, own, base)
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
@@ -163,8 +165,8 @@ def _nothing_to_ingest(request: IngestRequest) -> NothingToIngest:
     return NothingToIngest(f"There is no file to ingest in {where}." if where else "No file has failed.")
 
 
-def _files_of(known: Mapping[str, Known], documents: Sequence[str]) -> Iterator[FoundFile]:
-    """The files of these documents: for one that lies in another, that other."""
+def _files_of(known: Mapping[str, DocumentSummary], documents: Sequence[str]) -> Iterator[FoundFile]:
+    """Yield the files of these documents. A document in a container yields the container."""
     paths = {known[document].container or known[document].path for document in documents if document in known}
     for entry in known.values():
         if entry.path in paths:
@@ -173,18 +175,18 @@ def _files_of(known: Mapping[str, Known], documents: Sequence[str]) -> Iterator[
 
 def make_plan(
     collection: str,
-    found: Sequence[FoundFile | LeftOut],
-    known: Mapping[str, Known],
+    found: Sequence[FoundFile | SkippedFile],
+    known: Mapping[str, DocumentSummary],
     current: IndexSettings,
     *,
     retry_failed: bool = False,
     sync: Sequence[Path] = (),
 ) -> Plan:
-    """Judge every file; with ``sync``, find what has gone from below these paths."""
+    """Decide on every file. Plan to remove documents whose files are missing from below the ``sync`` paths."""
     holders = {entry.container for entry in known.values() if entry.state is DocumentState.FAILED}
     outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
     files = tuple(
-        _judged(
+        _plan_file(
             file,
             known.get(document_id(file.document)),
             current,
@@ -198,34 +200,33 @@ def make_plan(
     return Plan(
         collection=collection,
         files=files,
-        left_out=tuple(entry for entry in found if isinstance(entry, LeftOut)),
-        gone=tuple(entry for entry in known.values() if _is_gone_below(entry, sync)),
+        left_out=tuple(entry for entry in found if isinstance(entry, SkippedFile)),
+        gone=tuple(entry for entry in known.values() if _is_missing_below(entry, sync)),
         notices=tuple(_notices(files, known, current)),
     )
 
 
-def is_gone(known: Known) -> bool:
-    """Whether the file, or the one that it lies in, is there no more. One that cannot be looked at is not gone."""
+def is_missing(known: DocumentSummary) -> bool:
+    """Return whether the file, or its container, does not exist. A file that cannot be checked counts as existing."""
     try:
         os.lstat(known.container or known.path)
     except (FileNotFoundError, NotADirectoryError):
-        # A path with bytes that are no UTF-8 was written down with escapes: that the escaped one is not there says
-        # nothing about the file.
+        # Bytes that are not UTF-8 are escaped in the stored path, so that the path itself never exists.
         return "\\x" not in known.path
     except OSError:
         return False
     return False
 
 
-def _is_outdated_member(known: Known, current: IndexSettings) -> bool:
+def _is_outdated_member(known: DocumentSummary, current: IndexSettings) -> bool:
     """Return whether a file in a container was read, and has to be read again."""
     was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
     return bool(known.container and was_read and not current.is_current(known))
 
 
-def _judged(
+def _plan_file(
     file: FoundFile,
-    known: Known | None,
+    known: DocumentSummary | None,
     current: IndexSettings,
     *,
     retry_failed: bool,
@@ -235,8 +236,8 @@ def _judged(
     try:
         status = os.stat(file.path)
     except OSError:
-        return PlannedFile(file=file, verdict=_judge(known, None, current, retry_failed=retry_failed))
-    verdict = _judge(known, (status.st_size, status.st_mtime), current, retry_failed=retry_failed)
+        return PlannedFile(file=file, verdict=_decide(known, None, current, retry_failed=retry_failed))
+    verdict = _decide(known, (status.st_size, status.st_mtime), current, retry_failed=retry_failed)
     if verdict is Verdict.UNCHANGED and retry_failed and holds_failed:
         verdict = Verdict.RETRY
     if verdict is Verdict.UNCHANGED and holds_outdated:
@@ -244,8 +245,8 @@ def _judged(
     return PlannedFile(file=file, verdict=verdict, size=status.st_size)
 
 
-def _judge(
-    known: Known | None, seen: tuple[int, float] | None, current: IndexSettings, *, retry_failed: bool
+def _decide(
+    known: DocumentSummary | None, seen: tuple[int, float] | None, current: IndexSettings, *, retry_failed: bool
 ) -> Verdict:
     if known is None or known.state in (DocumentState.REMOVED, DocumentState.SKIPPED):
         return Verdict.NEW
@@ -254,20 +255,22 @@ def _judge(
     if known.state is DocumentState.INDEXED:
         return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_settings else Verdict.SETTINGS
     if known.state is DocumentState.FAILED:
-        # What the operating system refused may be allowed now; what a parser refused, it refuses again.
+        # An unreadable file may be readable now. A parser fails on the same content again.
         final = is_same and same_settings and known.stage is not Stage.READING and not known.chunks
         return Verdict.KNOWN_FAILURE if final and not retry_failed else Verdict.RETRY
     return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
 
 
-def _is_gone_below(known: Known, roots: Sequence[Path]) -> bool:
+def _is_missing_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
     if known.state is DocumentState.REMOVED:
         return False
     path = Path(known.path)
-    return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_gone(known)
+    return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_missing(known)
 
 
-def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], current: IndexSettings) -> Iterator[str]:
+def _notices(
+    files: Iterable[PlannedFile], known: Mapping[str, DocumentSummary], current: IndexSettings
+) -> Iterator[str]:
     read_again = {document_id(each.file.document) for each in files if each.verdict is Verdict.SETTINGS}
     outdated = [entry for entry in known.values() if entry.parser and not current.is_current(entry)]
     here = [entry for entry in outdated if document_id(entry.container or entry.path) in read_again]
@@ -280,8 +283,8 @@ def _notices(files: Iterable[PlannedFile], known: Mapping[str, Known], current: 
     elsewhere = sum(entry.chunks > 0 for entry in outdated) - sum(entry.chunks > 0 for entry in here)
     if elsewhere:
         yield (
-            f"{elsewhere} documents of the collection that are not among these files stay as they were made, with "
-            "other settings; ingest them, too, to make all alike."
+            f"{elsewhere} documents of the collection are not among these files and stay indexed with other settings. "
+            "Ingest them, too, to index all with the same settings."
         )
 
 

@@ -1,8 +1,8 @@
-"""Embeds a whole collection anew with another model, beside the vectors that it has, which searches see until then.
+"""Embeds a whole collection with another model, into a second stored collection. Searches use the first until then.
 
-No file is read for it: the ledger keeps the parsed text of every document, so that those whose files lie elsewhere by
-now, or nowhere, come along. What becomes of single documents meanwhile is noted under a name of its own, and taken over
-when all are done: killed before that, the collection is as it was, and the next ingest goes on where this one ended.
+No file is read: the ledger has the parsed text of every document, also of those whose files were moved or deleted. The
+ledger keeps the new rows under a staging name until all documents are done. If the process is killed before that, the
+collection is unchanged, and the next ingest continues.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, Known, Stage, edition_of
-from ingest.ledger.versions import sweep
-from ingest.pipeline.chunk_writer import ChunkWriter, Written
+from ingest.ledger.records import DocumentRecord, DocumentSummary, Stage, index_version
+from ingest.ledger.versions import delete_hidden_chunks
+from ingest.pipeline.chunk_writer import ChunkWriter, WriteResult
 from ingest.pipeline.chunks import chunk_document
 from ingest.pipeline.reports import Progress
 from vectorstore.embedding.embedder import Embedder
@@ -42,28 +42,28 @@ class ModelChange(FrozenModel):
         """The message to show before the documents are embedded again."""
         return (
             f"The embedding model is now {self.now!r}, not {self.before!r}: all {self.documents} indexed documents of "
-            f"collection {self.collection!r} are embedded anew from their kept text, also those that are not among "
-            "these files or whose files are gone. Until all are done, searches see the collection as it was, with "
+            f"collection {self.collection!r} are embedded again from their stored text, also those that are not among "
+            "these files or whose files are gone. Until all are done, searches use the vectors of "
             f"{self.before!r}."
         )
 
-    def apply(self, known: Mapping[str, Known], chunking: str) -> dict[str, Known]:
+    def apply(self, known: Mapping[str, DocumentSummary], chunking: str) -> dict[str, DocumentSummary]:
         """Return the ledger's snapshot as it will be after the change."""
         return {identity: each._replace(chunking=chunking) if each.chunks else each for identity, each in known.items()}
 
 
 class ReembedReport(FrozenModel):
-    """What was done about it."""
+    """The result of embedding a collection again."""
 
     change: ModelChange
-    rebuilt: int = Field(description="documents embedded now; an ingest that was killed may have done others")
+    rebuilt: int = Field(description="documents embedded now; an earlier attempt may have embedded others")
     chunks: int
-    embedded: int = Field(description="distinct texts that had to be embedded for them")
+    embedded: int = Field(description="distinct texts that had to be embedded for the chunks")
     seconds: float
 
 
 class Reembedding:
-    """Fills ``successor``, which lies beside the collection and is searched by nobody."""
+    """Fills ``successor``, the stored collection that will replace the live one."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Reembedding:
 
     def run(
         self,
-        known: Mapping[str, Known],
+        known: Mapping[str, DocumentSummary],
         progress: Callable[[Progress], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> ReembedReport | None:
@@ -115,24 +115,24 @@ class Reembedding:
                     seconds=time.perf_counter() - started, bytes_done=0, bytes_total=0,
                 )
             )  # fmt: skip
-        sweep(self._successor, self._ledger, self._staged)
+        delete_hidden_chunks(self._successor, self._ledger, self._staged)
         self._successor.optimize()
         seconds = round(time.perf_counter() - started, 3)
         return ReembedReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
 
-    def _done(self, live: Mapping[str, Known]) -> set[str]:
-        """The documents that were embedded before this was killed; those that changed since, or went, are removed."""
+    def _done(self, live: Mapping[str, DocumentSummary]) -> set[str]:
+        """Return the documents that an earlier attempt embedded. Remove those that changed or were removed since."""
         done = set()
         for staged in self._ledger.snapshot(self._staged).values():
             now = live.get(staged.id)
             if staged.chunks and now and (staged.version, staged.parser) == (now.version, now.parser):
                 done.add(staged.id)
             elif staged.chunks:
-                self._ledger.remove(self._staged, staged.id, staged.edition, "replaced")
+                self._ledger.remove(self._staged, staged.id, staged.index_version, "replaced")
         return done
 
-    def _groups(self, documents: Sequence[Known]) -> Iterator[list[tuple[DocumentRecord, list[Chunk]]]]:
-        """Documents with their chunks, so many together that embedding them at once pays."""
+    def _groups(self, documents: Sequence[DocumentSummary]) -> Iterator[list[tuple[DocumentRecord, list[Chunk]]]]:
+        """Yield documents with their chunks, in groups that fill an embedding batch."""
         group: list[tuple[DocumentRecord, list[Chunk]]] = []
         for known in documents:
             group.append(self._chunked(known))
@@ -142,8 +142,8 @@ class Reembedding:
         if group:
             yield group
 
-    def _chunked(self, known: Known) -> tuple[DocumentRecord, list[Chunk]]:
-        """What the ledger keeps of the document, cut for the new model, and its record as it will be then."""
+    def _chunked(self, known: DocumentSummary) -> tuple[DocumentRecord, list[Chunk]]:
+        """Chunk the stored text for the new model. Return the chunks, and the record as it will be afterwards."""
         record = self._ledger.find(self._name, known.id)
         kept = self._ledger.text(self._name, known.id)
         parsed = ParsedDocument(
@@ -151,20 +151,20 @@ class Reembedding:
             mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
         )  # fmt: skip
         chunking = self._chunker.fingerprint
-        edition = edition_of(record.id, record.version, record.parser, chunking)
+        version = index_version(record.id, record.version, record.parser, chunking)
         source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
-        chunks = chunk_document(self._chunker, parsed, source, edition)
+        chunks = chunk_document(self._chunker, parsed, source, version)
         tokens = sum(self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
         staged: dict[str, Any] = {
             "collection": self._staged, "chunking": chunking, "chunks": len(chunks), "tokens": tokens
         }  # fmt: skip
         return record.model_copy(update=staged), chunks
 
-    def _write(self, group: Sequence[tuple[DocumentRecord, list[Chunk]]]) -> Written:
-        """Store the chunks, then note that the documents are done."""
+    def _write(self, group: Sequence[tuple[DocumentRecord, list[Chunk]]]) -> WriteResult:
+        """Store the chunks, then publish the documents under the staging name."""
         self._check()
         for record, _ in group:
-            self._ledger.hide(self._staged, record.id, record.edition)
+            self._ledger.hide(self._staged, record.id, record.index_version)
         chunks = [chunk for _, of_one in group for chunk in of_one]
         embedded = 0
         for start in range(0, len(chunks), self._batch):
@@ -172,7 +172,7 @@ class Reembedding:
             embedded += self._writer.write(batch, {}, lambda _: nullcontext()).embedded
         for record, _ in group:
             self._ledger.publish(record)
-        return Written(chunks=len(chunks), embedded=embedded)
+        return WriteResult(chunks=len(chunks), embedded=embedded)
 
 
 def open_successor(spec: CollectionSpec, store: VectorStore, aliases: CollectionAliases) -> Collection:

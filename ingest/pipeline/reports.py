@@ -1,46 +1,50 @@
-"""What an ingest tells: how far it has come, and in the end what it did."""
+"""The progress of an ingest, and its report."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from ingest.ledger.records import DocumentRecord, Stage
-from ingest.pipeline.discovery import LeftOut
+from ingest.pipeline.discovery import SkippedFile
 from vectorstore.models import FrozenModel
 
 
 class Progress(FrozenModel):
-    """How far an ingest has come: published whenever a file changes its stage and when chunks were stored."""
+    """The progress of an ingest. It is published when a file changes its stage, and when chunks were stored."""
 
-    name: str = Field(description="the file it is at")
+    name: str = Field(description="the current file")
     stage: Stage
     files_done: int
     files_total: int
     failed: int
     chunks: int
-    tokens: int = Field(description="in the chunks stored so far")
-    seconds: float = Field(description="since the start")
-    bytes_done: int = Field(description="of the files that had to be read")
+    tokens: int = Field(description="tokens of the chunks stored so far")
+    seconds: float = Field(description="seconds since the start")
+    bytes_done: int = Field(description="bytes read, of the files that have to be read")
     bytes_total: int
 
 
 class IngestReport(FrozenModel):
-    """What one call did. ``unchanged`` files were already indexed as they are."""
+    """What an ingest did. ``unchanged`` files were indexed already."""
 
     collection: str
     files: int
     indexed: int
     unchanged: int
-    failed: tuple[DocumentRecord, ...] = Field(description="also those that failed before and have not changed since")
-    failed_before: int = Field(description="how many of the failed were not tried again")
-    left_out: tuple[LeftOut, ...]
-    removed: tuple[str, ...] = Field(description="names of documents that are no longer on disk, or lie elsewhere now")
+    failed: tuple[DocumentRecord, ...] = Field(
+        description="including files that failed before and have not changed since"
+    )
+    failed_before: int = Field(description="how many of the failed files were not tried again")
+    left_out: tuple[SkippedFile, ...]
+    removed: tuple[str, ...] = Field(description="names of documents whose files were deleted or moved")
     chunks: int
-    embedded: int = Field(description="distinct texts that had to be embedded for them")
+    embedded: int = Field(description="distinct texts that had to be embedded for the chunks")
     tokens: int
     pages: int
-    stage_seconds: dict[str, float] = Field(description="time spent per stage, summed over the files")
-    seconds: float = Field(description="wall-clock time of the whole call")
+    stage_seconds: dict[str, float] = Field(description="seconds per stage, summed over the files")
+    seconds: float = Field(description="wall-clock seconds")
     slowest: tuple[DocumentRecord, ...] = Field(description="the files that took longest to read, parse and chunk")
     notices: tuple[str, ...] = ()
-    cancelled: bool = Field(default=False, description="whether it was ended early; the next ingest does the rest")
+    cancelled: bool = Field(
+        default=False, description="whether it was cancelled before all files were done; the next ingest does the rest"
+    )

@@ -1,4 +1,4 @@
-"""What the ledger keeps of every file, and how a person finds a document in it."""
+"""The ledger: records, parsed texts, references to documents, hidden versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def record(name: str, collection: str = "papers", **fields: Any) -> DocumentReco
     return DocumentRecord(collection=collection, id=document_id(path), path=path, name=name, **known)
 
 
-def test_a_record_comes_back_as_it_was_written(ledger: Ledger) -> None:
+def test_a_record_is_read_as_it_was_written(ledger: Ledger) -> None:
     written = record(
         "pumps/a.pdf", seconds={"parsing": 0.5}, warnings=("odd",), metadata={"authors": "A. Author", "year": 2024}
     )
@@ -35,13 +35,13 @@ def test_a_record_comes_back_as_it_was_written(ledger: Ledger) -> None:
     assert ledger.get("recipes", written.id) is None
 
 
-def test_a_later_record_replaces_the_earlier(ledger: Ledger) -> None:
+def test_a_record_replaces_the_one_before(ledger: Ledger) -> None:
     ledger.record(record("a.md"))
     ledger.record(record("a.md", state=DocumentState.FAILED, stage=Stage.PARSING, reason="damaged"))
     assert [(r.state, r.reason) for r in ledger.list("papers")] == [(DocumentState.FAILED, "damaged")]
 
 
-def test_the_parsed_text_is_kept_with_its_structure_even_if_a_later_ingest_fails(ledger: Ledger) -> None:
+def test_a_failed_ingest_keeps_the_parsed_text(ledger: Ledger) -> None:
     builder = DocumentBuilder()
     builder.page(1)
     builder.heading("Pumps — Übersicht", 1)
@@ -49,11 +49,11 @@ def test_the_parsed_text_is_kept_with_its_structure_even_if_a_later_ingest_fails
     parsed = builder.build(parser="test", mime_type="application/pdf")
     ledger.record(record("a.pdf"), parsed)
     ledger.record(record("a.pdf", state=DocumentState.FAILED))
-    kept = ledger.text("papers", document_id("/docs/a.pdf"))
-    assert (kept.text, kept.blocks, kept.pages) == (parsed.text, parsed.blocks, parsed.pages)
+    stored = ledger.text("papers", document_id("/docs/a.pdf"))
+    assert (stored.text, stored.blocks, stored.pages) == (parsed.text, parsed.blocks, parsed.pages)
 
 
-def test_a_document_without_text_says_so(ledger: Ledger) -> None:
+def test_a_document_without_text_is_an_error(ledger: Ledger) -> None:
     with pytest.raises(DocumentNotFound, match="no parsed text"):
         ledger.text("papers", "unheard-of")
 
@@ -73,7 +73,7 @@ def test_a_document_is_found_by(ledger: Ledger, by: str) -> None:
     assert ledger.find("papers", reference).id == wanted.id
 
 
-def test_an_unknown_and_an_ambiguous_name_are_told_apart(ledger: Ledger) -> None:
+def test_unknown_and_ambiguous_references_are_errors(ledger: Ledger) -> None:
     ledger.record(record("2023/report.pdf"))
     ledger.record(record("2024/report.pdf"))
     with pytest.raises(DocumentNotFound, match=r"'summary\.pdf' in collection 'papers'"):
@@ -82,46 +82,46 @@ def test_an_unknown_and_an_ambiguous_name_are_told_apart(ledger: Ledger) -> None
         ledger.find("papers", "report.pdf")
 
 
-def test_wildcards_in_a_name_mean_themselves(ledger: Ledger) -> None:
+def test_wildcards_in_a_reference_are_literal(ledger: Ledger) -> None:
     ledger.record(record("a/100%.md"))
     with pytest.raises(DocumentNotFound):
         ledger.find("papers", "%")
 
 
-def test_documents_are_listed_by_name_and_by_state(ledger: Ledger) -> None:
+def test_documents_are_sorted_by_name_and_filtered_by_state(ledger: Ledger) -> None:
     for name, state in [("b.md", "failed"), ("a.md", "indexed"), ("c.md", "indexed")]:
         ledger.record(record(name, state=DocumentState(state)))
     assert [r.name for r in ledger.list("papers")] == ["a.md", "b.md", "c.md"]
     assert [r.name for r in ledger.list("papers", DocumentState.FAILED)] == ["b.md"]
 
 
-def test_forgetting_a_collection_leaves_the_others(ledger: Ledger) -> None:
+def test_forgetting_a_collection_keeps_the_others(ledger: Ledger) -> None:
     ledger.record(record("a.md"))
     ledger.record(record("a.md", collection="recipes"))
     ledger.forget("papers")
     assert (ledger.list("papers"), len(ledger.list("recipes"))) == ([], 1)
 
 
-def test_a_database_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="unable to open database file"):
         Ledger(create_engine(f"sqlite:///{tmp_path / 'no such folder' / 'candor.sqlite'}")).list("papers")
 
 
-def test_publishing_an_edition_hides_the_one_before_in_the_same_moment(ledger: Ledger) -> None:
+def test_publishing_a_version_hides_the_one_before(ledger: Ledger) -> None:
     old, new = record("a.md", version="a" * 64), record("a.md", version="b" * 64)
     parsed = DocumentBuilder()
     parsed.prose("Text.")
-    ledger.hide("papers", new.id, new.edition)
-    ledger.publish(new, parsed.build(parser="test", mime_type="text/plain"), superseded=old.edition)
-    assert ledger.hidden("papers") == {old.edition: old.id}
-    ledger.unhide("papers", [old.edition])
+    ledger.hide("papers", new.id, new.index_version)
+    ledger.publish(new, parsed.build(parser="test", mime_type="text/plain"), superseded=old.index_version)
+    assert ledger.hidden("papers") == {old.index_version: old.id}
+    ledger.unhide("papers", [old.index_version])
     assert ledger.hidden("papers") == {}
 
 
-def test_a_removed_document_is_hidden_and_remembered_with_the_reason(ledger: Ledger) -> None:
-    gone = record("a.md")
-    ledger.record(gone)
-    ledger.remove("papers", gone.id, gone.edition, "gone from disk")
+def test_a_removed_document_is_hidden_and_keeps_its_reason(ledger: Ledger) -> None:
+    removed = record("a.md")
+    ledger.record(removed)
+    ledger.remove("papers", removed.id, removed.index_version, "gone from disk")
     kept = ledger.find("papers", "a.md")
     assert (kept.state, kept.reason, kept.chunks) == (DocumentState.REMOVED, "gone from disk", 0)
-    assert ledger.hidden("papers") == {gone.edition: gone.id}
+    assert ledger.hidden("papers") == {removed.index_version: removed.id}

@@ -1,4 +1,4 @@
-"""Two ingests at once into one collection: the second is told of the first, unless that is dead or silent."""
+"""The ingest lock: held by one process at a time, and taken over from one that is dead or silent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def engine(tmp_path: Path) -> Engine:
     return make_engine(tmp_path / "candor.sqlite")
 
 
-def test_the_second_is_told_who_is_at_work_and_may_begin_when_that_has_ended(engine: Engine) -> None:
+def test_a_second_lock_names_the_holder_and_waits_for_its_release(engine: Engine) -> None:
     with ingest_lock(engine, "papers"):
         with pytest.raises(IngestUnderWay, match=r"'papers' is being changed by process \d+ on .*, since 20"):
             IngestLock(engine, "papers")
@@ -40,7 +40,7 @@ def test_the_second_is_told_who_is_at_work_and_may_begin_when_that_has_ended(eng
     IngestLock(engine, "papers").release()
 
 
-def test_a_process_that_was_killed_holds_nothing(engine: Engine) -> None:
+def test_the_lock_of_a_killed_process_is_taken_over(engine: Engine) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(engine.url)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(PROJECT)},
@@ -54,24 +54,24 @@ def test_a_process_that_was_killed_holds_nothing(engine: Engine) -> None:
     IngestLock(engine, "papers").release()
 
 
-def test_of_another_machine_only_silence_tells(engine: Engine) -> None:
-    first = IngestLock(engine, "papers", stale_s=0.5, renewal_s=0.1)
+def test_the_lock_of_another_machine_is_respected_while_renewed(engine: Engine) -> None:
+    first = IngestLock(engine, "papers", stale_s=1.5, renewal_s=0.1)
     with engine.begin() as connection:
         connection.execute(update(UNDER_WAY).values(host="elsewhere", process=1))
-    time.sleep(1)
+    time.sleep(2)
     with pytest.raises(IngestUnderWay, match="on elsewhere"):
-        IngestLock(engine, "papers", stale_s=0.5)
+        IngestLock(engine, "papers", stale_s=1.5)
     first.check()
     first.release()
 
 
-def test_one_that_was_silent_for_too_long_is_taken_over_and_learns_of_it(engine: Engine) -> None:
+def test_a_stale_holder_learns_that_its_lock_was_taken_over(engine: Engine) -> None:
     first = IngestLock(engine, "papers", stale_s=0.2, renewal_s=0.6)
     with engine.begin() as connection:
         connection.execute(update(UNDER_WAY).values(alive_at=time.time() - 1))
     second = IngestLock(engine, "papers", stale_s=0.2)
     time.sleep(1)
-    with pytest.raises(IngestUnderWay, match="another one took over"):
+    with pytest.raises(IngestUnderWay, match="took it over"):
         first.check()
     first.release()
     second.check()

@@ -1,4 +1,4 @@
-"""What searches see while the editions of a document change under them."""
+"""Searches during the replacement of a document see one version of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import EDITION, DocumentRecord, DocumentState, Stage, document_id
+from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentState, Stage, document_id
 from ingest.ledger.versions import LiveCollection
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.database import make_engine
@@ -25,19 +25,19 @@ T = TypeVar("T")
 PATH = "/docs/pumps.md"
 
 
-class Meddled(EdgeCollection):
-    """Around the first time that it is read, something else happens."""
+class InterruptedCollection(EdgeCollection):
+    """Calls ``before`` and ``after`` around its first read."""
 
     before: Callable[[], None]
     after: Callable[[], None]
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        return iter(self._meddled(lambda: list(EdgeCollection.scan(self, where))))
+        return iter(self._interrupted(lambda: list(EdgeCollection.scan(self, where))))
 
     def search(self, *asked: Any, **how: Any) -> list[Hit]:
-        return self._meddled(lambda: EdgeCollection.search(self, *asked, **how))
+        return self._interrupted(lambda: EdgeCollection.search(self, *asked, **how))
 
-    def _meddled(self, read: Callable[[], T]) -> T:
+    def _interrupted(self, read: Callable[[], T]) -> T:
         self.before()
         found = read()
         self.after()
@@ -45,36 +45,36 @@ class Meddled(EdgeCollection):
         return found
 
 
-def edition(version: str) -> tuple[DocumentRecord, Chunk]:
-    """A record of the document, and its one chunk."""
+def make_version(version: str) -> tuple[DocumentRecord, Chunk]:
+    """Return a record of the document, and its only chunk."""
     record = DocumentRecord(
         collection=SPEC.name, id=document_id(PATH), path=PATH, name="pumps.md", state=DocumentState.INDEXED,
         stage=Stage.STORING, version=version * 64, chunks=1,
     )  # fmt: skip
     chunk = make_chunk(
-        f"Edition {version}", document=PATH, index=int(version), document_id=record.id,
-        metadata={EDITION: record.edition},
+        f"Version {version}", document=PATH, index=int(version), document_id=record.id,
+        metadata={INDEX_VERSION: record.index_version},
     )  # fmt: skip
     return record, chunk
 
 
 @dataclass
 class Replacement:
-    """A document that has one edition, and gets another in two steps."""
+    """Replaces the first version of a document with a second one, in two steps."""
 
     ledger: Ledger
-    collection: Meddled
+    collection: InterruptedCollection
 
     def write_new(self) -> None:
-        record, chunk = edition("2")
-        self.ledger.hide(SPEC.name, record.id, record.edition)
+        record, chunk = make_version("2")
+        self.ledger.hide(SPEC.name, record.id, record.index_version)
         self.collection.upsert([chunk], make_vectors(1))
 
     def publish_new(self) -> None:
-        (old, _), (new, _) = edition("1"), edition("2")
-        self.ledger.publish(new, superseded=old.edition)
-        self.collection.delete(ChunkFilter(documents=(old.id,), without={EDITION: (new.edition,)}))
-        self.ledger.unhide(SPEC.name, [old.edition])
+        (old, _), (new, _) = make_version("1"), make_version("2")
+        self.ledger.publish(new, superseded=old.index_version)
+        self.collection.delete(ChunkFilter(documents=(old.id,), without={INDEX_VERSION: (new.index_version,)}))
+        self.ledger.unhide(SPEC.name, [old.index_version])
 
     def all_at_once(self) -> None:
         self.write_new()
@@ -85,26 +85,26 @@ class Replacement:
 def replacement(tmp_path: Path) -> Iterator[Replacement]:
     ledger = Ledger(make_engine(tmp_path / "candor.sqlite"))
     with EdgeStore(tmp_path / "collections").create(SPEC) as collection:
-        collection.__class__ = Meddled
-        assert isinstance(collection, Meddled)
+        collection.__class__ = InterruptedCollection
+        assert isinstance(collection, InterruptedCollection)
         collection.before = collection.after = lambda: None
-        record, chunk = edition("1")
+        record, chunk = make_version("1")
         ledger.record(record)
         collection.upsert([chunk], make_vectors(1))
         yield Replacement(ledger, collection)
 
 
-def test_a_replacement_that_came_and_went_within_a_read_is_noticed(replacement: Replacement) -> None:
-    """What is hidden is the same before and after: nothing. In between the read saw both editions."""
+def test_a_replacement_within_one_read_repeats_the_read(replacement: Replacement) -> None:
+    """No version is hidden before or after the read, but the read saw both versions."""
     live = LiveCollection(replacement.collection, replacement.ledger)
     replacement.collection.before = replacement.write_new
     replacement.collection.after = replacement.publish_new
-    assert [chunk.text for chunk in live.scan()] == ["Edition 2"]
+    assert [chunk.text for chunk in live.scan()] == ["Version 2"]
     assert replacement.ledger.hidden(SPEC.name) == {}
 
 
-def test_all_queries_of_one_search_see_the_same_edition(replacement: Replacement, embedder: Embedder) -> None:
+def test_all_queries_of_a_search_see_the_same_version(replacement: Replacement, embedder: Embedder) -> None:
     retriever = Retriever(LiveCollection(replacement.collection, replacement.ledger), embedder)
     replacement.collection.after = replacement.all_at_once
-    hits = retriever.search(["edition", "editions of it"], 5, mode=SearchMode.SPARSE)
-    assert [hit.chunk.text for hit in hits] == ["Edition 2"]
+    hits = retriever.search(["version", "versions of it"], 5, mode=SearchMode.SPARSE)
+    assert [hit.chunk.text for hit in hits] == ["Version 2"]

@@ -1,4 +1,4 @@
-"""Ingests in which something goes wrong: what it costs, and what is said of it."""
+"""Failures during an ingest: which of them stop it, and how they are reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk
 
 
-def test_one_bad_file_never_stops_the_rest(workplace: Workplace) -> None:
+def test_a_bad_file_does_not_stop_the_others(workplace: Workplace) -> None:
     workplace.write("a-empty.txt", "")
     workplace.write("b-blank.md", " \n\n ")
     workplace.write("c-binary.dat", bytes(range(256)) * 4)
@@ -52,12 +52,12 @@ def test_one_bad_file_never_stops_the_rest(workplace: Workplace) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable to root")
-def test_a_file_without_rights_is_named(workplace: Workplace) -> None:
+def test_a_file_without_permission_fails(workplace: Workplace) -> None:
     workplace.write("private.md", PUMPS).chmod(0)
     assert "Permission denied" in workplace.ingest().failed[0].reason
 
 
-def test_a_file_that_fails_after_a_change_keeps_what_was_indexed(workplace: Workplace) -> None:
+def test_a_changed_file_that_fails_stays_searchable(workplace: Workplace) -> None:
     path = workplace.write("pumps.md", PUMPS)
     workplace.ingest()
     path.write_bytes(b"\x00\x01" * 50)
@@ -69,7 +69,7 @@ def test_a_file_that_fails_after_a_change_keeps_what_was_indexed(workplace: Work
     assert [chunk.text for chunk in workplace.chunks(path)] == ["Heat pumps\n\nMended."]
 
 
-def test_hidden_files_and_link_loops_are_left_out_with_a_reason(workplace: Workplace) -> None:
+def test_hidden_files_and_link_loops_are_skipped_with_a_reason(workplace: Workplace) -> None:
     workplace.write(".secret/key.txt", "hidden")
     workplace.write("sub/pumps.md", PUMPS)
     (workplace.documents / "sub" / "loop").symlink_to(workplace.documents)
@@ -81,7 +81,7 @@ def test_hidden_files_and_link_loops_are_left_out_with_a_reason(workplace: Workp
     }
 
 
-def test_a_path_that_does_not_exist_is_named_before_anything_is_done(workplace: Workplace) -> None:
+def test_a_missing_path_is_an_error_before_any_file_is_ingested(workplace: Workplace) -> None:
     workplace.write("pumps.md", PUMPS)
     with pytest.raises(PathNotFound, match="nowhere"):
         workplace.ingest(workplace.documents, workplace.documents / "nowhere")
@@ -93,13 +93,13 @@ def test_an_empty_folder_is_an_error(workplace: Workplace) -> None:
         workplace.ingest()
 
 
-def test_a_file_named_alone_is_called_by_its_file_name(workplace: Workplace) -> None:
+def test_a_single_file_has_its_file_name_as_name(workplace: Workplace) -> None:
     path = workplace.write("energy/pumps.md", PUMPS)
     workplace.ingest(path)
     assert [chunk.name for chunk in workplace.chunks()] == ["pumps.md"]
 
 
-def test_file_names_that_are_no_unicode_are_ingested_or_fail_like_others(workplace: Workplace) -> None:
+def test_file_names_that_are_not_utf8_are_escaped(workplace: Workplace) -> None:
     folder = os.fsencode(workplace.documents)
     Path(os.fsdecode(folder + b"/caf\xe9.md")).write_text(PUMPS)
     write_pdf(Path(os.fsdecode(folder + b"/t\xe9a.pdf")), parts=["Tea."])
@@ -109,7 +109,7 @@ def test_file_names_that_are_no_unicode_are_ingested_or_fail_like_others(workpla
     assert "vid\\xe9.md is empty" in report.failed[0].reason
 
 
-def test_a_full_disk_stops_the_ingest_and_keeps_what_was_stored(workplace: Workplace, tmp_path: Path) -> None:
+def test_a_full_disk_stops_the_ingest_and_keeps_stored_files(workplace: Workplace, tmp_path: Path) -> None:
     workplace.write("bread.md", BREAD)
     workplace.ingest()
     workplace.write("pumps.md", PUMPS)
@@ -121,58 +121,55 @@ def test_a_full_disk_stops_the_ingest_and_keeps_what_was_stored(workplace: Workp
     assert (report.indexed, report.unchanged) == (1, 1)
 
 
-# Defects of our own
-
-
-def test_a_defect_that_a_file_brings_to_light_costs_that_file(
-    workplace: Workplace, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_internal_error_fails_only_its_file(workplace: Workplace, caplog: pytest.LogCaptureFixture) -> None:
     workplace.write("bad.md", BREAD)
     workplace.write("good.md", PUMPS)
 
-    def stumble(path: Path) -> None:
+    def raise_error(path: Path) -> None:
         if path.name == "bad.md":
             raise ZeroDivisionError("division by zero")
 
-    report = workplace.ingest(parser=CountingParser(stumble))
+    report = workplace.ingest(parser=CountingParser(raise_error))
     assert workplace.states() == {"bad.md": "failed", "good.md": "indexed"}
     failed = report.failed[0]
     assert failed.stage is Stage.PARSING
     for words in ("internal error", "while parsing", "ZeroDivisionError: division by zero", "report it"):
         assert words in failed.reason
-    assert "in stumble" in caplog.text, "the traceback is in the log"
+    assert "in raise_error" in caplog.text, "the traceback is in the log"
     assert workplace.ingest(retry_failed=True).indexed == 1
 
 
-def test_a_defect_in_chunking_costs_the_file_too(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_in_chunking_fails_only_its_file(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     workplace.write("bad.md", BREAD)
     workplace.write("good.md", PUMPS)
     chunk = Chunker.chunk
 
-    def stumble(self: Chunker, parsed: ParsedDocument, source: Any) -> list[Chunk]:
+    def raise_error(self: Chunker, parsed: ParsedDocument, source: Any) -> list[Chunk]:
         if source.name == "bad.md":
             raise IndexError("out of range")
         return chunk(self, parsed, source)
 
-    monkeypatch.setattr(Chunker, "chunk", stumble)
+    monkeypatch.setattr(Chunker, "chunk", raise_error)
     failed = workplace.ingest().failed[0]
     assert (failed.name, failed.stage) == ("bad.md", Stage.CHUNKING)
     assert workplace.states()["good.md"] == "indexed"
 
 
-def test_a_defect_in_unpacking_costs_the_container_and_not_what_came_out_before(
+def test_an_internal_error_in_unpacking_keeps_earlier_members(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_zip(workplace.documents / "a.zip", bread=BREAD, pumps=PUMPS)
     workplace.write("good.md", PUMPS)
-    following = OpenContainer.next
+    next_member = OpenContainer.next
 
-    def stumble(self: OpenContainer) -> Any:
+    def raise_error(self: OpenContainer) -> Any:
         if self.seen:
             raise RecursionError("too deep")
-        return following(self)
+        return next_member(self)
 
-    monkeypatch.setattr(OpenContainer, "next", stumble)
+    monkeypatch.setattr(OpenContainer, "next", raise_error)
     failed = workplace.ingest().failed[0]
     assert "RecursionError: too deep" in failed.reason
     assert workplace.states() == {"a.zip": "failed", "a.zip/bread.md": "indexed", "good.md": "indexed"}
@@ -181,7 +178,7 @@ def test_a_defect_in_unpacking_costs_the_container_and_not_what_came_out_before(
 @pytest.mark.parametrize(
     "error", [ParserUnavailable("no process"), StoreUnavailable("no store"), LedgerUnavailable("no database")]
 )
-def test_what_is_no_fault_of_a_file_stops_everything(workplace: Workplace, error: Exception) -> None:
+def test_an_error_of_parser_store_or_ledger_stops_the_ingest(workplace: Workplace, error: Exception) -> None:
     workplace.write("pumps.md", PUMPS)
 
     def stop(_: Path) -> None:
@@ -189,10 +186,10 @@ def test_what_is_no_fault_of_a_file_stops_everything(workplace: Workplace, error
 
     with pytest.raises(type(error)):
         workplace.ingest(parser=CountingParser(stop))
-    assert workplace.states() == {"pumps.md": "parsing"}, "it is taken up again by the next ingest"
+    assert workplace.states() == {"pumps.md": "parsing"}, "the next ingest reads it again"
 
 
-def test_a_defect_of_the_embedding_model_stops_everything(workplace: Workplace, counting: CountingEmbedder) -> None:
+def test_an_error_of_the_embedding_model_stops_the_ingest(workplace: Workplace, counting: CountingEmbedder) -> None:
     workplace.write("pumps.md", PUMPS)
     counting.embed_passages = lambda _: 1 / 0
     with pytest.raises(ZeroDivisionError):

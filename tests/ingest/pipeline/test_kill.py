@@ -1,6 +1,6 @@
-"""An ingest that is killed with SIGKILL, at 30 random moments, ends in the same index as one that is left in peace.
+"""An ingest that is killed with SIGKILL at 30 random moments ends in the same index as an undisturbed one.
 
-It runs as the command line does it, with parsers in processes of their own, which must not live on when it is killed.
+It parses in child processes, as the command line does. They must exit when the ingest is killed.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from support.files import write_docx, write_xlsx
 from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk
 
-TRIALS, KILLS = 10, 3  # so many ingests, each killed so often before it is left to come to its end
-MARK = "CANDOR_TEST_OF_KILLING"  # in the environment of the ingests of one test, and of all that they start
+TRIALS, KILLS = 10, 3  # ingests, and how often each is killed before it is left to finish
+MARK = "CANDOR_TEST_OF_KILLING"  # environment variable of the ingests of one test, and of all their child processes
 
 pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the ingest"), pytest.mark.timeout(600)]
 
 
 class Index(NamedTuple):
-    """All that an ingest leaves behind: documents, texts, chunks and vectors."""
+    """The result of an ingest: documents, texts, chunks, vectors and hidden versions."""
 
     documents: dict[str, tuple[Any, ...]]
     texts: dict[str, str]
@@ -65,7 +65,7 @@ class Ingests:
         )  # fmt: skip
 
     def run(self, home: Path, kill_after: float | None = None) -> tuple[int, float]:
-        """One ingest; its exit code (negative if it was killed) and how long it took."""
+        """Run one ingest. Return its exit code, negative if it was killed, and its seconds."""
         assert self._process.stdin
         assert self._process.stdout
         wanted = {"home": str(home), "documents": str(self.documents), "kill_after": kill_after}
@@ -74,7 +74,7 @@ class Ingests:
         return outcome["code"], outcome["seconds"]
 
     def processes(self) -> list[int]:
-        """An ingest of ours and the processes that parse for it, whatever became of it."""
+        """Return the ids of the ingest's process and of its child processes that are alive."""
         return [
             each.pid for each in psutil.process_iter()
             if each.pid != self._process.pid and _mark_of(each) == self._mark and each.status() != psutil.STATUS_ZOMBIE
@@ -89,7 +89,7 @@ class Ingests:
 def _mark_of(process: psutil.Process) -> str:
     try:
         return process.environ().get(MARK, "")
-    except psutil.Error:  # it has ended, or is somebody else's
+    except psutil.Error:  # it has exited, or belongs to another user
         return ""
 
 
@@ -102,9 +102,9 @@ def ingests(tmp_path: Path) -> Iterator[Ingests]:
     running.close()
 
 
-def report(topic: str, parts: int, edition: str = "first") -> str:
-    """A document of about ``parts`` chunks, all with the edition in them, and one that every document has."""
-    sections = [f"## Part {n}\n\n" + f"The {edition} account of {topic} number {n}. " * 6 for n in range(parts)]
+def report(topic: str, parts: int, version: str = "first") -> str:
+    """Return a document of about ``parts`` chunks that contain the version, and one chunk common to all documents."""
+    sections = [f"## Part {n}\n\n" + f"The {version} account of {topic} number {n}. " * 6 for n in range(parts)]
     return f"# About {topic}\n\n" + "\n\n".join(sections) + "\n\n# Notice\n\n" + "All rights reserved by nobody. " * 8
 
 
@@ -137,7 +137,7 @@ def write_message(path: Path, text: str, attached: str) -> None:
 
 
 def write_second(documents: Path) -> None:
-    """Changed, moved, copied, gone, new and broken files, in folders and in what holds files."""
+    """Change, move, copy, delete, add and break files, in folders and in containers."""
     (documents / "pumps.md").write_text(report("pumps", 6, "second"))
     (documents / "bread.md").write_text(report("bread", 3, "second"))
     (documents / "tea.md").write_text("")
@@ -175,22 +175,22 @@ def copy(home: Path, to: Path) -> Path:
     return to
 
 
-def assert_every_document_is_seen_once_and_whole(home: Path, before: Index, after: Index) -> None:
-    """What searches see of each document is all of its first edition or all of its second."""
+def assert_searches_see_one_version_of_every_document(home: Path, before: Index, after: Index) -> None:
+    """Searches see all chunks of the first version of a document, or all of the second."""
     seen: dict[str, set[str]] = {}
     for chunk in read_index(home, live=True).chunks.values():
         seen.setdefault(chunk.document, set()).add(chunk.id)
     for path in before.documents.keys() | after.documents.keys():
-        editions = [
+        versions = [
             {chunk.id for chunk in index.chunks.values() if chunk.document == path} for index in (before, after)
         ]
-        assert seen.get(path, set()) in editions, path
+        assert seen.get(path, set()) in versions, path
     for index in (before, after):
         assert {chunk.id for chunk in index.chunks.values() if chunk.document.endswith("kept.md")} <= {
             identity for some in seen.values() for identity in some
         }
     contents = [path for path in seen if path.endswith(("untitled.txt", "renamed.txt"))]
-    assert len(contents) == 1  # a moved document is seen in its one place or the other
+    assert len(contents) == 1  # a moved document is seen under one of its two paths
 
 
 def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests, tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
     code, seconds = running.result()
     assert code == 0
     after = read_index(undisturbed)
-    assert_the_second_ingest_did_what_it_should(after, undisturbed)
+    assert_the_second_ingest_is_correct(after, undisturbed)
 
     moments, killed = random.Random(), 0
     for trial in range(TRIALS):
@@ -221,26 +221,26 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
             (home / "embedded.jsonl").unlink(missing_ok=True)
             code, _ = ingests.run(home, kill_after=moments.uniform(0, seconds))
             killed += code < 0
-            assert_nobody_is_left(ingests)
-            assert_every_document_is_seen_once_and_whole(home, before, after)
+            assert_no_process_is_left(ingests)
+            assert_searches_see_one_version_of_every_document(home, before, after)
         stored = {chunk.embedded_text for chunk in read_index(home).chunks.values()}
         (home / "embedded.jsonl").unlink(missing_ok=True)
         assert ingests.run(home)[0] == 0
-        assert not stored & set(embedded(home)), "embedded again what the store had"
+        assert not stored & set(embedded(home)), "a stored text was embedded again"
         assert_same(read_index(home), after)
-    # A later ingest, with less left to do, may end before its time; so may all, if the undisturbed one was held up.
+    # An ingest may finish before it is killed: a later one has less to do, and the undisturbed one may have been slow.
     assert killed >= TRIALS / 2
 
 
-def assert_nobody_is_left(ingests: Ingests) -> None:
-    """The kernel ends the workers when the ingest's end of a pipe closes: at once, as far as a busy machine allows."""
+def assert_no_process_is_left(ingests: Ingests) -> None:
+    """The workers exit when the ingest's end of a pipe closes, which takes a moment on a busy machine."""
     deadline = time.monotonic() + 10
     while (left := ingests.processes()) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not left
 
 
-def assert_the_second_ingest_did_what_it_should(index: Index, home: Path) -> None:
+def assert_the_second_ingest_is_correct(index: Index, home: Path) -> None:
     root = os.path.commonpath(index.documents)
     states = {os.path.relpath(path, root): document[1] for path, document in index.documents.items()}
     assert states == {
@@ -272,5 +272,5 @@ def assert_same(index: Index, wanted: Index) -> None:
     assert index.hidden == wanted.hidden == {}
     assert index.vectors.keys() == wanted.vectors.keys()
     for identity, vector in wanted.vectors.items():
-        # Passages computed beside others are padded otherwise: the last digits of a float32 differ.
+        # The padding of a passage depends on its batch, and changes the last digits of a float32.
         np.testing.assert_allclose(index.vectors[identity], vector, atol=2e-6)

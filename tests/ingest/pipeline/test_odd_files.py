@@ -1,4 +1,4 @@
-"""Ingests of archives, messages and odd files."""
+"""Ingests of archives, messages and unusual files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.opened import opened_files
 from support.workplace import BREAD, PUMPS, CountingParser, Workplace, write_zip
 
 
-def test_the_files_of_an_archive_are_documents_of_their_own(workplace: Workplace) -> None:
+def test_the_members_of_an_archive_are_documents(workplace: Workplace) -> None:
     archive = write_zip(workplace.documents / "a.zip", inner__pumps=PUMPS, bread=BREAD, empty="")
     os.utime(archive, (1, 1))
     report = workplace.ingest()
@@ -34,7 +34,7 @@ def test_the_files_of_an_archive_are_documents_of_their_own(workplace: Workplace
     assert set(workplace.ingest(sync=True).removed) == {"a.zip", "a.zip/bread.md", "a.zip/empty.md"}
 
 
-def test_a_message_and_what_is_attached_to_it_are_documents(workplace: Workplace) -> None:
+def test_a_message_and_its_attachments_are_documents(workplace: Workplace) -> None:
     message = EmailMessage()
     message["Subject"] = "About pumps"
     message.set_content("Please read the attached file.")
@@ -45,7 +45,7 @@ def test_a_message_and_what_is_attached_to_it_are_documents(workplace: Workplace
     assert len(workplace.chunks(workplace.documents / "mail.eml")) == 1
 
 
-def test_a_broken_archive_fails_alone(workplace: Workplace) -> None:
+def test_a_broken_archive_does_not_stop_other_files(workplace: Workplace) -> None:
     workplace.write("a.zip", b"PK\x03\x04" + bytes(100))
     workplace.write("bread.md", BREAD)
     report = workplace.ingest()
@@ -68,7 +68,7 @@ def test_a_file_that_never_stops_changing_fails(workplace: Workplace) -> None:
     assert (failed.stage.value, "changed while it was read" in failed.reason) == ("reading", True)
 
 
-def test_a_huge_file_is_refused_before_it_is_read(workplace: Workplace) -> None:
+def test_a_file_over_the_size_limit_is_not_opened(workplace: Workplace) -> None:
     with workplace.write("huge.txt", "").open("wb") as huge:
         huge.truncate(1 << 30)
     with opened_files() as opened:
@@ -78,7 +78,7 @@ def test_a_huge_file_is_refused_before_it_is_read(workplace: Workplace) -> None:
     assert "1,024 MB; the limit is 200 MB" in failed.reason
 
 
-def test_links_in_circles_are_left_out_or_fail_with_their_reason(workplace: Workplace) -> None:
+def test_circular_links_are_skipped_or_fail_with_a_reason(workplace: Workplace) -> None:
     (workplace.documents / "round").symlink_to("round")
     workplace.write("sub/pumps.md", PUMPS)
     (workplace.documents / "sub/up").symlink_to("..")
@@ -87,7 +87,7 @@ def test_links_in_circles_are_left_out_or_fail_with_their_reason(workplace: Work
     assert workplace.states() == {"sub/pumps.md": "indexed", "round": "failed", "sub/up": "skipped"}
 
 
-def test_a_file_that_even_root_cannot_read_is_named(workplace: Workplace) -> None:
+def test_a_file_that_root_cannot_read_fails(workplace: Workplace) -> None:
     memory = Path("/proc/self/mem")  # opens, and refuses to be read where nothing is mapped
     if not memory.exists():
         pytest.skip("this system has no file that opens but cannot be read")
@@ -95,7 +95,7 @@ def test_a_file_that_even_root_cannot_read_is_named(workplace: Workplace) -> Non
     assert (failed.stage.value, "cannot be read" in failed.reason) == ("reading", True)
 
 
-def test_a_file_name_may_hold_any_character(workplace: Workplace) -> None:
+def test_a_file_name_may_contain_any_character(workplace: Workplace) -> None:
     odd = "".join(chr(code) for code in range(1, 128) if chr(code) not in "/.") + "äß漢\u202e\u0000"[:-1] + ".md"
     workplace.write(odd, PUMPS)
     assert workplace.ingest().indexed == 1
@@ -112,7 +112,7 @@ def test_every_file_reaches_a_terminal_state(workplace: Workplace) -> None:
     assert set(workplace.states().values()) == {"indexed", "failed", "skipped"}
 
 
-def test_a_document_knows_its_language_unless_it_is_a_table_of_names(workplace: Workplace) -> None:
+def test_the_language_of_a_document_is_detected_from_running_text(workplace: Workplace) -> None:
     workplace.write("mietvertrag.md", "# Mietvertrag\n\nDer Mieter haftet für alle Schäden, die er verursacht.\n")
     workplace.write("runners.csv", "Runner,Race\nIngrid Fjellanger,Vinterholm\nJónas Brekkuson,Tarrowgate\n")
     workplace.write("prices.csv", "产品名称,价格说明\n空气源热泵,含税价格\n电辅助加热器,不含安装费用\n")

@@ -1,4 +1,4 @@
-"""Whole ingests: real files through the real parser, model and store."""
+"""Complete ingests of real files with the real parser, model and store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_folder_becomes_searchable_with_exact_spans(workplace: Workplace) -> N
     assert kept.text[hit.chunk.start : hit.chunk.end] == hit.chunk.text
 
 
-def test_the_ledger_says_what_became_of_a_file(workplace: Workplace) -> None:
+def test_the_ledger_records_the_result_of_a_file(workplace: Workplace) -> None:
     path = write_pdf(
         workplace.documents / "a.pdf", title="Pumps", parts=["Heat pumps work below zero.", ("page",), "End."]
     )
@@ -60,7 +60,7 @@ def test_a_changed_file_replaces_its_old_chunks(workplace: Workplace) -> None:
     assert len(workplace.chunks()) == 2
 
 
-def test_another_parser_version_reads_unchanged_files_again(workplace: Workplace) -> None:
+def test_a_new_parser_version_reads_unchanged_files_again(workplace: Workplace) -> None:
     path = workplace.write("pumps.md", PUMPS)
     workplace.ingest()
     known = workplace.ledger.find("papers", "pumps.md")
@@ -74,14 +74,14 @@ def test_the_same_file_twice_is_ingested_once(workplace: Workplace) -> None:
     assert workplace.ingest(workplace.documents, path, workplace.documents).files == 1
 
 
-def test_identical_texts_each_keep_their_place(workplace: Workplace) -> None:
+def test_identical_texts_are_documents_of_their_own(workplace: Workplace) -> None:
     workplace.write("a/pumps.md", PUMPS)
     workplace.write("b/pumps.md", PUMPS)
     workplace.ingest()
     assert [chunk.name for chunk in workplace.chunks()] == ["a/pumps.md", "b/pumps.md"]
 
 
-def test_progress_tells_files_stages_and_counts(workplace: Workplace) -> None:
+def test_progress_reports_files_stages_and_counts(workplace: Workplace) -> None:
     workplace.write("pumps.md", PUMPS)
     workplace.write("empty.md", "")
     seen: list[Progress] = []

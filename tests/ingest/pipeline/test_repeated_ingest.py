@@ -1,4 +1,4 @@
-"""A second ingest: what has changed, moved, gone, or failed before."""
+"""Repeated ingests: files that have changed, moved, disappeared, or failed before."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from support.opened import opened_files
 from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace, ingest_with
 
 
-def test_a_moved_file_is_not_embedded_again_and_is_found_only_where_it_is(
-    workplace: Workplace, counting: CountingEmbedder
-) -> None:
+def test_a_moved_file_is_not_embedded_again(workplace: Workplace, counting: CountingEmbedder) -> None:
     path = workplace.write("untitled.txt", "Nothing in here is a heading.\n")
     workplace.ingest()
     path.rename(workplace.documents / "other name.txt")
@@ -33,7 +31,7 @@ def test_a_moved_file_is_not_embedded_again_and_is_found_only_where_it_is(
     assert workplace.ledger.find("papers", "untitled.txt").reason.endswith("other name.txt")
 
 
-def test_equal_texts_are_embedded_once_whenever_they_come(workplace: Workplace, counting: CountingEmbedder) -> None:
+def test_equal_texts_are_embedded_once(workplace: Workplace, counting: CountingEmbedder) -> None:
     workplace.write("a.md", PUMPS)
     workplace.write("b.md", PUMPS)
     assert workplace.ingest().embedded == 1
@@ -43,9 +41,7 @@ def test_equal_texts_are_embedded_once_whenever_they_come(workplace: Workplace, 
     assert len(workplace.searched("heat pump")) == 3
 
 
-def test_of_a_changed_document_only_what_is_new_is_embedded_and_its_id_stays(
-    workplace: Workplace, counting: CountingEmbedder
-) -> None:
+def test_only_new_chunks_of_a_changed_document_are_embedded(workplace: Workplace, counting: CountingEmbedder) -> None:
     sections = [f"## Part {n}\n\n" + f"This is about the number {n}. " * 30 for n in range(4)]
     path = workplace.write("parts.md", "\n\n".join(["# Parts", *sections]))
     workplace.ingest()
@@ -58,11 +54,11 @@ def test_of_a_changed_document_only_what_is_new_is_embedded_and_its_id_stays(
     assert workplace.ledger.find("papers", "parts.md").id == identity
 
 
-def test_a_search_beside_an_ingest_finds_one_edition_of_a_document_never_both_or_neither(workplace: Workplace) -> None:
-    def edition(number: int) -> str:
-        return "\n\n".join(f"## Part {part}\n\n" + f"Edition {number} of part {part}. " * 30 for part in range(6))
+def test_a_search_during_an_ingest_sees_one_version_of_a_document(workplace: Workplace) -> None:
+    def content(number: int) -> str:
+        return "\n\n".join(f"## Part {part}\n\n" + f"Version {number} of part {part}. " * 30 for part in range(6))
 
-    path = workplace.write("report.md", edition(0))
+    path = workplace.write("report.md", content(0))
     workplace.ingest()
     with workplace.collection() as collection:
         live = LiveCollection(collection, workplace.ledger)
@@ -81,17 +77,17 @@ def test_a_search_beside_an_ingest_finds_one_edition_of_a_document_never_both_or
         searching = threading.Thread(target=search)
         searching.start()
         for number in range(1, 5):
-            path.write_text(edition(number))
+            path.write_text(content(number))
             ingest_with(pipeline, workplace.ledger, IngestRequest("papers", (workplace.documents,)))
         stop.set()
         searching.join()
         parts = str(len(list(live.scan())))
     assert len(seen) > 10
-    assert len(set.union(*seen)) > 3  # it did see several editions
+    assert len(set.union(*seen)) > 3  # it saw several versions
     assert all(len(versions) == 2 and parts in versions for versions in seen)
 
 
-def test_sync_removes_what_has_gone_from_disk_and_nothing_else(workplace: Workplace, tmp_path: Path) -> None:
+def test_sync_removes_documents_whose_files_are_missing(workplace: Workplace, tmp_path: Path) -> None:
     path = workplace.write("sub/pumps.md", PUMPS)
     workplace.write("bread.md", BREAD)
     elsewhere = tmp_path / "elsewhere.md"
@@ -105,7 +101,7 @@ def test_sync_removes_what_has_gone_from_disk_and_nothing_else(workplace: Workpl
     assert workplace.states() == {"bread.md": "indexed", "elsewhere.md": "indexed", "sub/pumps.md": "removed"}
 
 
-def test_sync_does_not_take_an_empty_folder_for_the_wish_to_remove_everything(workplace: Workplace) -> None:
+def test_sync_of_an_empty_folder_removes_nothing(workplace: Workplace) -> None:
     path = workplace.write("pumps.md", PUMPS)
     workplace.ingest()
     path.unlink()
@@ -114,7 +110,7 @@ def test_sync_does_not_take_an_empty_folder_for_the_wish_to_remove_everything(wo
     assert len(workplace.chunks()) == 1
 
 
-def test_a_removed_document_is_not_found_and_the_ledger_remembers_it(workplace: Workplace) -> None:
+def test_a_removed_document_is_not_found_but_stays_in_the_ledger(workplace: Workplace) -> None:
     path = workplace.write("pumps.md", PUMPS)
     workplace.write("bread.md", BREAD)
     workplace.ingest()
@@ -126,7 +122,7 @@ def test_a_removed_document_is_not_found_and_the_ledger_remembers_it(workplace: 
     assert workplace.ingest().indexed == 1  # its file is still there
 
 
-def test_a_known_failure_is_reported_again_and_tried_again_only_when_asked(workplace: Workplace) -> None:
+def test_a_known_failure_is_retried_only_on_request(workplace: Workplace) -> None:
     path = workplace.write("binary.dat", bytes(range(256)) * 4)
     os.utime(path, (1, 1))
     parser = CountingParser()
@@ -138,7 +134,7 @@ def test_a_known_failure_is_reported_again_and_tried_again_only_when_asked(workp
     assert workplace.ledger.find("papers", "binary.dat").attempts == 2
 
 
-def test_other_settings_are_announced_before_they_are_applied(workplace: Workplace) -> None:
+def test_changed_settings_are_announced_before_the_ingest(workplace: Workplace) -> None:
     path = workplace.write("pumps.md", PUMPS * 20)
     workplace.ingest()
     before = {chunk.id for chunk in workplace.chunks(path)}
@@ -160,7 +156,7 @@ def test_other_settings_are_announced_before_they_are_applied(workplace: Workpla
     assert not after & before
 
 
-def test_a_plan_tells_what_will_be_done(workplace: Workplace) -> None:
+def test_a_plan_gives_every_file_a_verdict(workplace: Workplace) -> None:
     workplace.write("same.md", PUMPS)
     changed = workplace.write("changed.md", BREAD)
     bad = workplace.write("bad.txt", "")
@@ -178,7 +174,7 @@ def test_a_plan_tells_what_will_be_done(workplace: Workplace) -> None:
     }  # fmt: skip
 
 
-def test_unchanged_files_are_not_even_opened(workplace: Workplace) -> None:
+def test_unchanged_files_are_not_opened(workplace: Workplace) -> None:
     for number in range(400):
         os.utime(workplace.write(f"{number}.md", f"# Number {number}\n\nOf many.\n"), (1, 1))
     workplace.ingest()
@@ -190,10 +186,10 @@ def test_unchanged_files_are_not_even_opened(workplace: Workplace) -> None:
     os.utime(workplace.documents / "7.md", (2, 2))
     with opened_files() as opened:
         workplace.ingest()
-    assert [Path(path).name for path in opened if path.endswith(".md")] == ["7.md"], "else the list tells nothing"
+    assert [Path(path).name for path in opened if path.endswith(".md")] == ["7.md"], "the hook sees opened files"
 
 
-def test_a_change_that_size_and_time_do_not_show_is_seen_if_it_came_right_after_the_reading(
+def test_a_change_right_after_reading_is_detected(
     workplace: Workplace,
 ) -> None:
     path = workplace.write("pumps.md", "# Pumps\n\nIt is warm.\n")

@@ -1,4 +1,4 @@
-"""What one ingest has done so far, and the files on their way through it."""
+"""The state of one ingest: what it has done, and the files that it is working on."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ingest.ledger.records import DocumentRecord, Known, Stage, document_id
-from ingest.pipeline.discovery import FoundFile, LeftOut
+from ingest.ledger.records import DocumentRecord, DocumentSummary, Stage, document_id
+from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.open_container import OpenContainer
-from ingest.pipeline.parse_file import Reading
+from ingest.pipeline.parse_file import ParseResult
 from ingest.pipeline.plan import Plan, PlannedFile
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.models import Chunk
 
 
 @dataclass
-class Document:
-    """A file on its way."""
+class DocumentInProgress:
+    """A file that was started and is not in a terminal state yet."""
 
     found: FoundFile
     id: str
     size: int
-    previous: Known | None
+    previous: DocumentSummary | None
     attempts: int
-    reread: bool = False  # even if its content is known
-    reading: Reading = field(default_factory=Reading)
+    reread: bool = False  # parse it even if its content has not changed
+    result: ParseResult = field(default_factory=ParseResult)
     unpacking: OpenContainer | None = None
-    moved_from: Known | None = None
+    moved_from: DocumentSummary | None = None
     chunks: list[Chunk] = field(default_factory=list)
     tokens: int = 0
-    left: int = 0  # chunks not stored yet
+    chunks_left: int = 0  # not stored yet
 
     def close(self) -> None:
-        """Of a container: remove what was taken out of it."""
+        """Remove the extracted members of a container."""
         if self.unpacking:
             self.unpacking.close()
             self.unpacking = None
 
 
 @dataclass
-class Run:
-    """What one call has done so far."""
+class IngestState:
+    """What one ingest has done so far."""
 
     plan: Plan
-    known: Mapping[str, Known]
+    known: Mapping[str, DocumentSummary]
     progress: Callable[[Progress], None]
     started: float
     cancelled: Callable[[], bool] = lambda: False
-    movable: dict[str, list[Known]] = field(default_factory=dict)
-    members: dict[str, list[Known]] = field(default_factory=dict)  # of known containers, by their paths
-    containers: dict[str, Document] = field(default_factory=dict)  # those being unpacked, by their paths
+    move_candidates: dict[str, list[DocumentSummary]] = field(default_factory=dict)
+    members: dict[str, list[DocumentSummary]] = field(default_factory=dict)  # known ones, by path of their container
+    containers: dict[str, DocumentInProgress] = field(default_factory=dict)  # those being unpacked, by path
     files: int = 0
-    waiting: list[Document] = field(default_factory=list)  # to be embedded
-    ended: list[Document] = field(default_factory=list)  # what lay in a container may have been its last
+    waiting: list[DocumentInProgress] = field(default_factory=list)  # to be embedded
+    finished: list[DocumentInProgress] = field(default_factory=list)  # not yet counted off their containers
     indexed: int = 0
     pages: int = 0
     unchanged: int = 0
@@ -63,21 +63,21 @@ class Run:
     failed_before: int = 0
     removed: dict[str, str] = field(default_factory=dict)  # names by id
     slowest: list[DocumentRecord] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[SkippedFile] = field(default_factory=list)
     chunks: int = 0
     embedded: int = 0
     tokens: int = 0
     bytes_done: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
-    ended_early: bool = False
+    was_cancelled: bool = False
 
-    def ends_early(self) -> bool:
-        """Whether it was cancelled while there may be files left to begin."""
-        self.ended_early = self.ended_early or self.cancelled()
-        return self.ended_early
+    def check_cancelled(self) -> bool:
+        """Return whether the ingest was cancelled, and remember it."""
+        self.was_cancelled = self.was_cancelled or self.cancelled()
+        return self.was_cancelled
 
-    def publish(self, name: str, stage: Stage) -> None:
-        """Tell whoever watches."""
+    def report_progress(self, name: str, stage: Stage) -> None:
+        """Call the progress callback."""
         self.progress(
             Progress(
                 name=name,
@@ -100,24 +100,24 @@ class Run:
 
     @cached_property
     def bytes_total(self) -> int:
-        """How much is to be read."""
+        """The total size of the files that have to be opened."""
         return sum(planned.size for planned in self.to_read)
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
-        """Add to the time of a stage."""
+        """Add the time of the block to a stage."""
         started = time.perf_counter()
         try:
             yield
         finally:
-            self.spend(stage, time.perf_counter() - started)
+            self.add_seconds(stage, time.perf_counter() - started)
 
-    def spend(self, stage: str, seconds: float) -> None:
-        """Add to the time of a stage what was measured elsewhere."""
+    def add_seconds(self, stage: str, seconds: float) -> None:
+        """Add seconds to a stage."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
 
     def report(self) -> IngestReport:
-        """What was done."""
+        """Return the report of the ingest."""
         return IngestReport(
             collection=self.plan.collection,
             files=self.files,
@@ -135,23 +135,23 @@ class Run:
             seconds=round(time.perf_counter() - self.started, 3),
             slowest=tuple(self.slowest),
             notices=self.plan.notices,
-            cancelled=self.ended_early,
+            cancelled=self.was_cancelled,
         )
 
 
-def movable(plan: Plan, known: Mapping[str, Known]) -> dict[str, list[Known]]:
-    """By content: the documents that may have been moved to where a file was found now."""
+def move_candidates(plan: Plan, known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
+    """Return the indexed documents that were not found, by content: their files may have been moved."""
     found = {document_id(planned.file.document) for planned in plan.files}
-    former: dict[str, list[Known]] = {}
+    candidates: dict[str, list[DocumentSummary]] = {}
     for entry in known.values():
         if entry.chunks and entry.id not in found:
-            former.setdefault(entry.version, []).append(entry)
-    return former
+            candidates.setdefault(entry.version, []).append(entry)
+    return candidates
 
 
-def members_of_containers(known: Mapping[str, Known]) -> dict[str, list[Known]]:
-    """By the path of their container: what lies in it."""
-    members: dict[str, list[Known]] = {}
+def group_members(known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
+    """Return the known members of containers, by the container's path."""
+    members: dict[str, list[DocumentSummary]] = {}
     for entry in known.values():
         if entry.container:
             members.setdefault(entry.container, []).append(entry)
