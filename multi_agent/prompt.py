@@ -1,8 +1,8 @@
 """Prompts: Markdown files with strict placeholders, one per agent, identified in the trace by a hash.
 
-A file has the parts ``# System`` and ``# User``, and ``# Again`` if the agent may have to ask for a correction;
-placeholders are ``$name`` (a literal dollar is ``$$``). What does not change between the calls of a step comes first,
-so that endpoints can reuse their work on the common prefix.
+A file has the parts ``# System`` and ``# User``, and ``# Again`` if the agent can ask for corrections. Placeholders are
+``$name``; write ``$$`` for a dollar sign. Text that is the same in all calls of a step comes first, so that endpoints
+can cache the common prefix.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ class Prompt:
     def __init__(self, name: str, source: str) -> None:
         parts = _PARTS.match(source)
         if not parts:
-            raise AgentError(f"Prompt {name!r} needs a part '# System', then a part '# User'.")
+            raise AgentError(f"Prompt {name!r} needs the part '# System' followed by the part '# User'.")
         self.name = name
         self.hash = hashlib.sha256(source.encode()).hexdigest()[:12]
         self._system, self._user, self._again = (Template((part or "").strip()) for part in parts.groups())
         if not all(part.is_valid() for part in (self._system, self._user, self._again)):
-            raise AgentError(f"Prompt {name!r} has a dollar that begins no placeholder; write $$ for a literal one.")
+            raise AgentError(f"Prompt {name!r} has a dollar sign without a placeholder; write $$ for a dollar sign.")
 
     @classmethod
     def find(cls, package: str, stem: str) -> Prompt | None:
-        """The prompt ``prompts/STEM.md`` beside the agents package ``package``, or None if there is no such file."""
+        """Return the prompt ``prompts/STEM.md`` next to the agents package ``package``, or None if there is no file."""
         path = files(package.rpartition(".")[0]).joinpath(f"prompts/{stem}.md")
         return cls(stem, path.read_text(encoding="utf-8")) if path.is_file() else None
 
     @classmethod
     def shipped(cls, stem: str) -> Prompt:
-        """One of Candor's own prompts. Raises AgentError if its file is missing."""
+        """Return one of Candor's own prompts. Raises AgentError if its file is missing."""
         path = files("multi_agent").joinpath("prompts", f"{stem}.md")
         if not path.is_file():
             raise AgentError(f"The prompt multi_agent/prompts/{stem}.md is missing; install Candor again.")
@@ -50,18 +50,18 @@ class Prompt:
 
     @staticmethod
     def part(stem: str, **values: object) -> str:
-        """A text that stands in several of Candor's own prompts, or in one only now and then. Raises as ``render``."""
+        """Render a text that is shared by several of Candor's prompts, or optional. Raises AgentError as ``render``."""
         text = Template(files("multi_agent").joinpath("prompts", f"{stem}.md").read_text(encoding="utf-8").strip())
-        _check(stem, frozenset(text.get_identifiers()), values)
+        _require_match(stem, frozenset(text.get_identifiers()), values)
         return text.substitute(values)
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """What the opening messages have a place for."""
+        """The placeholders of the opening messages."""
         return frozenset((*self._system.get_identifiers(), *self._user.get_identifiers()))
 
     def with_sections(self, *sections: str) -> Self:
-        """The same prompt with these texts, taken as they are, at the end of its system message."""
+        """Return a copy with these literal texts at the end of its system message."""
         changed = copy(self)
         literal = (section.replace("$", "$$") for section in sections)
         changed._system = Template("\n\n".join((self._system.template, *literal)))
@@ -69,25 +69,25 @@ class Prompt:
         return changed
 
     def render(self, **values: object) -> list[Message]:
-        """The opening messages. Raises AgentError if the values are not exactly those of the placeholders."""
-        _check(self.name, self.placeholders, values)
+        """Return the opening messages. Raises AgentError unless the values match the placeholders exactly."""
+        _require_match(self.name, self.placeholders, values)
         return [Message.system(self._system.substitute(values)), Message.user(self._user.substitute(values))]
 
     def again(self, response: str, **values: object) -> list[Message]:
-        """The messages that follow ``response`` to have it corrected. Raises AgentError as ``render`` does."""
-        _check(self.name, frozenset(self._again.get_identifiers()), values)
+        """Return the messages that ask for a correction of ``response``. Raises AgentError as ``render``."""
+        _require_match(self.name, frozenset(self._again.get_identifiers()), values)
         return [Message(role="assistant", content=response), Message.user(self._again.substitute(values))]
 
 
 class OpenPrompt(Prompt):
-    """A prompt that has a place for some of the values only: its writer chose which."""
+    """A prompt that may use only some of the values, for example one that a user wrote."""
 
     def render(self, **values: object) -> list[Message]:
-        """The opening messages. Raises AgentError if a value is missing."""
+        """Return the opening messages. Raises AgentError if a value is missing."""
         return super().render(**{name: value for name, value in values.items() if name in self.placeholders})
 
 
-def _check(prompt: str, placeholders: Set[str], values: dict[str, object]) -> None:
+def _require_match(prompt: str, placeholders: Set[str], values: dict[str, object]) -> None:
     if placeholders != values.keys():
         missing, unused = sorted(placeholders - values.keys()), sorted(values.keys() - placeholders)
-        raise AgentError(f"Prompt {prompt!r}: values missing for {missing}; values without a place: {unused}.")
+        raise AgentError(f"Prompt {prompt!r}: missing values: {missing}; unknown values: {unused}.")

@@ -1,6 +1,6 @@
-"""The contract of a tool, and what a tool is given to work with. Implementations: one file each in ``tools/``.
+"""The contract of a tool and the kit it gets. Implementations: one file each in ``tools/``.
 
-A new tool is a new file in a tools package, with a class like this; nothing else changes:
+A new tool is a new file in a tools package, with a class like this:
 
     class CityInput(Value):
         city: str = Field(description="name of the city, as a map has it")
@@ -12,8 +12,8 @@ A new tool is a new file in a tools package, with a class like this; nothing els
 
         async def __call__(self, given: CityInput) -> ToolResult: …
 
-A tool does its work and nothing else. That its calls are told, remembered, bounded in time, and approved by a person
-where it is dangerous, is seen to around it: see ``given_tool.py``. Tools of MCP servers have the same contract.
+``toolbox/granted_tool.py`` wraps every tool: it publishes and journals calls, limits their time, and gets approvals for
+dangerous tools. Tools of MCP servers have the same contract.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from vectorstore.models import Chunk, FrozenModel
 
 
 class ToolCard(FrozenModel):
-    """What a tool is, for the model that calls it and for people who grant it."""
+    """Description of a tool, for the model that calls it and for the person who grants it."""
 
     name: str = Field(
         pattern=r"^[a-z][a-z0-9_]{0,63}(\.[A-Za-z0-9_./-]{1,128})?$",
-        description="a tool of an MCP server stands behind the server's name and a dot",
+        description="tools of MCP servers have the form SERVER.TOOL",
     )
-    description: str = Field(description="what it does, what it gives and when to use it: the model reads this")
-    inputs: type[BaseModel] = Field(description="its arguments; the model reads the descriptions of their fields")
-    dangerous: bool = Field(default=False, description="whether a person has to approve each call")
+    description: str = Field(description="what it does, what it returns and when to use it; the model reads this")
+    inputs: type[BaseModel] = Field(description="type of its arguments; the model reads the descriptions of the fields")
+    dangerous: bool = Field(default=False, description="whether each call needs approval")
     lacks: Callable[[ToolSettings], str] | None = Field(
-        default=None, description="tells why it cannot be used as things are set, and what to set; empty if it can"
+        default=None, description="returns why the settings do not allow its use and what to set, or an empty text"
     )
 
     def unavailable(self, settings: ToolSettings) -> str:
-        """Why it cannot be used; empty if it can."""
+        """Return why the tool cannot be used, or an empty text."""
         return self.lacks(settings) if self.lacks else ""
 
 
 class ToolResult(FrozenModel):
-    """What a call gave. Only passages of documents can be quoted as evidence; all else is told as what it is."""
+    """The result of a call. Only passages of documents can be quoted as evidence."""
 
     text: str = ""
-    passages: tuple[Chunk, ...] = Field(default=(), description="of the collection, to be read and quoted from")
-    sources: tuple[str, ...] = Field(default=(), description="addresses on the web that the text comes from")
+    passages: tuple[Chunk, ...] = Field(default=(), description="passages of the collection, which can be quoted")
+    sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
 
 
 @dataclass(frozen=True)
 class ToolKit:
-    """What a tool works with: a fresh one is made for every run."""
+    """What a tool works with. Each run has its own kit."""
 
     library: Library
     sandbox: Sandbox
@@ -67,24 +67,24 @@ class ToolKit:
 
 
 class Tool(Protocol):
-    """One thing that a model can have done."""
+    """Something that a model can call."""
 
     @property
     def card(self) -> ToolCard:
-        """What it is."""
+        """Description of the tool."""
         ...
 
     async def __call__(self, given: Any) -> ToolResult:
-        """Do it; ``given`` is of the type of the card's ``inputs``.
+        """Make a call. ``given`` is an instance of the card's ``inputs``.
 
-        Raises ToolError with what the model is to know; StoreError, AgentError for what is no fault of the call.
+        Raises ToolError with a message for the model, or StoreError and AgentError for errors unrelated to the call.
         """
         ...
 
 
-def part(text: str, start: int, most: int) -> str:
-    """So much of a text from a character on, and how to read on; a tool that gives long texts has a ``start``."""
-    end = min(len(text), start + most)
+def excerpt(text: str, start: int, max_length: int) -> str:
+    """Return ``max_length`` characters of a text from ``start``, with a note how to read on."""
+    end = min(len(text), start + max_length)
     if start and start >= len(text):
         return f"(There is nothing from character {start} on: it has {len(text)}.)"
     rest = f"\n(Characters {start} to {end} of {len(text)}; read on with start={end}.)" if end < len(text) else ""

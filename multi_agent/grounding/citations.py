@@ -1,7 +1,7 @@
-"""From the quotes in a model's response to evidence: each is looked up in the passage that it is said to stand in.
+"""Turns the quotes in a model's response into evidence, by finding each quote in its passage.
 
-Agents that read passages share this: they show them numbered from 1 (``reading.show_passages``), ask for quotes of the
-type that ``quote_model`` makes, and cite none that ``verify`` has not found.
+Agents that read passages show them numbered from 1 (``show_passages``), ask for quotes of the type that ``quote_model``
+returns, and cite only quotes that ``verify_quotes`` has found.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QuotedT = TypeVar("QuotedT", bound=Quoted)
 
 @dataclass(frozen=True)
 class Located(Generic[QuotedT]):
-    """A quote that stands in its passage, and where."""
+    """A quote that was found in its passage."""
 
     item: QuotedT
     chunk: Chunk
@@ -45,7 +45,7 @@ class Located(Generic[QuotedT]):
 
     @property
     def evidence(self) -> Evidence:
-        """To be numbered by whoever puts it beside others."""
+        """Return the evidence. Its number is 1 until it is merged with other evidence."""
         start, end = self.span
         return Evidence(
             number=1,
@@ -62,9 +62,9 @@ class Located(Generic[QuotedT]):
 
 
 def quote_model(name: str, passages: int, **more: Any) -> Any:
-    """A type of quotes of passages numbered up to ``passages``, with ``more`` fields.
+    """Return a type for quotes from passages numbered up to ``passages``, with ``more`` fields.
 
-    Calls that share a prompt share this number, the highest that any of them shows, so that they share the schema too.
+    Calls with the same prompt use the highest number of all these calls, so that they have the same schema.
     """
     number = (int, Field(ge=1, le=passages, description=Quoted.model_fields["passage"].description))
     return create_model(name, __base__=Quoted, passage=number, **more)
@@ -73,11 +73,11 @@ def quote_model(name: str, passages: int, **more: Any) -> Any:
 def verify_quotes(
     items: Iterable[QuotedT], chunks: Sequence[Chunk]
 ) -> tuple[tuple[Located[QuotedT], ...], tuple[QuotedT, ...]]:
-    """The quotes that stand in their passages, and the others; a passage that was not shown holds none."""
+    """Return the quotes that are in their passages, and the rejected ones. Unknown passage numbers are rejected."""
     located: list[Located[QuotedT]] = []
     rejected: list[QuotedT] = []
     for item in items:
-        chunk = _shown(item.passage, chunks)
+        chunk = _passage(item.passage, chunks)
         span = locate(item.quote, chunk) if chunk else None
         if chunk and span:
             located.append(Located(item, chunk, span))
@@ -89,12 +89,12 @@ def verify_quotes(
 async def publish_rejected(
     items: Iterable[Quoted], chunks: Sequence[Chunk], publish: Publish, reason: str, *, final: bool
 ) -> None:
-    """Publish that these quotes were not accepted."""
+    """Publish an EvidenceRejected event for each quote."""
     for item in items:
-        chunk = _shown(item.passage, chunks)
+        chunk = _passage(item.passage, chunks)
         passage = show_location(chunk) if chunk else f"passage {item.passage}, which was not shown"
         await publish(EvidenceRejected(quote=item.quote, passage=passage, reason=reason, final=final))
 
 
-def _shown(number: int, chunks: Sequence[Chunk]) -> Chunk | None:
+def _passage(number: int, chunks: Sequence[Chunk]) -> Chunk | None:
     return chunks[number - 1] if 1 <= number <= len(chunks) else None

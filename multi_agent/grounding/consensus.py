@@ -1,9 +1,9 @@
-"""Several answers to one question, and the one they agree on.
+"""Consensus: chooses one of several answers to a question by a vote.
 
     synthesis = await agree(question, candidates, llm, publish, retries=2)
 
-Equal answers are put together, by value where they have one and by a model's judgement where they do not; votes are
-weighed; the answer taken says in its confidence how many agreed with it. What happened is told as the event ``Voted``.
+Answers are grouped by value, and by a model's judgement where values cannot decide. Votes are weighted. The confidence
+of the chosen answer is scaled by its share of the votes. The result is published as the event ``Voted``.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from multi_agent.prompts.show_passages import bullets
 from vectorstore.models import FrozenModel
 
 Groups = tuple[tuple[int, ...], ...]
-"""Positions of candidates, each in one group."""
+"""Groups of candidate positions. Each candidate is in one group."""
 INSUFFICIENT = "no sufficient answer"
 
 
 class Candidate(FrozenModel):
-    """An answer, and whose it is."""
+    """An answer and its voter."""
 
     voter: str
-    weight: float | None = Field(description="of the voter's word; None if it has none")
+    weight: float | None = Field(description="weight of the vote; None if the voter has none")
     synthesis: Synthesis
 
     @property
     def answers(self) -> bool:
-        """Whether it is an answer, and not an account of why there is none."""
+        """Whether the question is answered."""
         return status_of(self.synthesis) is Status.ANSWERED
 
     @property
     def words(self) -> str:
-        """The answer in short if it has a short form, in full otherwise."""
+        """The short form of the answer, or the full answer if it has none."""
         return self.synthesis.short.strip() or self.in_full
 
     @property
     def in_full(self) -> str:
-        """All its claims, without the numbers of the evidence, which are its own."""
+        """All claims, without their evidence numbers."""
         return " ".join(claim.text.strip() for claim in self.synthesis.claims)
 
     @cached_property
     def support(self) -> frozenset[tuple[str, int, int]]:
-        """Where the quotes stand that its claims rest on, directly or through a computation."""
+        """Places of the quotes that support the claims, directly or through a computation."""
         synthesis = self.synthesis
         cited = {number for claim in synthesis.claims for number in claim.evidence}
         used = {number for claim in synthesis.claims for number in claim.computations}
@@ -68,42 +68,42 @@ class Candidate(FrozenModel):
 
 
 class Consensus(NamedTuple):
-    """How a vote ended."""
+    """The result of a vote."""
 
     groups: Groups
-    """The group that won comes first."""
+    """The winning group is first."""
     weights: tuple[float, ...]
     chosen: int
-    """Position of the candidate whose answer is taken."""
+    """Position of the chosen candidate."""
     share: float
     method: Literal["weighted", "majority"]
     tie: str
-    """How a tie was broken; empty if there was none."""
+    """How a tie was broken; empty without a tie."""
 
 
 async def agree(question: str, candidates: Sequence[Candidate], llm: LLM, publish: Publish, retries: int) -> Synthesis:
-    """The answer that the candidates agree on, most of them at least. A single one is returned as it is.
+    """Return the answer of the winning group. A single candidate wins without a vote.
 
-    The model is asked only if answers differ that may mean the same. Raises LLMError; InvalidResponse if the model's
-    groups have faults after they were given back ``retries`` times.
+    The model is called only if answers with different values may mean the same. Raises LLMError; InvalidResponse if the
+    model's groups are still invalid after ``retries`` retries.
     """
     if len(candidates) == 1:
         return candidates[0].synthesis
     groups = group_by_value(candidates)
-    open_groups = _open_groups(candidates, groups)
-    if open_groups:
-        settled = tuple(group for group in groups if group not in open_groups)
-        groups = (*settled, *await _group_by_meaning(question, candidates, open_groups, llm, retries))
+    undecided = _undecided_groups(candidates, groups)
+    if undecided:
+        decided = tuple(group for group in groups if group not in undecided)
+        groups = (*decided, *await _group_by_meaning(question, candidates, undecided, llm, retries))
     consensus = count_votes(candidates, groups)
-    await publish(_told(candidates, consensus))
-    return _agreed(candidates, consensus)
+    await publish(_voted_event(candidates, consensus))
+    return _agreed_synthesis(candidates, consensus)
 
 
-# Which answers are the same
+# Grouping
 
 
 def group_by_value(candidates: Sequence[Candidate]) -> Groups:
-    """Candidates with equal answers together; all that found no answer are a group, whatever they say instead."""
+    """Group candidates with equal values. All candidates without an answer form one group."""
     groups: dict[object, list[int]] = {}
     for position, candidate in enumerate(candidates):
         value = parse_value(candidate.words) if candidate.answers else INSUFFICIENT
@@ -111,8 +111,8 @@ def group_by_value(candidates: Sequence[Candidate]) -> Groups:
     return tuple(tuple(group) for group in groups.values())
 
 
-def _open_groups(candidates: Sequence[Candidate], groups: Groups) -> Groups:
-    """The groups that may mean the same though their values differ."""
+def _undecided_groups(candidates: Sequence[Candidate], groups: Groups) -> Groups:
+    """Return the groups that may mean the same although their values differ."""
     answering = tuple(group for group in groups if candidates[group[0]].answers)
     values = [parse_value(candidates[group[0]].words) for group in answering]
     return () if len(answering) < 2 or are_distinct(values) else answering
@@ -121,9 +121,9 @@ def _open_groups(candidates: Sequence[Candidate], groups: Groups) -> Groups:
 async def _group_by_meaning(
     question: str, candidates: Sequence[Candidate], groups: Groups, llm: LLM, retries: int
 ) -> Groups:
-    """The groups, with those together that mean the same to the model.
+    """Merge the groups that mean the same, as the model judges.
 
-    It is shown them in the order of their words: who answered first depends on the hour, and the prompt must not.
+    The prompt lists the answers in alphabetical order, so that it does not depend on who answered first.
     """
     prompt = Prompt.shipped("consensus")
     shown = sorted((min(_shown(candidates[position]) for position in group), group) for group in groups)
@@ -149,7 +149,7 @@ def _shown(candidate: Candidate) -> str:
 
 
 def grouping_model(answers: int) -> type[BaseModel]:
-    """The model's response where answers are numbered up to ``answers``: groups can name no other."""
+    """Return the response type for grouping ``answers`` numbered answers."""
     number: Any = Annotated[int, Field(ge=1, le=answers)]
     group: Any = Annotated[list[number], Field(min_length=1)]
     return create_model(
@@ -162,24 +162,24 @@ def grouping_model(answers: int) -> type[BaseModel]:
 
 def _grouping_faults(groups: Sequence[Sequence[int]], answers: int) -> list[str]:
     named = list(chain.from_iterable(groups))
-    doubled = sorted({number for number in named if named.count(number) > 1})
-    lacking = sorted(set(range(1, answers + 1)) - set(named))
-    return [f"Answer {number} stands in a group more than once." for number in doubled] + [
-        f"Answer {number} stands in no group." for number in lacking
+    duplicates = sorted({number for number in named if named.count(number) > 1})
+    missing = sorted(set(range(1, answers + 1)) - set(named))
+    return [f"Answer {number} stands in a group more than once." for number in duplicates] + [
+        f"Answer {number} stands in no group." for number in missing
     ]
 
 
-# What they agree on
+# Voting
 
 
 def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
-    """Weigh the groups. If a voter has no weight, or none has any, each counts as one.
+    """Count the weighted votes. If a voter has no weight, or all weights are 0, every vote counts as 1.
 
-    A tie goes to the group with more distinct quotes behind it, then to the one that was there first.
+    A tie goes to the group with more distinct quotes, then to the first group.
     """
     given = [candidate.weight for candidate in candidates]
     weighted = None not in given and any(given)
-    # Fractions, because sums of floats depend on their order.
+    # Fractions, as sums of floats depend on their order.
     weights = [Fraction(str(weight)) if weighted else Fraction(1) for weight in given]
     totals = {group: sum((weights[position] for position in group), Fraction()) for group in groups}
     support = {group: _support(candidates, group) for group in groups}
@@ -199,12 +199,12 @@ def _support(candidates: Sequence[Candidate], group: Iterable[int]) -> int:
 
 
 def _best(candidates: Sequence[Candidate], group: Iterable[int]) -> int:
-    """Of answers that are the same: the best supported, then the most confident, then the first."""
+    """Return the position with the most quotes in a group, then the highest confidence, then the first."""
     return min(group, key=lambda at: (-len(candidates[at].support), -candidates[at].synthesis.confidence, at))
 
 
 def _tie(support: Sequence[int]) -> str:
-    """How a tie was broken between groups of equal weight with this many quotes, the one that was taken first."""
+    """Describe how a tie was broken. ``support`` is the number of quotes of each tied group, the winner's first."""
     if len(support) < 2:
         return ""
     first, second = support[:2]
@@ -213,7 +213,7 @@ def _tie(support: Sequence[int]) -> str:
     return "order: equal weight and evidence"
 
 
-def _told(candidates: Sequence[Candidate], consensus: Consensus) -> Voted:
+def _voted_event(candidates: Sequence[Candidate], consensus: Consensus) -> Voted:
     groups = tuple(
         VoteGroup(
             answer=_in_short(candidates[_best(candidates, group)]),
@@ -229,7 +229,7 @@ def _in_short(candidate: Candidate) -> str:
     return candidate.words if candidate.answers else INSUFFICIENT
 
 
-def _agreed(candidates: Sequence[Candidate], consensus: Consensus) -> Synthesis:
+def _agreed_synthesis(candidates: Sequence[Candidate], consensus: Consensus) -> Synthesis:
     stated = fmean(candidates[position].synthesis.confidence for position in consensus.groups[0])
     chosen = candidates[consensus.chosen].synthesis
     return chosen.model_copy(update={"confidence": stated * consensus.share})

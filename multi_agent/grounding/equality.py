@@ -1,7 +1,7 @@
-"""When two short answers are the same by value: the same number, the same date, the same words.
+"""Equality of short answers by value: the same number, the same date or the same words.
 
-No meaning is guessed here. What can be read in more than one way ("9,412", "03/04/2025") counts as words, and words
-that differ may still mean the same: that is for a model to say.
+An ambiguous text ("9,412", "03/04/2025") is compared as words. Different words may still have the same meaning; only a
+model decides that.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import NamedTuple
 
 from multi_agent.records.numbers_and_dates import read_date, read_number
 
-# A sign and a currency before the digits, anything without digits after them.
+# Optional sign and currency, digits, then a unit without digits.
 _QUANTITY = re.compile(r"(?P<sign>-?)(?P<currency>[^\w\s]?) ?(?P<digits>[0-9](?:[0-9 .,'’]*[0-9])?) ?(?P<unit>\D*)")
 
 
 class Number(NamedTuple):
-    """A quantity in a unit, which is empty for a bare number."""
+    """A quantity with its unit. The unit of a bare number is empty."""
 
     amount: Decimal
     unit: str
 
 
 class Words(NamedTuple):
-    """Anything else, without differences of case and white space."""
+    """Any other text, with case and white space normalized."""
 
     text: str
 
@@ -36,14 +36,14 @@ AnswerValue = Number | date | Words
 
 
 def parse_value(answer: str) -> AnswerValue:
-    """What the answer says; two answers with equal values are the same answer."""
+    """Return the value of an answer. Answers with equal values are equal."""
     text = " ".join(unicodedata.normalize("NFC", answer).replace("−", "-").split()).rstrip(". ")
-    words = Words(text if _QUANTITY.fullmatch(text) else text.casefold())  # 5 mW are not 5 MW
+    words = Words(text if _QUANTITY.fullmatch(text) else text.casefold())  # keep case: 5 mW is not 5 MW
     return _number(text) or _date(text) or words
 
 
 def are_distinct(values: Sequence[AnswerValue]) -> bool:
-    """Whether these values, all different, cannot mean the same: numbers in one unit, or dates."""
+    """Return whether different values cannot mean the same: all are numbers in one unit, or all are dates."""
     kinds = {("number", value.unit) if isinstance(value, Number) else (type(value).__name__, "") for value in values}
     return len(kinds) == 1 and not isinstance(values[0], Words)
 
@@ -60,6 +60,6 @@ def _number(text: str) -> Number | None:
 
 
 def _date(text: str) -> date | None:
-    """The day that the text names in full, and without a time. Day and month must not be exchangeable."""
+    """Return the date if the text has one unambiguous full date without a time."""
     days = read_date(text)
     return next(iter(days)) if len(days) == 1 else None

@@ -1,8 +1,8 @@
-"""Finding a quote in its passage: exact after folding what copying changes, never by similarity.
+"""Finds a quote in its passage: an exact match after folding, never by similarity.
 
-Folded away are compatibility forms and ligatures (Unicode NFKC), typographic quotation marks and dashes, soft
-hyphens and zero-width characters, runs of white space, and hyphenation at line ends. Letters, digits, their case and
-their order are not.
+Folding removes what copying changes: compatibility forms and ligatures (Unicode NFKC), typographic quotation marks and
+dashes, soft hyphens and zero-width characters, runs of white space, and hyphenation at line ends. It keeps letters,
+digits, their case and their order.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Span(NamedTuple):
 
 
 def locate(quote: str, chunk: Chunk) -> Span | None:
-    """Where the quote stands in the chunk, or in the table header shown with it; None if it does not.
+    """Return the span of the quote in the chunk, or in the table header shown with it; None if it is in neither.
 
-    A quote cannot begin or end inside a word or number of the passage: "10" is not found in "2010".
+    A quote must start and end at a word boundary of the passage: "10" is not found in "2010".
     """
     parts = [(chunk.text, chunk.start)]
     if chunk.header:
         parts.append((chunk.header.text, chunk.header.start))
     for text, offset in parts:
-        if span := _find_as_it_is(quote.strip(), text):  # most are, and folding a passage takes a millisecond
+        if span := _find_exact(quote.strip(), text):  # most quotes are exact, and folding takes a millisecond
             return Span(span.start + offset, span.end + offset)
         for join_hyphenated in (True, False):
             if span := _find(quote, text, join_hyphenated=join_hyphenated):
@@ -50,23 +50,23 @@ def locate(quote: str, chunk: Chunk) -> Span | None:
     return None
 
 
-def _find_as_it_is(quote: str, text: str) -> Span | None:
+def _find_exact(quote: str, text: str) -> Span | None:
     at = text.find(quote) if quote else -1
     while at >= 0:
-        if _whole(text, at, at + len(quote)):
+        if _at_boundaries(text, at, at + len(quote)):
             return Span(at, at + len(quote))
         at = text.find(quote, at + 1)
     return None
 
 
 def fold(text: str) -> str:
-    """The text as quotes are compared."""
+    """Return the text in the folded form in which quotes are compared."""
     return _fold(text, join_hyphenated=True).text.strip()
 
 
 class _Folded(NamedTuple):
     text: str
-    origins: list[int]  # origins[i]: index in the original of the character that became text[i]
+    origins: list[int]  # origins[i]: index in the original text of the character text[i]
 
 
 def _find(quote: str, text: str, *, join_hyphenated: bool) -> Span | None:
@@ -74,14 +74,14 @@ def _find(quote: str, text: str, *, join_hyphenated: bool) -> Span | None:
     hay = _fold(text, join_hyphenated=join_hyphenated)
     at = hay.text.find(needle) if needle else -1
     while at >= 0:
-        if _whole(hay.text, at, at + len(needle)):
+        if _at_boundaries(hay.text, at, at + len(needle)):
             return Span(hay.origins[at], hay.origins[at + len(needle) - 1] + 1)
         at = hay.text.find(needle, at + 1)
     return None
 
 
-def _whole(text: str, start: int, end: int) -> bool:
-    """No word or number is cut at either end. Scripts without spaces have no such ends and are not tested."""
+def _at_boundaries(text: str, start: int, end: int) -> bool:
+    """Return whether both ends are at word boundaries. Scripts without spaces have none and always pass."""
     cut_before = start > 0 and _one_word(text[start - 1], text[start])
     cut_after = end < len(text) and _one_word(text[end - 1], text[end])
     return not (cut_before or cut_after)
@@ -92,11 +92,11 @@ def _one_word(left: str, right: str) -> bool:
 
 
 def _spaceless(character: str) -> bool:
-    """Of a script written without spaces between words."""
+    """Return whether the character belongs to a script without spaces between words."""
     return any(first <= character <= last for first, last in _SPACELESS)
 
 
-@lru_cache(maxsize=256)  # several quotes are looked for in one passage
+@lru_cache(maxsize=256)  # one passage is searched for several quotes
 def _fold(text: str, *, join_hyphenated: bool) -> _Folded:
     folded: list[str] = []
     origins: list[int] = []
@@ -109,12 +109,12 @@ def _fold(text: str, *, join_hyphenated: bool) -> _Folded:
 
 
 def _units(text: str, join_hyphenated: bool) -> Iterator[tuple[int, str]]:
-    """Folded characters with the index that each comes from."""
+    """Yield folded characters with their index in the original text."""
     index = 0
     while index < len(text):
         character = text[index]
         if skip := _line_end_hyphen(text, index):
-            if not join_hyphenated:  # the word is written with a hyphen anyway, and only the break goes
+            if not join_hyphenated:  # the hyphen belongs to the word; remove only the break
                 yield index, "-"
             index += skip
             continue
@@ -128,9 +128,9 @@ def _units(text: str, join_hyphenated: bool) -> Iterator[tuple[int, str]]:
 
 
 def _line_end_hyphen(text: str, index: int) -> int:
-    """Length of a hyphen and white space that split a word at ``index``; 0 if there is none.
+    """Return the length of a hyphen and white space that split a word at ``index``, or 0.
 
-    The white space need not be a line break: whoever copies the quote may have made a space of it.
+    The white space may be a plain space, as copying can replace the line break.
     """
     if text[index] not in "-\u2010\u00ad" or index == 0 or not text[index - 1].isalpha():
         return 0

@@ -57,7 +57,7 @@ class StepKits:
         task = get_task_data(message.sub_task_id)
         publish = partial(self._bus.publish, step=task.step)
         timeout = StepTimeout(self._dependencies.settings.step_timeout_s)
-        tools = self._tools.turn(card.name, message.tools, task.step, publish, timeout.paused)
+        tools = self._tools.for_step(card.name, message.tools, task.step, publish, timeout.paused)
         llm, release_llm = self._models.for_step(card.name, publish, varied=task.sample is not None)
 
         async def keep(update: ContextUpdate) -> None:

@@ -1,7 +1,6 @@
-"""What an answer is written from, as a model is shown it: evidence, computations, and answers found on the way.
+"""Renders evidence, computations, findings and records for prompts, with their numbers in the context.
 
-Everything is named by its number in the context. Owns how much of it is shown: of hundreds of rows that were computed
-with, the query and its result stand for all, and some quotes for what the rows are like.
+Limits how much is shown. For hundreds of rows in a computation, the prompt has the query, its result and some quotes.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ _FLAWS_SHOWN = 5
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
-    """The evidence that is shown, and so may be cited: all of it, except where more than ``most`` were computed with.
+    """Return the evidence to show, which is the evidence that may be cited.
 
-    Then of the quotes that records were read from, only the first ``most`` behind each computation are shown, which
-    are those that stand in its result.
+    If computations use at most ``most`` records, that is all of it. Otherwise the quotes of records are limited to the
+    first ``most`` of each computation, which belong to its result.
     """
     rows = {row.evidence.place for row in locate_records(context)} if context.computations else set()
     if len(rows) <= most:
@@ -31,7 +30,7 @@ def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]
 
 
 def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
-    """The quotes with where they stand; rows of a table under its columns."""
+    """Return the quotes with their locations, and rows of a table under its columns."""
     if not context.evidence:
         return "There is none: no quote that bears on the question was found in what was read."
     chunks = {chunk.id: chunk for chunk in context.chunks}
@@ -49,7 +48,7 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
 
 
 def renumber_computations(context: ResearchContext) -> tuple[Computation, ...]:
-    """The computations, with the evidence behind them as it is numbered now: since then more may have come."""
+    """Return the computations with the current numbers of their evidence, which change when evidence is added."""
     now = {item.place: item for item in context.evidence}
     return tuple(
         each.model_copy(update={"evidence": tuple(now.get(item.place, item) for item in each.evidence)})
@@ -58,7 +57,7 @@ def renumber_computations(context: ResearchContext) -> tuple[Computation, ...]:
 
 
 def show_computations(context: ResearchContext) -> str:
-    """What was computed from the records: query, result, and what it is made from."""
+    """Return each computation with its query, its result and its evidence."""
     if not context.computations:
         return ""
     shown = "\n".join(map(_show_computation, renumber_computations(context)))
@@ -66,14 +65,14 @@ def show_computations(context: ResearchContext) -> str:
 
 
 def show_findings(context: ResearchContext) -> str:
-    """Answers to questions on the way, with the marks of the evidence behind them."""
+    """Return the answers to sub-questions, with the numbers of their evidence."""
     if not context.findings:
         return ""
     return "\nAnswered on the way:\n" + "\n".join(_show_finding(each, context) for each in context.findings) + "\n"
 
 
 def show_records(context: ResearchContext) -> str:
-    """The records, unless computations tell what follows from them."""
+    """Return the records, or an empty text if there are computations over them."""
     if not context.records or context.computations:
         return ""
     rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in locate_records(context)]
@@ -86,11 +85,11 @@ def _show_quote(item: Evidence, chunk: Chunk) -> str:
 
 
 def _columns(chunk: Chunk) -> str:
-    """The first row of the table that the chunk is part of: where a table has headings, they stand there."""
+    """Return the first row of the chunk's table, which has the column headings if the table has any."""
     if chunk.kind is not ChunkKind.TABLE:
         return ""
     lines = (chunk.header.text if chunk.header else chunk.text).splitlines()
-    return next((line for line in lines if line.startswith("|")), "")  # a title may stand above it
+    return next((line for line in lines if line.startswith("|")), "")  # skip a title above the table
 
 
 def _show_computation(computation: Computation) -> str:
@@ -110,7 +109,7 @@ def _show_value(value: Scalar | None) -> str:
 
 
 def _ranges(numbers: Iterable[int]) -> str:
-    """Marks of ascending numbers, neighbours drawn together: [2] [5]-[9]."""
+    """Format ascending numbers with ranges: [2] [5]-[9]."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -131,7 +130,7 @@ def _show_finding(finding: Finding, context: ResearchContext) -> str:
 
 
 def _marks(claim: Claim, numbers: dict[int, int]) -> str:
-    """The evidence of a claim, by its numbers in the context."""
+    """Return the evidence numbers of a claim, as numbered in the context."""
     return "".join(f" [{numbers[number]}]" for number in claim.evidence if number in numbers)
 
 

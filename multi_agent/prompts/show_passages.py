@@ -1,7 +1,7 @@
-"""How passages are shown to a model: numbered, under where they stand, packed by what one call can read.
+"""Renders passages for prompts, numbered and with their location, and selects how many fit into a call.
 
-Passages appear in order of document and position, never of score: scores differ in their last digits between
-machines, and a prompt that changes with them could not be replayed.
+Passages are sorted by document and position, never by score: scores differ in their last digits between machines, and
+a different prompt could not be replayed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def show_passages(chunks: Sequence[Chunk], first: int = 1) -> str:
-    """The passages, numbered from ``first``."""
+    """Return the passages, numbered from ``first``."""
     return "\n\n".join(
         f"=== Passage {number}: {show_location(chunk)}\n{chunk.reading_text}"
         for number, chunk in enumerate(chunks, first)
@@ -24,13 +24,13 @@ def show_passages(chunks: Sequence[Chunk], first: int = 1) -> str:
 
 
 def show_location(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
-    """Document, section and pages of a passage, or ``pages`` of a part of it, in a line."""
+    """Return document, section and pages of a passage in one line. ``pages`` replaces the pages of the passage."""
     parts = [_titled(chunk), " › ".join(chunk.section), show_pages(chunk.pages if pages is None else pages)]
     return ", ".join(part for part in parts if part)
 
 
 def _titled(chunk: Chunk) -> str:
-    """The document's name, and its title if that says anything else: a passage may not name what it is about."""
+    """Return the document's name, with its title unless the name contains it. A passage may not name its subject."""
     title = chunk.title if _letters(chunk.title) not in _letters(chunk.name) else ""
     return f"{chunk.name} ({title})" if title else chunk.name
 
@@ -40,21 +40,21 @@ def _letters(text: str) -> str:
 
 
 def show_pages(pages: Sequence[int]) -> str:
-    """'page 3', 'pages 3-4', or nothing."""
+    """Return 'page 3', 'pages 3-4' or an empty text."""
     if not pages:
         return ""
     return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]}-{pages[-1]}"
 
 
 def bullets(items: Sequence[str]) -> str:
-    """One line an item, or a dash for none."""
+    """Return a list with one line per item, or a dash without items."""
     return "\n".join(f"- {item}" for item in items) or "-"
 
 
 def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[Chunk, ...]]:
-    """The chunks in order, cut into groups of at most ``most`` chunks and about ``tokens`` tokens.
+    """Yield the chunks in groups of at most ``most`` chunks and about ``tokens`` tokens, in order.
 
-    A single chunk over the budget is a group of its own.
+    A chunk over the limit forms its own group.
     """
     pack: list[Chunk] = []
     used = 0
@@ -70,29 +70,29 @@ def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterato
 
 
 def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
-    """By document and position, as passages are shown."""
+    """Return the chunks sorted by document and position."""
     return tuple(sorted(chunks, key=lambda chunk: (chunk.name, chunk.index)))
 
 
 def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
-    """At most ``most`` chunks, in order: the best by ``ranking`` (chunk ids), then others, evenly spread."""
+    """Return at most ``most`` chunks, in order: the best of ``ranking`` (chunk ids), then evenly spaced others."""
     if len(chunks) <= most:
         return tuple(chunks)
-    there = {chunk.id for chunk in chunks}
-    best = [chunk_id for chunk_id in ranking if chunk_id in there][:most]
+    ids = {chunk.id for chunk in chunks}
+    best = [chunk_id for chunk_id in ranking if chunk_id in ids][:most]
     others = [chunk for chunk in chunks if chunk.id not in best]
     chosen = {*best, *(chunk.id for chunk in pick_evenly(others, most - len(best)))}
     return tuple(chunk for chunk in chunks if chunk.id in chosen)
 
 
 def unread_passages(chunks: Sequence[Chunk], read: Collection[str]) -> tuple[Chunk, ...]:
-    """The chunks that nobody has read yet in any way (``read`` as in the context); all, if all were read."""
+    """Return the chunks without a mark in ``read`` (as in the context), or all chunks if all are read."""
     known = {mark.partition("/")[0] for mark in read}
     return tuple(chunk for chunk in chunks if chunk.id not in known) or tuple(chunks)
 
 
 def pick_evenly(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most ``most`` of the items, from the first to the last at even distances."""
+    """Return at most ``most`` evenly spaced items, including the first and the last."""
     if len(items) <= most:
         return items
     return [items[round(step * (len(items) - 1) / max(1, most - 1))] for step in range(most)]

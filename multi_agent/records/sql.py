@@ -1,10 +1,10 @@
-"""Queries over the extracted records, by SQL that a model wrote: an in-memory DuckDB that can do nothing else.
+"""Runs SQL that a model wrote over the extracted records, in an isolated in-memory DuckDB.
 
-Four layers keep a query to its table, each by itself enough for most attacks: DuckDB's own parser must find one SELECT
-that names nothing but ``records`` and the functions listed here; the database has no access to files, network and
-extensions, and its configuration is locked; every query runs in a read-only transaction; time, memory and the size of
-results are limited. The functions leave out what makes a text longer (the memory limit does not cover single texts),
-what reads the surroundings, and what gives another result each time.
+Four layers of protection, each enough for most attacks: DuckDB's own parser must find one SELECT that names only
+``records`` and the functions listed here. The database has no access to files, network and extensions, and its
+configuration is locked. Every query runs in a read-only transaction. Time, memory and the size of results are limited.
+The function list omits functions that make a text longer (the memory limit does not cover single values), that read
+the environment, or that are not deterministic.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from multi_agent.records.table import RecordTable
 from vectorstore.models import FrozenModel, Scalar
 
 TABLE = "records"
-_LONGEST_QUERY = 8_000
-_LONGEST_RESULT = 20_000
-_LONGEST_MESSAGE = 400
-_CERTAIN_DIGITS = 15  # of a DOUBLE: what comes after them is noise of its binary form
+_MAX_QUERY = 8_000
+_MAX_RESULT = 20_000
+_MAX_MESSAGE = 400
+_EXACT_DIGITS = 15  # of a DOUBLE; further digits are artefacts of its binary form
 
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": False,  # nor to this program's variables, which a query could read by their names
+    "enable_external_access": False,  # also blocks Python variables, which a query could otherwise read by name
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
@@ -64,16 +64,16 @@ _FUNCTIONS = frozenset(
 
 
 class Result(FrozenModel):
-    """What a query gave."""
+    """The result of a query."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
     truncated: bool
-    reads: frozenset[str] = Field(description="columns of the table that the query names")
+    reads: frozenset[str] = Field(description="columns of the table in the query")
 
 
 class RecordDatabase:
-    """The table ``records`` and nothing else. One query at a time; its memory is freed with the object."""
+    """A database with the table ``records``. Runs one query at a time. Its memory is freed with the object."""
 
     def __init__(self, table: RecordTable) -> None:
         import duckdb
@@ -85,7 +85,7 @@ class RecordDatabase:
             "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
         ).fetchall()
         self.reserved = frozenset(word for (word,) in found)
-        """Names that stand in double quotes in SQL."""
+        """Reserved words, which need double quotes as names in SQL."""
         self._connection.execute("SET lock_configuration = true")
 
     def _fill(self, table: RecordTable) -> None:
@@ -96,25 +96,25 @@ class RecordDatabase:
         self._connection.execute(f"INSERT INTO {TABLE} SELECT {values}", [list(column.values) for column in columns])
 
     def query(self, sql: str, *, rows: int, seconds: float) -> Result:
-        """What the query gives, at most ``rows`` rows. Raises QueryRefused, whose message tells what to change."""
+        """Run a query and return at most ``rows`` rows. Raises QueryRefused with a message for the model."""
         import duckdb
 
-        stopwatch = threading.Timer(seconds, self.interrupt)
-        stopwatch.start()
+        timer = threading.Timer(seconds, self.interrupt)
+        timer.start()
         try:
-            return self._run(sql, rows, reads=self._check(sql))
+            return self._run(sql, rows, reads=self._validate(sql))
         except duckdb.InterruptException:
             raise QueryRefused(f"The query was stopped after {seconds:g} s. Let it do less.") from None
         except duckdb.OutOfMemoryException:
             raise QueryRefused("The query needs too much memory. Let it join less, or give fewer rows.") from None
         except (duckdb.Error, OverflowError, ValueError) as error:
-            raise QueryRefused(f"DuckDB says: {str(error).strip()[:_LONGEST_MESSAGE]}") from None
+            raise QueryRefused(f"DuckDB says: {str(error).strip()[:_MAX_MESSAGE]}") from None
         finally:
-            stopwatch.cancel()
-            stopwatch.join()  # so that it cannot interrupt a later query
+            timer.cancel()
+            timer.join()  # otherwise it could interrupt a later query
 
     def interrupt(self) -> None:
-        """End the query that runs, from another thread."""
+        """Stop the running query. Can be called from any thread."""
         self._connection.interrupt()
 
     def _run(self, sql: str, limit: int, reads: frozenset[str]) -> Result:
@@ -125,26 +125,26 @@ class RecordDatabase:
             found = cursor.fetchmany(limit + 1)
         finally:
             self._connection.execute("ROLLBACK")
-        rows = tuple(tuple(_plain(value) for value in row) for row in found[:limit])
-        _require_short(rows)
+        rows = tuple(tuple(_to_scalar(value) for value in row) for row in found[:limit])
+        _require_small(rows)
         return Result(columns=columns, rows=rows, truncated=len(found) > limit, reads=reads)
 
-    def _check(self, sql: str) -> frozenset[str]:
-        """The columns that a query names which may run. Raises QueryRefused for any other."""
+    def _validate(self, sql: str) -> frozenset[str]:
+        """Return the columns that a valid query names. Raises QueryRefused for an invalid one."""
         import duckdb
 
-        if len(sql) > _LONGEST_QUERY:
-            raise QueryRefused(f"The query has {len(sql)} characters; {_LONGEST_QUERY} are allowed.")
+        if len(sql) > _MAX_QUERY:
+            raise QueryRefused(f"The query has {len(sql)} characters; {_MAX_QUERY} are allowed.")
         statements = self._connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
             raise QueryRefused(f"Give exactly one SELECT, or WITH … SELECT, and nothing else; this is {kinds}.")
-        nodes = list(_nodes(self._parsed(sql)))
+        nodes = list(_nodes(self._parse(sql)))
         _require_allowed(nodes)
         named = {node["column_names"][-1].lower() for node in nodes if node.get("class") == "COLUMN_REF"}
         return self._columns if any(node.get("class") == "STAR" for node in nodes) else self._columns & named
 
-    def _parsed(self, sql: str) -> Any:
+    def _parse(self, sql: str) -> Any:
         parsed = self._connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
         try:
             tree = json.loads(parsed[0]) if parsed else {"error": True}
@@ -156,23 +156,25 @@ class RecordDatabase:
 
 
 def _require_allowed(nodes: Sequence[dict[str, Any]]) -> None:
-    """The query reads only what it may, by functions that it may use. Every fault is named."""
+    """Raise QueryRefused with all errors, unless the query only reads allowed tables through allowed functions."""
     named = {TABLE, *(node["key"].lower() for node in nodes if "key" in node and "value" in node)}
-    faults = []
+    errors = []
     for node in nodes:
         kind, function = node.get("type", ""), node.get("function_name", "")
         if str(kind).endswith("_NODE") and kind not in _NODES:
-            faults.append(f"It may only read: {kind} is not allowed.")
+            errors.append(f"It may only read: {kind} is not allowed.")
         if kind == "BASE_TABLE" and (node["schema_name"] or node["table_name"].lower() not in named):
             path = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
-            faults.append(f"There is no table {path!r}: read from {TABLE}, or from what WITH names.")
+            errors.append(f"There is no table {path!r}: read from {TABLE}, or from what WITH names.")
         if function and function.lower() not in _FUNCTIONS:
-            faults.append(f"The function {function!r} is not available. {_INSTEAD.get(function.lower(), '')}".rstrip())
-    if faults:
-        raise QueryRefused(" ".join(dict.fromkeys(faults)))
+            errors.append(
+                f"The function {function!r} is not available. {_ALTERNATIVES.get(function.lower(), '')}".rstrip()
+            )
+    if errors:
+        raise QueryRefused(" ".join(dict.fromkeys(errors)))
 
 
-_INSTEAD = {
+_ALTERNATIVES = {
     "||": "Give the parts as columns of their own.",
     "concat": "Give the parts as columns of their own.",
     "replace": "To remove characters, use translate(text, 'characters', '').",
@@ -182,7 +184,7 @@ _INSTEAD = {
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Every object in the parsed query."""
+    """Yield every object of the parsed query."""
     waiting = [tree]
     while waiting:
         each = waiting.pop()
@@ -193,32 +195,32 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(each)
 
 
-def _plain(value: Any) -> Scalar | None:
-    """A value of DuckDB as one of a record: decimals exactly as they are printed, what is no scalar as text."""
+def _to_scalar(value: Any) -> Scalar | None:
+    """Convert a value of DuckDB: decimals to the number they print as, other types than scalars to text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and math.isfinite(value):
-        rounded = float(f"{value:.{_CERTAIN_DIGITS}g}")
-        return int(rounded) if rounded.is_integer() and abs(rounded) < 10**_CERTAIN_DIGITS else rounded
+        rounded = float(f"{value:.{_EXACT_DIGITS}g}")
+        return int(rounded) if rounded.is_integer() and abs(rounded) < 10**_EXACT_DIGITS else rounded
     if isinstance(value, date | time):
         return value.isoformat()
-    return _clock(value) if isinstance(value, timedelta) else str(value)
+    return _format_duration(value) if isinstance(value, timedelta) else str(value)
 
 
-def _clock(span: timedelta) -> str:
-    """Hours, minutes and seconds, without days: 26:03:10."""
+def _format_duration(span: timedelta) -> str:
+    """Format a duration as hours, minutes and seconds, for example 26:03:10."""
     seconds, fraction = divmod(abs(span), timedelta(seconds=1))
     sign = "-" if span < timedelta(0) else ""
     parts = f"{fraction.microseconds:06}".rstrip("0")
     return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}{'.' + parts if parts else ''}"
 
 
-def _require_short(rows: Sequence[Sequence[Scalar | None]]) -> None:
+def _require_small(rows: Sequence[Sequence[Scalar | None]]) -> None:
     length = sum(len(value) for row in rows for value in row if isinstance(value, str))
-    if length > _LONGEST_RESULT:
+    if length > _MAX_RESULT:
         raise QueryRefused(
-            f"The texts of the result have {length} characters, more than the {_LONGEST_RESULT} that can be read on. "
+            f"The texts of the result have {length} characters, more than the {_MAX_RESULT} that can be read on. "
             "Give fewer rows or columns."
         )

@@ -1,8 +1,8 @@
-"""The extracted records as a table: rows in a stable order, columns of one type each, and what did not fit its type.
+"""The extracted records as a table with rows in a stable order and typed columns.
 
-Owns which records are of the same kind, and how their values are typed. A value that does not fit is never converted
-by guessing: it is null in its column, stands as text in a column beside it, and is a flaw that people are told of.
-What is computed from the table is ``computing.py``'s.
+Decides which records belong to the table and how their values are typed. A value that does not fit its column is never
+guessed: it is null there, appears as text in an additional column, and is reported as a flaw. ``sql.py`` runs queries
+over the table.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from vectorstore.models import FrozenModel, Scalar
 
 T = TypeVar("T")
 ORIGIN = ("record", "document", "page")
-"""Columns that tell where a record comes from; the others are its fields."""
+"""Columns with the source of a record; the other columns are its fields."""
 
 _SHOWN = 80  # characters of a value in a flaw
-_EXACT_DIGITS = 30  # of a DECIMAL, which has 38: the others are room for sums
-_TRUTH = TypeAdapter(bool)
+_MAX_DIGITS = 30  # of the 38 of a DECIMAL; the others are left for sums
+_BOOLEAN = TypeAdapter(bool)
 
 
 class Flaw(FrozenModel):
@@ -43,7 +43,7 @@ class Flaw(FrozenModel):
 
 
 class Column(FrozenModel):
-    """One column: its SQL type, and its values as SQL reads them from text, null where there is none."""
+    """One column: its SQL type, and its values as text that SQL can cast, or null."""
 
     name: str
     type: str
@@ -52,7 +52,7 @@ class Column(FrozenModel):
 
 
 class RecordTable(FrozenModel):
-    """All records of the current fields that stand on verified evidence; row ``i`` is record ``i + 1``."""
+    """All records with the current fields and with verified evidence. Row ``i`` is record ``i + 1``."""
 
     columns: tuple[Column, ...]
     evidence: tuple[Evidence, ...]
@@ -64,16 +64,17 @@ class RecordTable(FrozenModel):
 
 
 class Row(NamedTuple):
-    """A record with the quote that it was read from."""
+    """A record and the quote that it was extracted from."""
 
     record: Record
     evidence: Evidence
 
 
 def locate_records(context: ResearchContext) -> list[Row]:
-    """The records in order of document and position, each once, without those that no evidence stands behind.
+    """Return the distinct records that have evidence, by document and position.
 
-    A span that lies in two passages, as the heading of a split table does, is one place: it is known by its document.
+    A span can be part of two passages, for example the heading of a split table. It counts once, as spans are compared
+    by document.
     """
     documents = {chunk.id: chunk.document_id for chunk in context.chunks}
     evidence = {item.place: item for item in context.evidence}
@@ -86,29 +87,29 @@ def locate_records(context: ResearchContext) -> list[Row]:
 
 
 def current_records(context: ResearchContext) -> list[Row]:
-    """The located records that have the current record fields, all of them and no others."""
+    """Return the records with evidence whose fields are exactly the current record fields."""
     names = {field.name for field in context.record_fields}
     return [row for row in locate_records(context) if row.record.values.keys() == names]
 
 
 def build_table(context: ResearchContext) -> RecordTable:
-    """The context's records as a table: the columns record, document and page, then the fields, then texts of flaws."""
+    """Return the records as a table: record, document and page, then the fields, then texts of flawed values."""
     fields, rows = context.record_fields, current_records(context)
     evidence = tuple(row.evidence for row in rows)
-    columns, flaws = list(_origin(evidence)), []
+    columns, flaws = list(_origin_columns(evidence)), []
     for field in fields:
-        name = _free_name(field.name, "_value", columns)
-        column, unfit = _typed(field, name, [row.record.values[field.name] for row in rows], evidence)
+        name = _unused_name(field.name, "_value", columns)
+        column, unfit = _typed_column(field, name, [row.record.values[field.name] for row in rows], evidence)
         columns.append(column)
         flaws.extend(unfit)
     for column in tuple(columns):
         if unfit := [flaw for flaw in flaws if flaw.column == column.name]:
-            columns.append(_texts(column, _free_name(f"{column.name}_text", "_value", columns), unfit))
+            columns.append(_text_column(column, _unused_name(f"{column.name}_text", "_value", columns), unfit))
     left_out = len(context.records) - len(rows)
     return RecordTable(columns=tuple(columns), evidence=evidence, flaws=tuple(flaws), left_out=left_out)
 
 
-def _origin(evidence: Sequence[Evidence]) -> tuple[Column, ...]:
+def _origin_columns(evidence: Sequence[Evidence]) -> tuple[Column, ...]:
     pages = (str(item.pages[0]) if item.pages else None for item in evidence)
     columns: Iterable[tuple[str, str, str, Iterable[str | None]]] = (
         ("record", "BIGINT", "number of this row", map(str, range(1, len(evidence) + 1))),
@@ -118,10 +119,10 @@ def _origin(evidence: Sequence[Evidence]) -> tuple[Column, ...]:
     return tuple(Column(name=name, type=kind, meaning=why, values=tuple(values)) for name, kind, why, values in columns)
 
 
-def _typed(
+def _typed_column(
     field: RecordField, name: str, values: Sequence[Scalar | None], evidence: Sequence[Evidence]
 ) -> tuple[Column, list[Flaw]]:
-    """The column of a field, and the values that do not fit it."""
+    """Return the column of a field, and a flaw for each value that does not fit it."""
     read: list[Scalar | Decimal | date | None] = []
     flaws = []
     for number, (value, item) in enumerate(zip(values, evidence, strict=True), start=1):
@@ -129,14 +130,14 @@ def _typed(
             read.append(None if value is None else _READERS[field.type](value))
         except _Unfit as unfit:
             read.append(None)
-            flaws.append(Flaw(record=number, document=item.name, column=name, value=_plain(value), reason=str(unfit)))
+            flaws.append(Flaw(record=number, document=item.name, column=name, value=_as_text(value), reason=str(unfit)))
     kind = _SQL_TYPES.get(field.type) or _number_type([value for value in read if isinstance(value, Decimal)])
-    texts = tuple(None if value is None else _plain(value) for value in read)
+    texts = tuple(None if value is None else _as_text(value) for value in read)
     return Column(name=name, type=kind, meaning=field.meaning, values=texts), flaws
 
 
-def _texts(column: Column, name: str, unfit: Sequence[Flaw]) -> Column:
-    """The column that keeps what did not fit another one."""
+def _text_column(column: Column, name: str, unfit: Sequence[Flaw]) -> Column:
+    """Return a column with the values that did not fit ``column``."""
     written = {flaw.record: flaw.value for flaw in unfit}
     return Column(
         name=name,
@@ -146,8 +147,8 @@ def _texts(column: Column, name: str, unfit: Sequence[Flaw]) -> Column:
     )
 
 
-def _free_name(name: str, suffix: str, columns: Iterable[Column]) -> str:
-    """The name, lengthened until no column has it."""
+def _unused_name(name: str, suffix: str, columns: Iterable[Column]) -> str:
+    """Return the name with as many suffixes as needed to be unique."""
     taken = {column.name for column in columns}
     while name in taken:
         name += suffix
@@ -155,7 +156,7 @@ def _free_name(name: str, suffix: str, columns: Iterable[Column]) -> str:
 
 
 class _Unfit(Exception):
-    """Why a value does not fit its type, in a few words."""
+    """A value does not fit its type. The message is the reason."""
 
 
 def _number(value: Scalar) -> Decimal:
@@ -168,12 +169,12 @@ def _number(value: Scalar) -> Decimal:
 
 
 def _date(value: Scalar) -> date:
-    return _only(read_date(_plain(value)), "full date")
+    return _only(read_date(_as_text(value)), "full date")
 
 
-def _truth(value: Scalar) -> bool:
+def _boolean(value: Scalar) -> bool:
     try:
-        return _TRUTH.validate_python(value)
+        return _BOOLEAN.validate_python(value)
     except ValidationError:
         raise _Unfit("neither true nor false") from None
 
@@ -187,25 +188,25 @@ def _only(readings: frozenset[T], kind: str) -> T:
 
 
 def _number_type(values: Sequence[Decimal]) -> str:
-    """The narrowest type that holds the numbers exactly, with room for their sum; DOUBLE where none does."""
+    """Return the narrowest SQL type that holds the numbers and their sum exactly, or DOUBLE if none does."""
     whole = max((value.adjusted() + 1 for value in values), default=1)
     scale = max((-int(value.as_tuple().exponent) for value in values), default=0)
-    if max(whole, 1) + max(scale, 0) > _EXACT_DIGITS:
+    if max(whole, 1) + max(scale, 0) > _MAX_DIGITS:
         return "DOUBLE"
     return "BIGINT" if scale <= 0 and whole <= 18 else f"DECIMAL({max(18, whole + scale)},{max(scale, 0)})"
 
 
-def _plain(value: object) -> str:
-    """As SQL reads it."""
+def _as_text(value: object) -> str:
+    """Return the value as text that SQL can cast."""
     if isinstance(value, bool):
         return str(value).lower()
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 _READERS: dict[str, Callable[[Scalar], Scalar | Decimal | date]] = {
-    "text": _plain,
+    "text": _as_text,
     "number": _number,
     "date": _date,
-    "boolean": _truth,
+    "boolean": _boolean,
 }
 _SQL_TYPES = {"text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}

@@ -1,4 +1,4 @@
-"""Waiting for a person to decide on a dangerous call; the turn's time stands still meanwhile."""
+"""Waits until a person decides on a dangerous call. The step's timeout is paused meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.approvals import Approval, Approvals
 
-_POLL_S = 0.25  # decisions come by the database, from whichever process
+_POLL_S = 0.25  # any process may store the decision in the database
 
 
 Pause = Callable[[], AbstractContextManager[None]]
@@ -24,19 +24,19 @@ Pause = Callable[[], AbstractContextManager[None]]
 
 
 class ApprovalWait:
-    """Has the dangerous calls of one turn approved. It is an ``Approve`` of ``given_tool.py``."""
+    """Gets the approvals for the dangerous calls of one step. Implements ``Approve`` of ``granted_tool.py``."""
 
     def __init__(self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, pause: Pause) -> None:
         self._approvals, self._run_id, self._timeout_s = approvals, run_id, timeout_s
         self._publish, self._pause = publish, pause
 
     async def __call__(self, card: ToolCard, call: ToolEntry, given: BaseModel) -> BaseModel:
-        """The arguments that a person allows. Raises ToolError if nobody does."""
-        asked = self._approvals.ask(self._request(card, call), self._timeout_s)
-        requested = {"agent": call.agent, "tool": call.tool, "arguments": call.arguments, "reason": call.why}
-        await self._publish(ApprovalRequested.model_validate({"approval_id": asked.approval_id, **requested}))
+        """Return the approved arguments. Raises ToolError if the call is refused or nobody decides in time."""
+        approval = self._approvals.request(self._approval_for(card, call), self._timeout_s)
+        details = {"agent": call.agent, "tool": call.tool, "arguments": call.arguments, "reason": call.why}
+        await self._publish(ApprovalRequested.model_validate({"approval_id": approval.approval_id, **details}))
         with self._pause():
-            decided = await self._decision(asked)
+            decided = await self._wait(approval)
         await self._publish(
             ApprovalDecided.model_validate(
                 {
@@ -51,12 +51,12 @@ class ApprovalWait:
             raise ToolError("A person refused this call. Do without it, or say in the end what cannot be done so.")
         if decided.status == "timed_out":
             raise ToolError("Nobody approved this call in time. Do without it, or say what cannot be done so.")
-        return given if decided.status == "approved" else _as_edited(given, decided)
+        return given if decided.status == "approved" else _edited_arguments(given, decided)
 
-    def _request(self, card: ToolCard, call: ToolEntry) -> Approval:
+    def _approval_for(self, card: ToolCard, call: ToolEntry) -> Approval:
         now = datetime.now(UTC)
         return Approval(
-            approval_id=f"{self._run_id}-{call.key[:12]}-{call.occurrence}",  # the same when the run goes on
+            approval_id=f"{self._run_id}-{call.key[:12]}-{call.occurrence}",  # the same after a resume
             run_id=self._run_id,
             step=call.step,
             agent=call.agent,
@@ -69,20 +69,20 @@ class ApprovalWait:
             until=now,
         )
 
-    async def _decision(self, asked: Approval) -> Approval:
+    async def _wait(self, approval: Approval) -> Approval:
         try:
-            while asked.status == "open":
-                if datetime.now(UTC) >= asked.until:
-                    return self._approvals.time_out(asked)
+            while approval.status == "open":
+                if datetime.now(UTC) >= approval.until:
+                    return self._approvals.time_out(approval)
                 await asyncio.sleep(_POLL_S)
-                asked = self._approvals.get(asked.approval_id)
+                approval = self._approvals.get(approval.approval_id)
         except asyncio.CancelledError:
-            self._approvals.close(asked)
+            self._approvals.close(approval)
             raise
-        return asked
+        return approval
 
 
-def _as_edited(given: BaseModel, decided: Approval) -> BaseModel:
+def _edited_arguments(given: BaseModel, decided: Approval) -> BaseModel:
     try:
         return type(given).model_validate(decided.arguments)
     except ValidationError as error:

@@ -1,8 +1,7 @@
-"""Approvals: dangerous calls of tools that wait for a person, and what the person decided.
+"""Approvals: dangerous tool calls that wait for a person, and the person's decisions.
 
-They are kept in SQL, so that whoever serves people (the REST API, another terminal) can decide for a run of another
-process. A run that goes on after its process was killed finds its approvals as they were left: what was decided stays
-decided, what was open is waited for again.
+They are stored in SQL, so a person can decide in another process than the run's, through the REST API or a terminal.
+A run that is resumed after a crash finds its approvals unchanged: decisions remain, and it waits for open ones again.
 """
 
 from __future__ import annotations
@@ -32,48 +31,48 @@ _approvals = sql.Table(
 
 
 class Approval(FrozenModel):
-    """A dangerous call, and what became of it."""
+    """A dangerous call and its decision."""
 
-    approval_id: str = Field(description="begins with the id of its run")
+    approval_id: str = Field(description="starts with the id of the run")
     run_id: str
     step: str
     agent: str
     tool: str
     description: str = Field(description="what the tool does")
-    arguments: dict[str, Any] = Field(description="what it is to be called with; as edited, once it was")
-    arguments_schema: dict[str, Any] = Field(description="JSON schema that edited arguments have to follow")
-    reason: str = Field(description="why the agent wants it, in the model's words")
+    arguments: dict[str, Any] = Field(description="arguments of the call, or the edited ones")
+    arguments_schema: dict[str, Any] = Field(description="JSON schema for edited arguments")
+    reason: str = Field(description="reason for the call, as the model states it")
     asked_at: AwareDatetime
-    until: AwareDatetime = Field(description="when it is refused if nobody has decided")
-    status: Status = Field(default="open", description="closed: its run ended without a decision")
-    by: str = Field(default="", description="who decided")
+    until: AwareDatetime = Field(description="time when it is refused without a decision")
+    status: Status = Field(default="open", description="closed: the run ended without a decision")
+    by: str = Field(default="", description="name of the person who decided")
     decided_at: AwareDatetime | None = None
 
 
 class Approvals:
-    """All approvals, in the database behind ``engine``. Safe to use from several threads."""
+    """The approvals in a database. Thread-safe."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
-    def ask(self, wanted: Approval, timeout_s: float) -> Approval:
-        """Put it before people for so long; as it is, if it has been decided already."""
+    def request(self, approval: Approval, timeout_s: float) -> Approval:
+        """Open the approval for ``timeout_s`` seconds. If a decision is stored already, return that one."""
         now = datetime.now(UTC)
-        wanted = wanted.model_copy(
+        approval = approval.model_copy(
             update={"status": "open", "asked_at": now, "until": now + timedelta(seconds=timeout_s)}
         )
         with self._engine.begin() as connection:
-            known = self._find(connection, wanted.approval_id)
+            known = self._find(connection, approval.approval_id)
             if known is None:
-                connection.execute(_approvals.insert().values(_row(wanted)))
+                connection.execute(_approvals.insert().values(_row(approval)))
             elif known.status not in ("open", "closed"):
                 return known
             else:
-                self._replace(connection, wanted, known.status)
-        return wanted
+                self._replace(connection, approval, known.status)
+        return approval
 
     def get(self, approval_id: str) -> Approval:
-        """Raises ApprovalNotFound."""
+        """Return an approval. Raises ApprovalNotFound."""
         with self._engine.connect() as connection:
             found = self._find(connection, approval_id)
         if found is None:
@@ -81,7 +80,7 @@ class Approvals:
         return found
 
     def list(self, run_id: str | None = None, *, only_open: bool = True) -> list[Approval]:
-        """Those of a run or of all, in the order in which they were asked for."""
+        """Return the approvals of a run, or of all runs, oldest first."""
         query = sql.select(_approvals.c.approval).order_by(_approvals.c.asked_at, _approvals.c.approval_id)
         if run_id is not None:
             query = query.where(_approvals.c.run_id == run_id)
@@ -91,35 +90,35 @@ class Approvals:
             return [Approval.model_validate(row.approval) for row in connection.execute(query)]
 
     def decide(self, approval_id: str, choice: Choice, by: str, arguments: dict[str, Any] | None = None) -> Approval:
-        """What a person says. Raises ApprovalNotFound, ApprovalClosed; ToolError for arguments that cannot be."""
+        """Store a decision. Raises ApprovalNotFound, ApprovalClosed, or ToolError for invalid arguments."""
         found = self.get(approval_id)
         if (choice == "edited") != (arguments is not None):
-            raise ToolError("Arguments go with the decision 'edited', and with no other.")
+            raise ToolError("Send arguments with the decision 'edited', and only with it.")
         if arguments is not None:
-            _check(arguments, found.arguments_schema)
+            _require_valid(arguments, found.arguments_schema)
             found = found.model_copy(update={"arguments": arguments})
-        return self._end(found, choice, by)
+        return self._decide(found, choice, by)
 
     def time_out(self, approval: Approval) -> Approval:
-        """Refuse it since nobody decided; as it is, if somebody just has."""
+        """Refuse an approval without a decision. If a decision was just stored, return that one."""
         try:
-            return self._end(approval, "timed_out", "")
+            return self._decide(approval, "timed_out", "")
         except ApprovalClosed:
             return self.get(approval.approval_id)
 
     def close(self, approval: Approval) -> None:
-        """Its run waits no more, be it for good or until it goes on."""
+        """Close an approval, as its run no longer waits. A resumed run opens it again."""
         with self._engine.begin() as connection:
             self._replace(connection, approval.model_copy(update={"status": "closed"}), "open")
 
-    def _end(self, approval: Approval, status: Status, by: str) -> Approval:
+    def _decide(self, approval: Approval, status: Status, by: str) -> Approval:
         ended = approval.model_copy(update={"status": status, "by": by, "decided_at": datetime.now(UTC)})
         with self._engine.begin() as connection:
             if self._replace(connection, ended, "open"):
                 return ended
         now = self.get(approval.approval_id)
         raise ApprovalClosed(
-            f"Nobody waits for the approval {approval.approval_id!r} any more: it is {now.status}"
+            f"The approval {approval.approval_id!r} is no longer open: it is {now.status}"
             + (f", by {now.by}." if now.by else ".")
         )
 
@@ -129,7 +128,7 @@ class Approvals:
         return Approval.model_validate(row.approval) if row else None
 
     def _replace(self, connection: sql.Connection, approval: Approval, status: str) -> bool:
-        """Whether it still had that status, and has the new one now: of two decisions, the first one counts."""
+        """Replace the approval if it still has ``status``; return whether it had. The first of two decisions wins."""
         same = (_approvals.c.approval_id == approval.approval_id, _approvals.c.status == status)
         return connection.execute(_approvals.update().where(*same).values(_row(approval))).rowcount == 1
 
@@ -144,12 +143,12 @@ def _row(approval: Approval) -> dict[str, Any]:
     }
 
 
-def _check(arguments: dict[str, Any], schema: dict[str, Any]) -> None:
+def _require_valid(arguments: dict[str, Any], schema: dict[str, Any]) -> None:
     from jsonschema import Draft202012Validator
 
-    faults = [
-        f"{'.'.join(map(str, fault.absolute_path)) or 'arguments'}: {fault.message}"
-        for fault in Draft202012Validator(schema).iter_errors(arguments)
+    errors = [
+        f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {error.message}"
+        for error in Draft202012Validator(schema).iter_errors(arguments)
     ]
-    if faults:
-        raise ToolError(f"The edited arguments do not fit the tool: {'; '.join(faults)}.")
+    if errors:
+        raise ToolError(f"The edited arguments are invalid: {'; '.join(errors)}.")

@@ -1,11 +1,10 @@
-"""Working with tools: the model says which to call, they are called, and it reads what they gave, until it is done.
+"""The tool loop: the model chooses tools, they are called, and it reads the results, until it is done.
 
     use = await ToolLoop(kit.llm, await kit.tools()).run(messages)
     await kit.llm.complete([*use.messages, Message.user("Now write…")], MyResult)
 
-The loop ends with a conversation, not with a result: what is to be made of it, its agent asks for in its own terms.
-Passages that tools gave are numbered over the whole loop, as ``citing.py`` needs them: a quote of passage 3 is verified
-against ``use.passages[2]``.
+The loop returns a conversation. Its agent then asks for a result of its own type. Passages from tools are numbered
+over the whole loop, as ``verify_quotes`` expects: a quote of passage 3 is verified against ``use.passages[2]``.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ from vectorstore.models import Chunk
 
 @dataclass(frozen=True)
 class ToolUse:
-    """What became of a loop."""
+    """The conversation of a finished loop."""
 
     messages: tuple[Message, ...]
     passages: tuple[Chunk, ...]
     sources: tuple[str, ...]
     calls: int
     exhausted: bool
-    """Whether the model was not done when it had no round left."""
+    """Whether the rounds ran out before the model was done."""
 
     @property
     def closing(self) -> list[Message]:
-        """What to ask for the result with: a model that had tools is told that it is time for it."""
+        """The messages that ask for the result. A model that had tools gets an instruction to give it now."""
         had_tools = self.exhausted or self.messages[-1].role == "assistant"
         return [*self.messages, Message.user(Prompt.part("tool_result"))] if had_tools else list(self.messages)
 
 
 class ToolLoop:
-    """Gives a model these tools and no others; ``passages`` are those that its messages show it already."""
+    """Lets a model call the offered tools. ``passages`` are those that its messages already show."""
 
     def __init__(self, llm: LLM, offered: OfferedTools, passages: Sequence[Chunk] = ()) -> None:
         self._llm, self._offered, self._settings = llm, offered, offered.settings
@@ -57,25 +56,25 @@ class ToolLoop:
         self._calls = 0
 
     async def run(self, messages: Sequence[Message]) -> ToolUse:
-        """Let it work, from these messages on. Raises AgentError, StoreError; a tool's error is told to the model."""
+        """Run the loop from these messages on. Raises AgentError, StoreError. The model reads ToolErrors."""
         if not self._tools:
-            return self._ended(messages, exhausted=False)
+            return self._tool_use(messages, exhausted=False)
         cards = tuple(tool.card for tool in self._offered.tools)
-        shape = turn_model(cards, self._settings.calls_per_round)
+        response_model = round_model(cards, self._settings.calls_per_round)
         conversation = [Message.system(f"{messages[0].content}\n\n{self._rules()}"), *messages[1:]]
         for left in reversed(range(self._settings.rounds)):
-            turn: Any = (await self._llm.complete(conversation, shape)).value
+            turn: Any = (await self._llm.complete(conversation, response_model)).value
             conversation.append(Message(role="assistant", content=turn.model_dump_json(by_alias=True)))
             if not turn.calls:
-                return self._ended(conversation, exhausted=False)
+                return self._tool_use(conversation, exhausted=False)
             results = await self._call_all(turn.calls)
-            told = [self._show(call, result) for call, result in zip(turn.calls, results, strict=True)]
-            told.append(Prompt.part("tool_rounds", left=left) if left else Prompt.part("tool_no_rounds"))
-            conversation.append(Message.user("\n\n".join(told)))
-        return self._ended(conversation, exhausted=True)
+            shown = [self._show(call, result) for call, result in zip(turn.calls, results, strict=True)]
+            shown.append(Prompt.part("tool_rounds", left=left) if left else Prompt.part("tool_no_rounds"))
+            conversation.append(Message.user("\n\n".join(shown)))
+        return self._tool_use(conversation, exhausted=True)
 
     async def _call_all(self, calls: Sequence[Any]) -> Sequence[ToolResult | ToolError]:
-        """Side by side; what is no fault of a call ends all of them."""
+        """Call the tools concurrently. Any error other than ToolError cancels the other calls."""
         tasks = [asyncio.create_task(self._call(call)) for call in calls]
         try:
             return await asyncio.gather(*tasks)
@@ -105,13 +104,13 @@ class ToolLoop:
         return "\n".join(part for part in parts if part)
 
     def _show_passage(self, chunk: Chunk) -> str:
-        """In full the first time; its number keeps."""
+        """Return the passage with its number, in full the first time only."""
         if chunk.id in self._passages:
             return f"=== Passage {list(self._passages).index(chunk.id) + 1}: see above"
         self._passages[chunk.id] = chunk
         return show_passages([chunk], first=len(self._passages))
 
-    def _ended(self, messages: Sequence[Message], *, exhausted: bool) -> ToolUse:
+    def _tool_use(self, messages: Sequence[Message], *, exhausted: bool) -> ToolUse:
         return ToolUse(
             messages=tuple(messages),
             passages=tuple(self._passages.values()),
@@ -121,17 +120,17 @@ class ToolLoop:
         )
 
 
-@lru_cache(maxsize=64)  # a type and its schema take milliseconds to make
-def turn_model(cards: tuple[ToolCard, ...], most: int) -> type[BaseModel]:
-    """What a model says in each round, where it has these tools: their names as enums, arguments by their types."""
+@lru_cache(maxsize=64)  # creating a type and its schema takes milliseconds
+def round_model(cards: tuple[ToolCard, ...], max_calls: int) -> type[BaseModel]:
+    """Return the response type of a round: tool names as enums, arguments by the types of the tools."""
     kinds: Any = Union[tuple(_call_model(card) for card in cards)]  # noqa: UP007 - made at run time
-    told_apart = Field(discriminator="tool", json_schema_extra=_as_any_of)
-    call: Any = Annotated[kinds, told_apart] if len(cards) > 1 else kinds
+    discriminated = Field(discriminator="tool", json_schema_extra=_as_any_of)
+    call: Any = Annotated[kinds, discriminated] if len(cards) > 1 else kinds
     return create_model(
         "ToolTurn",
         __config__=ConfigDict(extra="forbid"),
         thinking=(str, Field(description="what is known by now and what is still needed, in a sentence or two")),
-        calls=(list[call], Field(max_length=most, description="tools to call now; [] if nothing more is needed")),
+        calls=(list[call], Field(max_length=max_calls, description="tools to call now; [] if nothing more is needed")),
     )
 
 
@@ -147,7 +146,7 @@ def _call_model(card: ToolCard) -> type[BaseModel]:
 
 
 def _as_any_of(schema: dict[str, Any]) -> None:
-    """``anyOf`` says the same here, and more endpoints that constrain decoding know it."""
+    """Replace ``oneOf`` by ``anyOf``, which means the same here and which more endpoints support."""
     if "oneOf" in schema:
         schema["anyOf"] = schema.pop("oneOf")
         schema.pop("discriminator", None)

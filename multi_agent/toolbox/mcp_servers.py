@@ -1,8 +1,8 @@
-"""Tools of MCP servers: reached when an agent that was granted them takes its turn, and held until the run ends.
+"""Tools of MCP servers. A run connects when an agent first needs a server, and disconnects when the run ends.
 
-A tool ``read`` of the server ``files`` is known as ``files.read``; a grant of ``files.*`` means all tools of the
-server. Each of its calls waits for a person unless the settings name it as safe: what a server says of its own tools is
-not relied on.
+The tool ``read`` of the server ``files`` is named ``files.read``. A grant of ``files.*`` covers all its tools. Each
+call needs approval unless the settings list the tool as safe. Statements of a server about the safety of its own
+tools are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic import GetJsonSchemaHandler, RootModel, model_validator
 from pydantic_core import CoreSchema
 
 from multi_agent.errors import ToolError, ToolServerFailed
-from multi_agent.tool import Tool, ToolCard, ToolResult, part
+from multi_agent.tool import Tool, ToolCard, ToolResult, excerpt
 from multi_agent.toolbox.settings import McpServer, ToolSettings
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from mcp_types import Tool as Described
 
 ALL = "*"
-_LAST_WORDS = 500
-_DEEPEST = 20
+_STDERR_EXCERPT = 500
+_MAX_DEPTH = 20
 
 
 class McpServers:
-    """The connections of one run. They belong to one event loop."""
+    """The connections of one run. Belongs to one event loop."""
 
     def __init__(self, settings: ToolSettings) -> None:
         self._settings = settings
         self._open: dict[str, _Connection] = {}
 
     async def tools(self, server: str, tool: str) -> list[Tool]:
-        """The tool of that name, or all of the server. Raises ToolServerFailed, also if there is no such tool."""
+        """Return a tool of a server, or all its tools for ``*``. Raises ToolServerFailed, also for an unknown tool."""
         connection = self._connection(server)
         described = await connection.describe()
         chosen = [each for each in described if tool in (ALL, each.name)]
@@ -49,7 +49,7 @@ class McpServers:
         return [McpTool(connection, each) for each in chosen]
 
     async def close(self) -> None:
-        """End all connections, and the servers that were started for them."""
+        """Close all connections and stop the servers that were started for them."""
         for connection in self._open.values():
             await connection.close()
         self._open.clear()
@@ -65,7 +65,7 @@ class McpServers:
 
 
 class McpTool:
-    """One tool of a server."""
+    """One tool of an MCP server."""
 
     def __init__(self, connection: _Connection, described: Described) -> None:
         self._connection, self._name = connection, described.name
@@ -82,7 +82,7 @@ class McpTool:
 
 
 class McpArguments(RootModel[dict[str, Any]]):
-    """Arguments by a JSON schema, which a subtype holds."""
+    """Arguments that follow a JSON schema, set by a subclass."""
 
     json_schema: ClassVar[Mapping[str, Any]] = {"type": "object"}
 
@@ -90,8 +90,8 @@ class McpArguments(RootModel[dict[str, Any]]):
     def _fits(self) -> McpArguments:
         from jsonschema import Draft202012Validator
 
-        for fault in Draft202012Validator(self.json_schema).iter_errors(self.root):
-            raise ValueError(f"{'.'.join(map(str, fault.absolute_path))}: {fault.message}")
+        for error in Draft202012Validator(self.json_schema).iter_errors(self.root):
+            raise ValueError(f"{'.'.join(map(str, error.absolute_path))}: {error.message}")
         return self
 
     @classmethod
@@ -100,15 +100,15 @@ class McpArguments(RootModel[dict[str, Any]]):
 
 
 def arguments_type(tool: str, schema: Mapping[str, Any]) -> type[McpArguments]:
-    """A type of arguments that fit the schema. Raises ToolServerFailed for a schema that cannot be told to a model."""
-    told = {key: value for key, value in schema.items() if key not in ("$schema", "$defs", "definitions", "title")}
-    return type("Arguments", (McpArguments,), {"json_schema": _inlined(told, schema, tool, 0)})
+    """Return a type of arguments that follow the schema. Raises ToolServerFailed for a recursive schema."""
+    own = {key: value for key, value in schema.items() if key not in ("$schema", "$defs", "definitions", "title")}
+    return type("Arguments", (McpArguments,), {"json_schema": _inlined(own, schema, tool, 0)})
 
 
 def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> Any:
-    """Without references: what they refer to would be lost inside the schema of a model's response."""
-    if depth > _DEEPEST:
-        raise ToolServerFailed(f"The arguments of the MCP tool {tool!r} nest in themselves: no model can be told them.")
+    """Replace references by their targets, which would be missing inside the schema of a model's response."""
+    if depth > _MAX_DEPTH:
+        raise ToolServerFailed(f"The arguments of the MCP tool {tool!r} are recursive; no model can be shown them.")
     if isinstance(part_of, list):
         return [_inlined(each, schema, tool, depth) for each in part_of]
     if not isinstance(part_of, dict):
@@ -123,21 +123,21 @@ def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> 
 
 
 class _Connection:
-    """To one server, opened when it is first needed. A task of its own holds it: it has to end where it began."""
+    """The connection to one server, opened on first use. The same task opens and closes it, as the client requires."""
 
     def __init__(self, server: McpServer, settings: ToolSettings) -> None:
         self.server, self._settings = server, settings
-        self._opening = asyncio.Lock()
-        self._ending = asyncio.Event()
+        self._open_lock = asyncio.Lock()
+        self._closing = asyncio.Event()
         self._client: Client | None = None
         self._holder: asyncio.Task[None] | None = None
-        self._said: TextIO | None = None
+        self._stderr: TextIO | None = None
 
     async def describe(self) -> Sequence[Described]:
-        """All its tools. Raises ToolServerFailed."""
+        """Return all tools of the server. Raises ToolServerFailed."""
         from mcp import MCPError
 
-        client = await self._opened()
+        client = await self._get_client()
         found: list[Described] = []
         cursor: str | None = None
         try:
@@ -151,31 +151,31 @@ class _Connection:
             raise self._failed(error) from error
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ToolResult:
-        """What the tool gave, as text. Raises ToolError."""
+        """Call a tool and return its result as text. Raises ToolError."""
         from mcp import MCPError
 
         try:
-            result = await (await self._opened()).call_tool(tool, arguments)
+            result = await (await self._get_client()).call_tool(tool, arguments)
         except (MCPError, ToolServerFailed) as error:
             raise ToolError(str(self._failed(error))) from error
-        text = "\n".join(map(_in_words, result.content))
+        text = "\n".join(map(_as_text, result.content))
         if not text and result.structured_content is not None:
             text = json.dumps(result.structured_content, ensure_ascii=False)
-        shown = part(text, 0, self._settings.result_characters)
+        shown = excerpt(text, 0, self._settings.result_characters)
         if result.is_error:
             raise ToolError(shown or "The tool failed without a word.")
         return ToolResult(text=shown)
 
     async def close(self) -> None:
-        """Idempotent."""
-        self._ending.set()
+        """Close the connection. Can be called again."""
+        self._closing.set()
         if self._holder:
             await asyncio.wait({self._holder})
-        if self._said:
-            self._said.close()
+        if self._stderr:
+            self._stderr.close()
 
-    async def _opened(self) -> Client:
-        async with self._opening:
+    async def _get_client(self) -> Client:
+        async with self._open_lock:
             if self._client is None:
                 ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
                 self._holder = asyncio.create_task(self._hold(ready), name=f"MCP server {self.server.name}")
@@ -187,8 +187,8 @@ class _Connection:
             async with asyncio.timeout(self._settings.timeout_s) as limit, self._connected() as client:
                 limit.reschedule(None)
                 ready.set_result(client)
-                await self._ending.wait()
-        # The boundary to a server that may be anybody's, and to all the ways in which a connection breaks.
+                await self._closing.wait()
+        # Servers are third-party code, and connections fail in many ways.
         except Exception as error:  # noqa: BLE001
             if not ready.done():
                 ready.set_exception(self._failed(error))
@@ -209,10 +209,10 @@ class _Connection:
             ):
                 yield client
             return
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see close
+        self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see close
         env = {name: value.get_secret_value() for name, value in server.env.items()}
         parameters = StdioServerParameters(command=server.command, args=list(server.args), env=env)
-        async with Client(stdio_client(parameters, self._said), read_timeout_seconds=timeout_s) as client:
+        async with Client(stdio_client(parameters, self._stderr), read_timeout_seconds=timeout_s) as client:
             yield client
 
     def _failed(self, error: BaseException) -> ToolServerFailed:
@@ -223,21 +223,21 @@ class _Connection:
         where = self.server.url or " ".join([self.server.command, *self.server.args])
         cause = str(error) or type(error).__name__
         return ToolServerFailed(
-            f"The MCP server {self.server.name!r} ({where}) cannot be used: {cause}.{self._last_words()} Check it, and "
-            "`tools.mcp_servers`."
+            f"The MCP server {self.server.name!r} ({where}) cannot be used: {cause}.{self._stderr_excerpt()} "
+            "Check it, and `tools.mcp_servers`."
         )
 
-    def _last_words(self) -> str:
-        """What a server that was started here wrote to its standard error in the end."""
-        if self._said is None or self._said.closed:
+    def _stderr_excerpt(self) -> str:
+        """Return the end of the standard error of a server that Candor started."""
+        if self._stderr is None or self._stderr.closed:
             return ""
-        self._said.seek(0)
-        said = self._said.read()[-_LAST_WORDS:].strip()
-        return f" It said: {said}." if said else ""
+        self._stderr.seek(0)
+        text = self._stderr.read()[-_STDERR_EXCERPT:].strip()
+        return f" It said: {text}." if text else ""
 
 
-def _in_words(block: Any) -> str:
-    """A block of a result as text; what is none is named, not shown."""
+def _as_text(block: Any) -> str:
+    """Return a block of a result as text, or a description of a block that is not text."""
     if block.type == "text":
         return str(block.text)
     if block.type == "resource" and hasattr(block.resource, "text"):

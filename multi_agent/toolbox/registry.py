@@ -1,4 +1,4 @@
-"""The tools there are: found in packages, known by the name on their card."""
+"""The registry of tools: discovers them in packages and finds them by the name on their card."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BUILT_IN = "multi_agent.tools"
 
 @dataclass(frozen=True)
 class RegisteredTool:
-    """A card, and how to make its tool."""
+    """A card and the class of its tool."""
 
     card: ToolCard
     make: ToolClass
 
 
 class ToolRegistry:
-    """The tools that agents can be given, by name.
+    """The tools that agents can be granted, by name.
 
     registry = ToolRegistry.discover(["multi_agent.tools", "my_agents.tools"])
     registry.get("calculator").card.description
@@ -48,21 +48,21 @@ class ToolRegistry:
     def discover(
         cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = (), servers: Iterable[str] = ()
     ) -> ToolRegistry:
-        """All tool classes in the modules of these packages: a module's own classes that carry a ToolCard.
+        """Return a registry of all classes with a ToolCard that the modules of these packages define.
 
-        Those ``disabled`` are left out, and known as such. Raises UnknownTool if one of them does not exist. Of MCP
-        ``servers`` only the names are known here: what they have, they tell when they are asked.
+        ``disabled`` tools are left out. Raises UnknownTool if one of them does not exist. ``servers`` are the names of
+        MCP servers. Their tools are not known here; each server lists its own.
         """
         return cls((tool for package in packages for tool in _tools_in(package)), disabled, servers)
 
     def require(self, name: str) -> None:
-        """Raises UnknownTool for what cannot be granted to an agent."""
+        """Raise UnknownTool if there is no such tool to grant."""
         server, dot, tool = name.partition(".")
         if not (dot and tool and server in self._servers):
             self.get(name)
 
     def get(self, name: str) -> RegisteredTool:
-        """Raises UnknownTool, naming those there are."""
+        """Return a tool. Raises UnknownTool with the names of all tools."""
         if name not in self._tools:
             reason = "is disabled (`tools.disabled`)" if name in self.disabled else "does not exist"
             there = [*self.names, *(f"{server}.*" for server in sorted(self._servers))]

@@ -1,4 +1,4 @@
-"""Settings of tools: which there are, how far they may go, and where they find what they need."""
+"""Settings of tools: packages, limits, servers and resources."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from vectorstore.settings import SettingsGroup
 
 
 class McpServer(SettingsGroup):
-    """An MCP server whose tools agents can be granted: one that is started here, or one that is reached by its URL."""
+    """An MCP server with tools for agents: either a command that Candor starts, or a URL."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="its tools are known as NAME.TOOL")
-    command: str = Field(default="", description="the program that is started for a run")
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="prefix of its tools: NAME.TOOL")
+    command: str = Field(default="", description="program to start for a run")
     args: tuple[str, ...] = ()
-    env: dict[str, SecretStr] = Field(default_factory=dict, description="variables beside a few usual ones")
-    url: str = Field(default="", description="of a server over HTTP")
-    headers: dict[str, SecretStr] = Field(default_factory=dict, description="of each request to it, such as a key")
-    safe: tuple[str, ...] = Field(default=(), description="its tools that no person has to approve")
+    env: dict[str, SecretStr] = Field(
+        default_factory=dict, description="environment variables, in addition to a few common ones"
+    )
+    url: str = Field(default="", description="URL of a server over HTTP")
+    headers: dict[str, SecretStr] = Field(default_factory=dict, description="headers of each request, such as a key")
+    safe: tuple[str, ...] = Field(default=(), description="its tools that need no approval")
 
     @model_validator(mode="after")
     def _one_way(self) -> McpServer:
@@ -28,29 +30,31 @@ class McpServer(SettingsGroup):
 
 
 class ToolSettings(SettingsGroup):
-    """What the tools of agents may do."""
+    """Limits and resources of the tools of agents."""
 
-    packages: tuple[str, ...] = Field(default=(), description="further Python packages whose modules hold tools")
+    packages: tuple[str, ...] = Field(default=(), description="further Python packages with tools in their modules")
     disabled: tuple[str, ...] = Field(default=(), description="tools that no agent may use")
-    rounds: int = Field(default=8, ge=1, description="how often an agent may call tools and read what they gave")
-    calls_per_round: int = Field(default=4, ge=1, description="calls that an agent may make side by side")
-    timeout_s: float = Field(default=60, gt=0, description="seconds that a call may take")
+    rounds: int = Field(default=8, ge=1, description="rounds of tool calls that an agent may make in a step")
+    calls_per_round: int = Field(default=4, ge=1, description="concurrent calls in one round")
+    timeout_s: float = Field(default=60, gt=0, description="maximum seconds of a call")
     result_characters: int = Field(
-        default=8000, ge=500, description="of a call's result that are shown to the model; it can ask for the rest"
+        default=8000, ge=500, description="maximum characters of a result that the model sees at once; it can read on"
     )
     approval_timeout_s: float = Field(
-        default=3600, gt=0, description="seconds that a dangerous call waits for a person; then it is refused"
+        default=3600, gt=0, description="seconds to wait for the approval of a dangerous call before it is refused"
     )
     web_search_url: str | None = Field(
         default=None, description="search endpoint of a SearXNG instance, such as 'http://127.0.0.1:8888/search'"
     )
     allow_private_addresses: bool = Field(
-        default=False, description="whether tools may fetch from this machine and from private networks"
+        default=False, description="allow tools to fetch from localhost and from private networks"
     )
-    web_bytes: int = Field(default=5_000_000, ge=1, description="of a web page that is read")
-    download_bytes: int = Field(default=50_000_000, ge=1, description="of a file that is downloaded")
+    web_bytes: int = Field(default=5_000_000, ge=1, description="maximum size of a web page")
+    download_bytes: int = Field(default=50_000_000, ge=1, description="maximum size of a download")
     fonts: dict[str, Path] = Field(
-        default_factory=dict, description="TrueType files for PDFs, by name; the first one is the usual one"
+        default_factory=dict, description="TrueType files for PDFs, by name; the first one is the default"
     )
     mcp_servers: tuple[McpServer, ...] = ()
-    sandbox_bytes: int = Field(default=200_000_000, ge=1, description="of all files in the sandbox of a run")
+    sandbox_bytes: int = Field(
+        default=200_000_000, ge=1, description="maximum size of all files in the sandbox of a run"
+    )

@@ -1,4 +1,4 @@
-"""All tools together, and how agents come by them: of a run, each turn is handed what its agent was granted."""
+"""The toolbox: all tools, and the ones that an agent was granted for a step of a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 
 from multi_agent.bus import Publish
 from multi_agent.library import Library
+from multi_agent.llm.journal import Occurrences
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import Tool, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
 from multi_agent.toolbox.approvals import Approvals
-from multi_agent.toolbox.granted_tool import CallContext, CallNumbers, GrantedTool, OfferedTools
+from multi_agent.toolbox.granted_tool import CallContext, GrantedTool, OfferedTools
 from multi_agent.toolbox.mcp_servers import McpServers
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.sandbox import Sandbox
@@ -22,7 +23,7 @@ from multi_agent.toolbox.settings import ToolSettings
 
 @dataclass(frozen=True)
 class Toolbox:
-    """The tools there are, with what they need. One for all runs; ``sandboxes`` holds a folder for each of them."""
+    """All tools and their dependencies, for all runs. ``sandboxes`` holds a folder for each run."""
 
     registry: ToolRegistry
     settings: ToolSettings
@@ -31,11 +32,11 @@ class Toolbox:
     calls: ToolCalls
 
     def open(self, run_id: str, library: Library) -> RunTools:
-        """For one run. Close it when the run has ended."""
+        """Return the tools of one run. Close them when the run has ended."""
         return RunTools(self, run_id, library)
 
     def sandbox(self, run_id: str) -> Sandbox:
-        """The files of a run."""
+        """Return the sandbox with the files of a run."""
         return Sandbox(self.sandboxes / run_id, self.settings.sandbox_bytes)
 
 
@@ -45,23 +46,23 @@ class RunTools:
     def __init__(self, box: Toolbox, run_id: str, library: Library) -> None:
         self._box, self._run_id = box, run_id
         self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
-        self._numbers = CallNumbers()
+        self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)
 
-    def turn(self, agent: str, granted: Iterable[str], step: str, publish: Publish, pause: Pause) -> StepTools:
-        """For one turn of an agent."""
+    def for_step(self, agent: str, granted: Iterable[str], step: str, publish: Publish, pause: Pause) -> StepTools:
+        """Return the tools that an agent was granted, for one step."""
         settings = self._box.settings
         approve = ApprovalWait(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
-        hand = CallContext(
-            self._run_id, step, agent, publish, approve, self._box.calls, self._numbers, settings.timeout_s
+        context = CallContext(
+            self._run_id, step, agent, publish, approve, self._box.calls, self._occurrences, settings.timeout_s
         )  # fmt: skip
-        return StepTools(partial(self._take, tuple(granted)), hand, settings)
+        return StepTools(partial(self._create, tuple(granted)), context, settings)
 
     async def close(self) -> None:
-        """Let go of servers that were started or reached for the run."""
+        """Close the connections to MCP servers and stop the servers that the run started."""
         await self._servers.close()
 
-    async def _take(self, granted: Iterable[str]) -> list[Tool]:
+    async def _create(self, granted: Iterable[str]) -> list[Tool]:
         tools: list[Tool] = []
         for name in granted:
             server, dot, tool = name.partition(".")
@@ -73,17 +74,19 @@ class RunTools:
 
 
 class StepTools:
-    """What an agent was granted, and nothing else."""
+    """The tools that an agent was granted for one step."""
 
-    def __init__(self, take: Callable[[], Awaitable[list[Tool]]], hand: CallContext, settings: ToolSettings) -> None:
-        self._take, self._hand, self._settings = take, hand, settings
-        self.release = hand.release
+    def __init__(
+        self, create: Callable[[], Awaitable[list[Tool]]], context: CallContext, settings: ToolSettings
+    ) -> None:
+        self._create, self._context, self._settings = create, context, settings
+        self.release = context.release
 
     async def offered(self) -> OfferedTools:
-        """The tools in the agent's hand. Raises UnknownTool for a grant of what there is not, ToolServerFailed."""
-        tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._take()]
+        """Return the granted tools that are available. Raises UnknownTool, ToolServerFailed."""
+        tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._create()]
         return OfferedTools(
-            tools=tuple(GrantedTool(tool, self._hand) for tool, lacking in tools if not lacking),
-            unavailable=tuple(f"{tool.card.name}: {lacking}" for tool, lacking in tools if lacking),
+            tools=tuple(GrantedTool(tool, self._context) for tool, reason in tools if not reason),
+            unavailable=tuple(f"{tool.card.name}: {reason}" for tool, reason in tools if reason),
             settings=self._settings,
         )

@@ -1,8 +1,8 @@
-"""Fetching from the web for a model: http and https alone, nothing of this machine or its network, bounded in size.
+"""Fetches web pages and files for a model: only http and https, only public addresses, limited in size.
 
-A model can be talked into fetching an address by what it reads. So the address that is connected to is the one that
-was checked, for every redirect anew: a name that resolves to a public address once and to a private one later gets
-nowhere.
+Text that a model reads can trick it into fetching any address. The connection therefore uses the very IP address that
+was checked, again for every redirect. A host name that resolves to a public address first and to a private one later
+(DNS rebinding) is blocked.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _HEADERS = {"User-Agent": "Candor", "Accept-Encoding": "identity"}
 
 
 class Fetched(NamedTuple):
-    """What an address gave."""
+    """The response to a fetch."""
 
     url: str
-    """Where it came from in the end, after redirects."""
+    """The final URL, after redirects."""
     media_type: str
     charset: str | None
     content: bytes
 
 
-async def fetch(url: str, settings: ToolSettings, most: int, params: dict[str, Any] | None = None) -> Fetched:
-    """At most so many bytes, of a page or file. Raises ToolError with why there are none."""
+async def fetch(url: str, settings: ToolSettings, max_bytes: int, params: dict[str, Any] | None = None) -> Fetched:
+    """Return a page or file of at most ``max_bytes`` bytes. Raises ToolError with the reason if it cannot."""
     async with httpx.AsyncClient(
         transport=CheckedTransport(allow_private=settings.allow_private_addresses),
         follow_redirects=True,
@@ -45,17 +45,17 @@ async def fetch(url: str, settings: ToolSettings, most: int, params: dict[str, A
             async with client.stream("GET", url, params=params) as response:
                 if response.is_error:
                     raise ToolError(f"{url} answers {response.status_code} {response.reason_phrase}.")
-                return _fetched(response, await _read(response, most))
+                return _fetched(response, await _read(response, max_bytes))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ToolError(f"{url} cannot be fetched: {str(error) or type(error).__name__}.") from error
 
 
-async def _read(response: httpx.Response, most: int) -> bytes:
+async def _read(response: httpx.Response, max_bytes: int) -> bytes:
     content = bytearray()
     async for part in response.aiter_bytes():
         content += part
-        if len(content) > most:
-            raise ToolError(f"{response.url} has more than the {most} bytes that may be fetched.")
+        if len(content) > max_bytes:
+            raise ToolError(f"{response.url} has more than the {max_bytes} bytes that may be fetched.")
     return bytes(content)
 
 
@@ -65,11 +65,11 @@ def _fetched(response: httpx.Response, content: bytes) -> Fetched:
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """Resolves the host, checks every address of it, and connects to what was checked."""
+    """Resolves the host, checks all its addresses, and connects to one of the checked addresses."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
-        # A connection is never used for a second request: it would be known by its address, whatever its name.
+        # No keep-alive: the pool would reuse a connection by its address, whatever the host name.
         self._inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -102,18 +102,18 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 
 def is_public(address: str) -> bool:
-    """Whether the address is one of the internet; an IPv4 address in the clothes of an IPv6 one is judged as such."""
+    """Return whether the address is public. An IPv4 address embedded in an IPv6 address is checked as IPv4."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
-        worn = ip.ipv4_mapped or ip.sixtofour
+        embedded = ip.ipv4_mapped or ip.sixtofour
         if ip in _NAT64:
-            worn = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        ip = worn or ip
+            embedded = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        ip = embedded or ip
     return ip.is_global and not ip.is_multicast
 
 
 def _to(address: str, request: httpx.Request) -> httpx.Request:
-    """The same request to the address; the name stays in its Host header, and is what a certificate has to be for."""
+    """Return the same request to the address. Host header and TLS certificate check keep the host name."""
     return httpx.Request(
         request.method,
         request.url.copy_with(host=address),

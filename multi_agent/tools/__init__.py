@@ -1,1 +1,1 @@
-"""The tools that come with Candor, one file each; what a tool is, says ``multi_agent/tool.py``."""
+"""Candor's own tools, one file each. ``multi_agent/tool.py`` defines the contract."""

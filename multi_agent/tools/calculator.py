@@ -1,4 +1,4 @@
-"""Exact arithmetic: fractions as far as they go, 50 digits beyond that, and nothing that is not arithmetic."""
+"""A calculator for arithmetic: exact fractions, and 50 digits for irrational results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Expression(FrozenModel):
 
 
 class Calculator:
-    """Evaluates an expression by its syntax tree; names and calls of anything else are refused."""
+    """Evaluates an expression by walking its syntax tree. Rejects everything but arithmetic."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="calculator",
@@ -51,10 +51,10 @@ class Calculator:
 
 
 def calculate(expression: str) -> str:
-    """The value in words: exact, or marked as rounded with ≈. Raises ToolError for what is no arithmetic."""
+    """Return the value as text: exact, or rounded and marked with ≈. Raises ToolError for invalid expressions."""
     try:
         with localcontext(prec=_DIGITS):
-            return _in_words(_Reader(expression.strip()).value())
+            return _format(_Evaluator(expression.strip()).value())
     except SyntaxError:
         raise ToolError(f"{expression!r} is no arithmetic expression.") from None
     except ZeroDivisionError:
@@ -63,50 +63,50 @@ def calculate(expression: str) -> str:
         raise ToolError(f"{expression!r} has no value that can be calculated.") from None
 
 
-class _Reader:
+class _Evaluator:
     """Walks the syntax tree of an expression."""
 
     def __init__(self, source: str) -> None:
         self._source = source
 
     def value(self) -> Fraction:
-        return self._of(ast.parse(self._source, mode="eval").body)
+        return self._evaluate(ast.parse(self._source, mode="eval").body)
 
-    def _of(self, node: ast.expr) -> Fraction:
+    def _evaluate(self, node: ast.expr) -> Fraction:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             return self._number(node)
         if isinstance(node, ast.UnaryOp) and type(node.op) in (ast.UAdd, ast.USub):
-            value = self._of(node.operand)
+            value = self._evaluate(node.operand)
             return -value if isinstance(node.op, ast.USub) else value
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _bounded(_OPERATORS[type(node.op)](self._of(node.left), self._of(node.right)))
+            return _require_size(_OPERATORS[type(node.op)](self._evaluate(node.left), self._evaluate(node.right)))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            return _called(node.func.id, [self._of(each) for each in node.args])
-        raise ToolError(f"{self._text(node)!r} is no arithmetic; see what an expression can hold.")
+            return _call(node.func.id, [self._evaluate(each) for each in node.args])
+        raise ToolError(f"{self._source_of(node)!r} is no arithmetic; see what an expression can hold.")
 
     def _number(self, node: ast.Constant) -> Fraction:
-        """As it is written: Python's own value of it is rounded to a float."""
+        """Return the number as written. Python's own value is rounded to a float."""
         if isinstance(node.value, int):
             return Fraction(node.value)
-        number = Decimal(self._text(node))
+        number = Decimal(self._source_of(node))
         if abs(number.adjusted()) > _LARGEST_EXPONENT:
             raise ToolError("The value is too large, or too fine, to be calculated.")
         return Fraction(number)
 
-    def _text(self, node: ast.expr) -> str:
+    def _source_of(self, node: ast.expr) -> str:
         return ast.get_source_segment(self._source, node) or self._source
 
 
-def _called(name: str, values: list[Fraction]) -> Fraction:
+def _call(name: str, values: list[Fraction]) -> Fraction:
     if name not in _FUNCTIONS:
         raise ToolError(f"There is no function {name!r}; there are {', '.join(sorted(_FUNCTIONS))}.")
     try:
-        return _bounded(_FUNCTIONS[name](*values))
+        return _require_size(_FUNCTIONS[name](*values))
     except (TypeError, ValueError) as error:
         raise ToolError(f"{name} cannot be calculated so: {error}.") from None
 
 
-def _bounded(value: Fraction) -> Fraction:
+def _require_size(value: Fraction) -> Fraction:
     if value.numerator.bit_length() + value.denominator.bit_length() > _BITS:
         raise ToolError("The value is too large, or too fine, to be calculated.")
     return value
@@ -129,7 +129,7 @@ def _root(value: Fraction) -> Fraction:
 
 
 def _rounded(value: Fraction, places: Fraction = Fraction(0)) -> Fraction:
-    """Halves away from zero, as people round."""
+    """Round half away from zero."""
     if places.denominator != 1 or abs(places) > _DIGITS:
         raise ToolError("Places to round to are a small whole number.")
     scaled = abs(value) * Fraction(10) ** int(places)
@@ -141,7 +141,7 @@ def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-def _in_words(value: Fraction) -> str:
+def _format(value: Fraction) -> str:
     if value.denominator == 1:
         return str(value.numerator)
     rest = value.denominator

@@ -1,4 +1,4 @@
-"""Downloading a file into the sandbox of the run."""
+"""Downloads a file into the sandbox of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Download(FrozenModel):
 
 
 class DownloadFile:
-    """Keeps the bytes as they come; nothing is run or unpacked."""
+    """Stores the downloaded bytes. Does not run or unpack them."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="download_file",
@@ -34,5 +34,5 @@ class DownloadFile:
     async def __call__(self, given: Download) -> ToolResult:
         fetched = await fetch(given.url, self._kit.settings, self._kit.settings.download_bytes)
         self._kit.sandbox.write(given.name, fetched.content)
-        told = f"Kept as {given.name!r}: {len(fetched.content)} bytes of the type {fetched.media_type!r}."
-        return ToolResult(text=told, sources=(fetched.url,))
+        text = f"Kept as {given.name!r}: {len(fetched.content)} bytes of the type {fetched.media_type!r}."
+        return ToolResult(text=text, sources=(fetched.url,))

@@ -1,4 +1,4 @@
-"""Which files a run has."""
+"""Lists the files of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Nothing(FrozenModel):
 
 
 class ListFiles:
-    """Names and sizes of what lies in the sandbox."""
+    """Returns the names and sizes of the files in the sandbox."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="list_files",

@@ -1,4 +1,4 @@
-"""Reading a document of the collection from one place on."""
+"""Reads a document of the collection, from a given passage on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multi_agent.library import Library
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from vectorstore.models import Chunk, FrozenModel
 
-_LIKE = 5
+_MAX_SUGGESTIONS = 5
 
 
 class Reading(FrozenModel):
@@ -25,7 +25,7 @@ class Reading(FrozenModel):
 
 
 class ReadDocument:
-    """Gives a document's passages in order, as many as a result holds."""
+    """Returns passages of a document in order, as many as fit into a result."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="read_document",
@@ -41,14 +41,14 @@ class ReadDocument:
         chunks = await asyncio.to_thread(_passages, self._kit.library, given.document)
         if given.start > len(chunks):
             raise ToolError(f"{given.document!r} has only {len(chunks)} passages.")
-        shown = readable(chunks[given.start - 1 :], self._kit.settings.result_characters)
+        shown = fit_passages(chunks[given.start - 1 :], self._kit.settings.result_characters)
         last = given.start + len(shown) - 1
         where = f"Passages {given.start} to {last} of {len(chunks)} in {given.document}:"
         return ToolResult(text=where, passages=shown)
 
 
-def readable(chunks: Sequence[Chunk], characters: int) -> tuple[Chunk, ...]:
-    """The first of them that together have at most so many characters, and at least one."""
+def fit_passages(chunks: Sequence[Chunk], characters: int) -> tuple[Chunk, ...]:
+    """Return the first chunks with at most ``characters`` characters together, and at least one chunk."""
     shown: list[Chunk] = []
     used = 0
     for chunk in chunks:
@@ -62,7 +62,7 @@ def readable(chunks: Sequence[Chunk], characters: int) -> tuple[Chunk, ...]:
 def _passages(library: Library, document: str) -> list[Chunk]:
     names = [entry.name for entry in library.catalogue()]
     if document not in names:
-        like = difflib.get_close_matches(document, names, n=_LIKE, cutoff=0.3)
-        meant = f" Did you mean {', '.join(map(repr, like))}?" if like else ""
-        raise ToolError(f"There is no document {document!r}.{meant}")
+        similar = difflib.get_close_matches(document, names, n=_MAX_SUGGESTIONS, cutoff=0.3)
+        suggestion = f" Did you mean {', '.join(map(repr, similar))}?" if similar else ""
+        raise ToolError(f"There is no document {document!r}.{suggestion}")
     return library.scan([document])

@@ -1,4 +1,4 @@
-"""Reading a text file of the run."""
+"""Reads a text file of the run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from multi_agent.errors import ToolError
-from multi_agent.tool import ToolCard, ToolKit, ToolResult, part
+from multi_agent.tool import ToolCard, ToolKit, ToolResult, excerpt
 from vectorstore.models import FrozenModel
 
 
@@ -19,7 +19,7 @@ class FileToRead(FrozenModel):
 
 
 class ReadFile:
-    """Text in UTF-8."""
+    """Reads files in UTF-8."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="read_file", description="Reads a text file of this run, from a character on.", inputs=FileToRead
@@ -33,4 +33,4 @@ class ReadFile:
             text = self._kit.sandbox.read(given.name).decode()
         except UnicodeDecodeError:
             raise ToolError(f"{given.name!r} is not text in UTF-8.") from None
-        return ToolResult(text=part(text, given.start, self._kit.settings.result_characters))
+        return ToolResult(text=excerpt(text, given.start, self._kit.settings.result_characters))

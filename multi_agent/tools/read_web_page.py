@@ -1,4 +1,4 @@
-"""Reading a page of the web as text."""
+"""Reads a web page as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from multi_agent.errors import ToolError
-from multi_agent.tool import ToolCard, ToolKit, ToolResult, part
+from multi_agent.tool import ToolCard, ToolKit, ToolResult, excerpt
 from multi_agent.toolbox.web import Fetched, fetch
 from vectorstore.models import FrozenModel
 
@@ -23,7 +23,7 @@ class Page(FrozenModel):
 
 
 class ReadWebPage:
-    """Text of HTML, or of what is text already."""
+    """Returns the text of HTML pages and of text files."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="read_web_page",
@@ -38,7 +38,7 @@ class ReadWebPage:
     async def __call__(self, given: Page) -> ToolResult:
         page = await fetch(given.url, self._settings, self._settings.web_bytes)
         text = await _text_of(page)
-        shown = part(text, given.start, self._settings.result_characters)
+        shown = excerpt(text, given.start, self._settings.result_characters)
         return ToolResult(text=f"{page.url}\n\n{shown}", sources=(page.url,))
 
 
@@ -46,7 +46,7 @@ async def _text_of(page: Fetched) -> str:
     if page.media_type in _HTML:
         return await _text_of_html(page)
     if page.media_type.startswith("text/") or page.media_type in _TEXT or page.media_type.endswith(("+json", "+xml")):
-        return _decoded(page)
+        return _decode(page)
     raise ToolError(f"{page.url} is no page but a file of the type {page.media_type!r}; it can only be downloaded.")
 
 
@@ -54,19 +54,19 @@ async def _text_of_html(page: Fetched) -> str:
     import kreuzberg
 
     try:
-        extracted = await kreuzberg.extract_bytes(_decoded(page).encode(), "text/html")
+        extracted = await kreuzberg.extract_bytes(_decode(page).encode(), "text/html")
     except kreuzberg.KreuzbergError as error:
         raise ToolError(f"The text of {page.url} cannot be made out: {error}") from error
     return extracted.content.strip()
 
 
-def _decoded(page: Fetched) -> str:
-    """As the server says, else as the bytes look; what does not decode is marked."""
+def _decode(page: Fetched) -> str:
+    """Decode by the charset of the server, else by a guess from the bytes. Invalid bytes are replaced by a mark."""
     from charset_normalizer import from_bytes
 
     if page.charset is None and (best := from_bytes(page.content).best()):
         return str(best)
     try:
         return page.content.decode(page.charset or "utf-8", errors="replace")
-    except LookupError:  # the server names what there is not
+    except LookupError:  # the server names an unknown charset
         return page.content.decode("utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Searching the collection that the run is about."""
+"""Searches the collection of the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from multi_agent.prompts.show_passages import sort_passages
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.tools.read_document import readable
+from multi_agent.tools.read_document import fit_passages
 from vectorstore.models import FrozenModel
 
 
@@ -23,7 +23,7 @@ class Search(FrozenModel):
 
 
 class SearchDocuments:
-    """Hybrid search, as the Retriever makes it."""
+    """Runs the same hybrid search as the Retriever."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="search_documents",
@@ -39,6 +39,6 @@ class SearchDocuments:
         found = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)
         if not found:
             return ToolResult(text="Nothing was found.")
-        shown = sort_passages(readable(found, self._kit.settings.result_characters))
+        shown = sort_passages(fit_passages(found, self._kit.settings.result_characters))
         left_out = f"{len(found) - len(shown)} more were found; search for less to see them."
         return ToolResult(text=left_out if len(shown) < len(found) else "", passages=shown)

@@ -1,4 +1,4 @@
-"""Searching the web through a SearXNG instance, or what answers like one."""
+"""Searches the web through a SearXNG instance or a compatible endpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import FrozenModel
 
-_MOST = 20
+_MAX_RESULTS = 20
 
 
 class WebSearchInput(FrozenModel):
@@ -26,7 +26,7 @@ class WebSearchInput(FrozenModel):
         default="", description="only what is not older than this; empty for any age"
     )
     language: str = Field(default="", pattern=r"^([a-z]{2}(-[A-Z]{2})?)?$", description="such as 'en' or 'de-AT'")
-    limit: int = Field(default=8, ge=1, le=_MOST, description="results at most")
+    limit: int = Field(default=8, ge=1, le=_MAX_RESULTS, description="results at most")
 
 
 class _Result(BaseModel):
@@ -47,7 +47,7 @@ def _no_engine(settings: ToolSettings) -> str:
 
 
 class WebSearch:
-    """Asks the endpoint of the settings, which may well be on this machine."""
+    """Sends the search to the endpoint of the settings, which may be on localhost."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="web_search",

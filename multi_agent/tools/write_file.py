@@ -1,4 +1,4 @@
-"""Writing a text file of the run."""
+"""Writes a text file of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FileToWrite(FrozenModel):
 
 
 class WriteFile:
-    """Text in UTF-8, in the sandbox, which nothing leaves: no person has to approve it."""
+    """Writes a file in UTF-8. Needs no approval, as files stay in the sandbox."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="write_file",

@@ -1,4 +1,4 @@
-"""Setting a text as a PDF, in a font of the settings."""
+"""Writes a text as a PDF, in a font of the settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PdfToWrite(FrozenModel):
 
 
 class WritePdf:
-    """Fonts are TrueType files of ``tools.fonts``; the first one is the usual one. Without any, it is Helvetica."""
+    """Uses the TrueType fonts of ``tools.fonts``, the first one by default, or Helvetica if there are none."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="write_pdf",
@@ -52,7 +52,7 @@ class WritePdf:
 
 
 def typeset(given: PdfToWrite, fonts: Mapping[str, Path]) -> tuple[bytes, int]:
-    """The PDF and how many pages it has. Raises ToolError if the font is not there, or lacks letters of the text."""
+    """Return the PDF and its number of pages. Raises ToolError if the font is unknown or lacks letters of the text."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -92,7 +92,7 @@ def _require_letters(pdf: FPDF, font: str, text: str) -> None:
 
 
 def _has(font: object, letter: str) -> bool:
-    """Those that every PDF reader brings have the letters of Latin-1."""
+    """Return whether the font has the letter. The built-in fonts of PDF have the letters of Latin-1."""
     from fpdf.fonts import TTFFont
 
     return ord(letter) in font.cmap if isinstance(font, TTFFont) else ord(letter) < 256

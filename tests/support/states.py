@@ -125,7 +125,7 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
 
 
 def _decided(candor: Candor, run_id: str) -> Requests:
-    approval = candor.tools.approvals.ask(left_open(run_id), timeout_s=600)
+    approval = candor.tools.approvals.request(left_open(run_id), timeout_s=600)
     yield "POST /v1/approvals/{approval_id}", Asked(f"/v1/approvals/{approval.approval_id}", {"decision": "refused"})
 
 

@@ -140,7 +140,7 @@ def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
     [document] = candor.ledger.list(name)
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
-    approval = candor.tools.approvals.ask(left_open(answer["run_id"]), timeout_s=600)
+    approval = candor.tools.approvals.request(left_open(answer["run_id"]), timeout_s=600)
     return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
 
 
@@ -279,7 +279,7 @@ def test_a_dangerous_call_is_decided_on_by_who_began_its_run_or_who_may_write(wo
     def waiting(who: str) -> Things:
         asked = {"collection": "mine", "question": NEVER, "wait": False}
         run_id = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]}).json()["run_id"]
-        return Things("mine", "", run_id, world.candor.tools.approvals.ask(left_open(run_id), 600).approval_id)
+        return Things("mine", "", run_id, world.candor.tools.approvals.request(left_open(run_id), 600).approval_id)
 
     decide = "POST /v1/approvals/{approval_id}"
     own, others = waiting("read"), waiting("admin")

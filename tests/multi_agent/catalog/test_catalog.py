@@ -43,7 +43,7 @@ def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:
         ({"name": "Planner"}, "part of the supervisor"),
         ({"prompt": "Just do it."}, "'# System'"),
         ({"prompt": "# System\nx\n# User\n$question $password"}, r"names \$password; an agent that gives notes can"),
-        ({"prompt": "# System\nx\n# User\n$question costs $5"}, r"write \$\$ for a literal one"),
+        ({"prompt": "# System\nx\n# User\n$question costs $5"}, r"write \$\$ for a dollar sign"),
         ({"prompt": "# System\nx\n# User\n$evidence"}, r"must name \$question or \$instruction"),
         ({"gives": "answer", "prompt": "# System\nx\n# User\n$question $passages $notes"}, r"names \$notes"),
         ({"weight": -1}, "weight"),

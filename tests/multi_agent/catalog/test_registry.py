@@ -187,5 +187,5 @@ def test_only_the_retriever_has_no_prompt() -> None:
 def test_a_prompt_rejects_missing_and_unknown_values() -> None:
     prompt = AgentRegistry.discover().get("QueryPlanner").prompt
     assert prompt is not None
-    with pytest.raises(AgentError, match=r"missing for \['domain', .*without a place: \['colour'\]"):
+    with pytest.raises(AgentError, match=r"missing values: \['domain', .*unknown values: \['colour'\]"):
         prompt.render(question="q", colour="red")

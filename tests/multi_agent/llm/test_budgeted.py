@@ -1,4 +1,4 @@
-"""Budgets: each stops a run before the call that would go beyond it, and says which it was and what to raise."""
+"""A budget stops a run before the call that exceeds it. The error says which budget and what to raise."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ async def refusal(llm: LLM) -> str:
     return str(caught.value)
 
 
-async def test_model_calls_are_counted_over_all_callers_of_a_run() -> None:
+async def test_model_calls_count_over_all_callers_of_a_run() -> None:
     spent, budget = BudgetUsage(), Budget(model_calls=2)
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         for _ in range(2):
             await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
-        said = await refusal(BudgetedLLM(llm, budget, spent))
+        message = await refusal(BudgetedLLM(llm, budget, spent))
         await BudgetedLLM(llm, budget, BudgetUsage()).complete(QUESTION, City)
-    assert len(endpoint.requests) == 3, "the refused call was not sent, and another run has a budget of its own"
+    assert len(endpoint.requests) == 3, "the rejected call was not sent, and another run has its own budget"
     for part in ("budget of model calls", "2 made", "2 allowed", "research.budget.model_calls", "--max-calls"):
-        assert part in said
+        assert part in message
 
 
-async def test_calls_under_way_count() -> None:
+async def test_calls_in_progress_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.delayed(GRAZ, 0.1))) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama", parallel=8)), Budget(model_calls=3), spent)
@@ -56,14 +56,14 @@ async def test_calls_under_way_count() -> None:
     assert (spent.usage.model_calls, spent.reserved.model_calls, spent.reserved.prompt_tokens) == (3, 0, 0)
 
 
-async def test_asking_again_for_an_invalid_response_counts_as_the_calls_that_it_takes() -> None:
+async def test_retries_of_invalid_responses_count() -> None:
     with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.nonsense(), GRAZ)) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=3), BudgetUsage())
         await llm.complete(QUESTION, City)
         assert "3 made" in await refusal(llm)
 
 
-async def test_a_failed_call_counts_with_what_it_used() -> None:
+async def test_failed_calls_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama", response_retries=1)), Budget(model_calls=2), spent)
@@ -73,7 +73,7 @@ async def test_a_failed_call_counts_with_what_it_used() -> None:
     assert (spent.usage.model_calls, spent.usage.prompt_tokens) == (2, 200)
 
 
-async def test_a_cancelled_call_counts_as_sent() -> None:
+async def test_cancelled_calls_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.hang())) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=1), spent)
@@ -84,7 +84,7 @@ async def test_a_cancelled_call_counts_as_sent() -> None:
     assert spent.reserved.model_calls == 0
 
 
-async def test_tokens_count_with_those_of_the_next_prompt() -> None:
+async def test_tokens_of_the_next_prompt_count() -> None:
     with ScriptedEndpoint(always(say(GRAZ, prompt_tokens=70, completion_tokens=30))) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         roomy, tight = (Budget(tokens=100 + PROMPT_TOKENS - short) for short in (0, 1))
@@ -94,34 +94,34 @@ async def test_tokens_count_with_those_of_the_next_prompt() -> None:
             if budget is roomy:
                 await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
             else:
-                said = await refusal(BudgetedLLM(llm, budget, spent))
+                message = await refusal(BudgetedLLM(llm, budget, spent))
     for part in ("100 used", f"about {PROMPT_TOKENS}", f"{tight.tokens} allowed", "research.budget.tokens"):
-        assert part in said
+        assert part in message
 
 
-async def test_seconds_run_from_the_beginning_of_the_run() -> None:
+async def test_seconds_count_from_the_start_of_the_run() -> None:
     spent = BudgetUsage()
     await asyncio.sleep(0.05)
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         await BudgetedLLM(llm, Budget(seconds=60), spent).complete(QUESTION, City)
-        said = await refusal(BudgetedLLM(llm, Budget(seconds=0.05), spent))
-    assert "0.05 s allowed" in said
-    assert "research.budget.seconds" in said
+        message = await refusal(BudgetedLLM(llm, Budget(seconds=0.05), spent))
+    assert "0.05 s allowed" in message
+    assert "research.budget.seconds" in message
 
 
-async def test_cost_is_by_the_prices_of_the_endpoint() -> None:
+async def test_cost_uses_the_prices_of_the_endpoint() -> None:
     with ScriptedEndpoint(always(say(GRAZ, prompt_tokens=1000, completion_tokens=0))) as endpoint:
         priced = build_llm(endpoint.settings("ollama", prompt_price=2.0))
         llm = BudgetedLLM(priced, Budget(cost=0.003), BudgetUsage())
         for _ in range(2):
             await llm.complete(QUESTION, City)
-        said = await refusal(llm)
+        message = await refusal(llm)
     for part in ("0.004 spent", "0.003 allowed", "research.budget.cost"):
-        assert part in said
+        assert part in message
 
 
-async def test_what_the_journal_answers_costs_nothing() -> None:
+async def test_journaled_responses_cost_nothing() -> None:
     journal, spent = RecordedJournal(), BudgetUsage()
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
@@ -133,7 +133,7 @@ async def test_what_the_journal_answers_costs_nothing() -> None:
         await refusal(resumed)
 
 
-async def test_without_a_budget_nothing_is_refused() -> None:
+async def test_without_a_budget_nothing_is_rejected() -> None:
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(), BudgetUsage())
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""The estimate of tokens: rather too high than too low, whatever the script, and cheap."""
+"""The token estimate errs on the high side for every script, and is fast."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from multi_agent.llm.context_window import estimate_tokens
     ],
     ids=["english", "german", "chinese", "arabic", "table", "json"],
 )
-def test_the_estimate_is_near_and_not_below_what_a_tokenizer_counts(text: str, counted: int) -> None:
-    """Counted once with the vocabulary cl100k_base."""
+def test_the_estimate_is_close_to_a_tokenizer_and_not_below(text: str, counted: int) -> None:
+    """The expected counts come from cl100k_base."""
     assert 0.97 * counted <= estimate_tokens(text) <= 1.6 * counted
 
 
-def test_digits_count_one_by_one_as_some_models_split_them() -> None:
+def test_each_digit_is_one_token() -> None:
     assert estimate_tokens("1234567890") == 10
 
 
-def test_nothing_has_no_tokens() -> None:
+def test_an_empty_text_has_no_tokens() -> None:
     assert estimate_tokens("") == 0
 
 
-def test_a_megabyte_is_estimated_in_an_instant() -> None:
+def test_a_megabyte_is_estimated_fast() -> None:
     text = "warmth from a cold place, 20 °C; " * 30_000
     started = time.perf_counter()
     estimate_tokens(text)
-    assert time.perf_counter() - started < 2  # one that looks back at each word takes minutes
+    assert time.perf_counter() - started < 2  # a regular expression with look-behind takes minutes

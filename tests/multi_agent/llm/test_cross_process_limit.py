@@ -1,4 +1,4 @@
-"""Processes that share a folder share an endpoint's bound on requests at once, take turns, and leave nothing behind."""
+"""Processes with the same folder share a limit of concurrent requests, fairly, and release slots when killed."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Request, ScriptedEndpoint, delayed, hang
 from vectorstore.models import FrozenModel
 
-HERE, ELSEWHERE = "asked here", "asked elsewhere"
+THIS, OTHER = "this process", "other process"
 _ASK = """
 import asyncio, sys
 from pathlib import Path
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
-from test_cross_process_limit import ELSEWHERE, ask
+from test_cross_process_limit import OTHER, ask
 async def main():
     llm = build_llm(EndpointSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
-    await asyncio.gather(*(ask(llm, ELSEWHERE) for _ in range(int(sys.argv[3]))))
+    await asyncio.gather(*(ask(llm, OTHER) for _ in range(int(sys.argv[3]))))
 asyncio.run(main())
 """
 
 
 class Word(FrozenModel):
-    """What the model answers."""
+    """The model's answer."""
 
     word: str
 
@@ -39,22 +39,22 @@ async def ask(llm: LLM, text: str) -> None:
     await llm.complete([Message.user(text)], Word)
 
 
-def elsewhere(settings: EndpointSettings, folder: Path, count: int) -> subprocess.Popen[bytes]:
-    """Another process that makes so many requests at once."""
+def start_process(settings: EndpointSettings, folder: Path, count: int) -> subprocess.Popen[bytes]:
+    """Start a process that makes ``count`` concurrent requests."""
     given = settings.model_dump_json(exclude={"api_key"})
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     command = [sys.executable, "-c", _ASK, given, str(folder), str(count)]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths})
 
 
-def whose(endpoint: ScriptedEndpoint) -> list[str]:
-    """Where each request was made, in the order in which they came."""
-    return [HERE if HERE in request.prompt else ELSEWHERE for request in endpoint.requests]
+def processes(endpoint: ScriptedEndpoint) -> list[str]:
+    """Return the process of each request, in order of arrival."""
+    return [THIS if THIS in request.prompt else OTHER for request in endpoint.requests]
 
 
-async def begun(endpoint: ScriptedEndpoint, count: int = 1) -> None:
+async def wait_for_requests(endpoint: ScriptedEndpoint, count: int = 1) -> None:
     async with asyncio.timeout(60):
-        while len(endpoint.requests) < count:  # noqa: ASYNC110 - what it waits for happens in the server's thread
+        while len(endpoint.requests) < count:  # noqa: ASYNC110 - the server's thread adds requests
             await asyncio.sleep(0.005)
 
 
@@ -62,63 +62,63 @@ def answer_in(seconds: float) -> Callable[[Request], object]:
     return lambda _: delayed('{"word": "yes"}', seconds)
 
 
-async def test_all_processes_together_make_no_more_requests_at_once_than_is_set(tmp_path: Path) -> None:
+async def test_the_limit_holds_over_all_processes(tmp_path: Path) -> None:
     with ScriptedEndpoint(answer_in(0.2)) as endpoint:
         settings = endpoint.settings("openai", parallel=3)
-        with elsewhere(settings, tmp_path, 9) as other:
-            await begun(endpoint)
+        with start_process(settings, tmp_path, 9) as other:
+            await wait_for_requests(endpoint)
             llms = build_llm(settings, tmp_path), build_llm(settings, tmp_path)
-            await asyncio.gather(*(ask(llm, HERE) for llm in llms for _ in range(5)))
+            await asyncio.gather(*(ask(llm, THIS) for llm in llms for _ in range(5)))
     assert other.returncode == 0
-    assert sorted(whose(endpoint)) == sorted([HERE] * 10 + [ELSEWHERE] * 9)
+    assert sorted(processes(endpoint)) == sorted([THIS] * 10 + [OTHER] * 9)
     assert endpoint.peak == 3
 
 
-async def test_a_process_that_asks_much_does_not_keep_another_waiting_to_its_end(tmp_path: Path) -> None:
+async def test_a_busy_process_does_not_starve_another(tmp_path: Path) -> None:
     with ScriptedEndpoint(answer_in(0.1)) as endpoint:
         settings = endpoint.settings("openai", parallel=1)
-        with elsewhere(settings, tmp_path, 30):
-            await begun(endpoint)
-            await ask(build_llm(settings, tmp_path), HERE)
-    assert HERE in whose(endpoint)[1:20]
+        with start_process(settings, tmp_path, 30):
+            await wait_for_requests(endpoint)
+            await ask(build_llm(settings, tmp_path), THIS)
+    assert THIS in processes(endpoint)[1:20]
 
 
-async def test_a_process_that_is_killed_leaves_its_places_to_the_others(tmp_path: Path) -> None:
+async def test_a_killed_process_releases_its_slots(tmp_path: Path) -> None:
     def respond(request: Request) -> object:
-        return hang() if ELSEWHERE in request.prompt else '{"word": "yes"}'
+        return hang() if OTHER in request.prompt else '{"word": "yes"}'
 
     with ScriptedEndpoint(respond) as endpoint:
         settings = endpoint.settings("openai", parallel=2)
-        with elsewhere(settings, tmp_path, 3) as other:
-            await begun(endpoint, 2)
-            waiting = asyncio.create_task(ask(build_llm(settings, tmp_path), HERE))
+        with start_process(settings, tmp_path, 3) as other:
+            await wait_for_requests(endpoint, 2)
+            waiting = asyncio.create_task(ask(build_llm(settings, tmp_path), THIS))
             _, late = await asyncio.wait({waiting}, timeout=0.3)
-            assert late == {waiting}, "both places are taken"
+            assert late == {waiting}, "both slots are taken"
             other.kill()
         await asyncio.wait_for(waiting, 30)
 
 
-async def test_who_waits_and_is_cancelled_holds_nothing(tmp_path: Path) -> None:
+async def test_a_cancelled_request_holds_no_slot(tmp_path: Path) -> None:
     with ScriptedEndpoint(lambda request: hang() if request.number == 1 else '{"word": "yes"}') as endpoint:
         first, second = (build_llm(endpoint.settings("openai", parallel=1), tmp_path) for _ in range(2))
-        held = asyncio.create_task(ask(first, HERE))
-        await begun(endpoint)
-        waiting = asyncio.create_task(ask(second, HERE))
+        held = asyncio.create_task(ask(first, THIS))
+        await wait_for_requests(endpoint)
+        waiting = asyncio.create_task(ask(second, THIS))
         await asyncio.sleep(0.05)
         for task in (waiting, held):
             task.cancel()
         await asyncio.gather(waiting, held, return_exceptions=True)
-        await asyncio.wait_for(ask(first, HERE), 30)
-        await asyncio.wait_for(ask(second, HERE), 30)
+        await asyncio.wait_for(ask(first, THIS), 30)
+        await asyncio.wait_for(ask(second, THIS), 30)
 
 
-async def test_another_model_of_the_same_endpoint_has_a_bound_of_its_own(tmp_path: Path) -> None:
+async def test_each_model_of_an_endpoint_has_its_own_limit(tmp_path: Path) -> None:
     with ScriptedEndpoint(lambda request: hang() if request.model == "large" else '{"word": "yes"}') as endpoint:
         large, small = (
             build_llm(endpoint.settings("openai", parallel=1, model=name), tmp_path) for name in ("large", "small")
         )
-        held = asyncio.create_task(ask(large, HERE))
-        await begun(endpoint)
-        await asyncio.wait_for(ask(small, HERE), 30)
+        held = asyncio.create_task(ask(large, THIS))
+        await wait_for_requests(endpoint)
+        await asyncio.wait_for(ask(small, THIS), 30)
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What an LLM must do whatever protocol its endpoint speaks: every test runs through OpenAI's and through Ollama's."""
+"""The contract of an LLM: every test runs through OpenAI's and through Ollama's protocol."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ async def fault(endpoint: ScriptedEndpoint, protocol: Protocol, **settings: Any)
     return caught.value
 
 
-class TestAnAnswer:
-    async def test_is_of_the_type_asked_for(self, protocol: Protocol) -> None:
+class TestResponse:
+    async def test_has_the_requested_type(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             pump = await ask(endpoint, protocol)
         assert pump == Pump(kind="heat pump", coldest=-25)
         assert type(pump) is Pump
 
-    async def test_comes_with_its_usage_and_cost(self, protocol: Protocol) -> None:
+    async def test_has_usage_and_cost(self, protocol: Protocol) -> None:
         reply = scripted.delayed(say(PUMP, prompt_tokens=2_000, completion_tokens=500), 0.1)
         with ScriptedEndpoint(always(reply)) as endpoint:
             settings = endpoint.settings(protocol, prompt_price=1.0, completion_price=4.0)
@@ -73,7 +73,7 @@ class TestAnAnswer:
         assert usage.cost == pytest.approx(0.004)
         assert 0.1 <= usage.seconds < 5
 
-    async def test_may_stand_in_a_markdown_fence(self, protocol: Protocol) -> None:
+    async def test_may_be_in_a_markdown_fence(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.fence(PUMP))) as endpoint:
             assert (await ask(endpoint, protocol, response_retries=0)).coldest == -25
 
@@ -84,20 +84,20 @@ class TestAnAnswer:
             say(PUMP, thinking="Brr, cold."),
             say(f"Brr, cold.\n</think>\n{PUMP}"),
         ],
-        ids=["between marks", "in a field of its own", "after a swallowed opening mark"],
+        ids=["between tags", "separate field", "missing opening tag"],
     )
-    async def test_keeps_thinking_apart(self, protocol: Protocol, reply: Reply) -> None:
+    async def test_thinking_is_separated(self, protocol: Protocol, reply: Reply) -> None:
         with ScriptedEndpoint(always(reply)) as endpoint:
             completion = await build_llm(endpoint.settings(protocol, response_retries=0)).complete(QUESTION, Pump)
         assert completion.value.coldest == -25
         assert completion.exchanges[0].thinking == "Brr, cold."
         assert completion.exchanges[0].response == PUMP
 
-    async def test_may_write_a_number_as_text(self, protocol: Protocol) -> None:
+    async def test_a_number_may_be_a_string(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always('{"kind": "heat pump", "coldest": "-25"}')) as endpoint:
             assert (await ask(endpoint, protocol, response_retries=0)).coldest == -25
 
-    async def test_may_mention_the_marks_of_thinking(self, protocol: Protocol) -> None:
+    async def test_text_may_contain_thinking_tags(self, protocol: Protocol) -> None:
         class Quote(BaseModel):
             words: str
 
@@ -106,8 +106,8 @@ class TestAnAnswer:
         assert completion.value.words == "write </think> at the end"
 
 
-class TestARequest:
-    async def test_constrains_the_response_and_shows_the_schema_to_the_model(self, protocol: Protocol) -> None:
+class TestRequest:
+    async def test_has_the_schema_as_constraint_and_in_the_prompt(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             await ask(endpoint, protocol)
         (request,) = endpoint.requests
@@ -116,22 +116,20 @@ class TestARequest:
         assert request.messages[0]["content"].startswith("You know pumps.")
         assert request.messages[1] == {"role": "user", "content": "Which pump works below -20 °C?"}
 
-    async def test_carries_model_temperature_limit_and_key(self, protocol: Protocol) -> None:
+    async def test_has_model_temperature_limit_and_key(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP), api_key="open sesame") as endpoint:
             await ask(endpoint, protocol, api_key="open sesame", temperature=0.25, max_output_tokens=777)
         (request,) = endpoint.requests
         assert (request.model, request.temperature, request.max_tokens) == ("scripted", 0.25, 777)
 
-    async def test_limits_the_output_of_openai_by_the_name_that_its_newer_models_take(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_openai_gets_max_completion_tokens(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             monkeypatch.setitem(DEFAULT_URLS, "openai", endpoint.url("openai"))
             await ask(endpoint, "openai", max_output_tokens=777)
         assert endpoint.requests[0].body["max_completion_tokens"] == 777
         assert "max_tokens" not in endpoint.requests[0].body
 
-    async def test_to_this_machine_goes_past_a_proxy(self, protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_to_localhost_bypasses_proxies(self, protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, "http://127.0.0.1:9")
         for name in ("NO_PROXY", "no_proxy"):
@@ -139,38 +137,38 @@ class TestARequest:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             assert (await ask(endpoint, protocol)).coldest == -25
 
-    async def test_leaves_the_temperature_out_if_it_is_none(self, protocol: Protocol) -> None:
+    async def test_omits_a_temperature_of_none(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             await ask(endpoint, protocol, temperature=None)
         assert endpoint.requests[0].temperature is None
 
-    async def test_for_one_of_several_answers_is_sent_at_the_temperature_for_sampling(self, protocol: Protocol) -> None:
+    async def test_for_a_sample_uses_the_sampling_temperature(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, temperature=0.0, sampling_temperature=0.9))
             await llm.complete(QUESTION, Pump, varied=True)
             await CallerLLM(llm, "Guide", varied=True).complete(QUESTION, Pump)
             await llm.complete(QUESTION, Pump)
-        assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "asking again included"
+        assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "including the retry"
 
-    async def test_tells_ollama_its_context_window_every_time(self) -> None:
+    async def test_to_ollama_always_has_num_ctx(self) -> None:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
             await ask(endpoint, "ollama", context_window=9_000)
         assert [request.body["options"]["num_ctx"] for request in endpoint.requests] == [9_000] * 3
 
-    async def test_that_does_not_fit_is_never_sent(self, protocol: Protocol) -> None:
+    async def test_that_is_too_long_is_not_sent(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, context_window=2_000, max_output_tokens=500))
             with pytest.raises(PromptTooLong, match=r"2000 tokens.*CANDOR_LLM__CONTEXT_WINDOW"):
                 await llm.complete([Message.user("cold " * 3_000)], Pump)
         assert endpoint.requests == []
 
-    async def test_asked_again_must_fit_as_well(self, protocol: Protocol) -> None:
+    async def test_for_a_correction_is_checked_for_length_too(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always("no JSON " * 500)) as endpoint:
             error = await fault(endpoint, protocol, context_window=1_200, max_output_tokens=400)
         assert isinstance(error, PromptTooLong)
         assert len(endpoint.requests) == 1
 
-    async def test_given_up_is_dropped_at_the_endpoint_at_once(self, protocol: Protocol) -> None:
+    async def test_that_is_cancelled_closes_the_connection(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.hang())) as endpoint:
             task = asyncio.create_task(ask(endpoint, protocol))
             await until(lambda: bool(endpoint.requests))
@@ -180,7 +178,7 @@ class TestARequest:
             await until(lambda: endpoint.requests[0].abandoned)
 
 
-class TestAnInvalidResponse:
+class TestInvalidResponse:
     @pytest.mark.parametrize(
         ("bad", "hint"),
         [
@@ -194,7 +192,7 @@ class TestAnInvalidResponse:
         ],
         ids=["nonsense", "empty", "prose around", "broken off", "no such choice", "missing field", "only thinking"],
     )
-    async def test_is_given_back_with_its_fault(self, protocol: Protocol, bad: Reply, hint: str) -> None:
+    async def test_is_sent_back_with_its_error(self, protocol: Protocol, bad: Reply, hint: str) -> None:
         with ScriptedEndpoint(in_turn(bad, PUMP)) as endpoint:
             completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Pump)
         assert completion.value.coldest == -25
@@ -207,7 +205,7 @@ class TestAnInvalidResponse:
         assert hint in completion.exchanges[0].fault
         assert (completion.usage.model_calls, completion.usage.prompt_tokens) == (2, 200)
 
-    async def test_for_good_names_the_model_the_fault_and_the_way_out(self, protocol: Protocol) -> None:
+    async def test_error_names_model_error_and_remedy(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always('{"kind": "bicycle pump", "coldest": 3}')) as endpoint:
             error = await fault(endpoint, protocol, response_retries=2)
         assert isinstance(error, InvalidResponse)
@@ -217,63 +215,61 @@ class TestAnInvalidResponse:
         assert error.usage.model_calls == 3
         assert len(error.exchanges) == 3
 
-    async def test_may_be_final_at_once(self, protocol: Protocol) -> None:
+    async def test_is_final_without_retries(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
             assert isinstance(await fault(endpoint, protocol, response_retries=0), InvalidResponse)
         assert len(endpoint.requests) == 1
 
-    async def test_of_a_model_that_declines_quotes_it(self) -> None:
+    async def test_error_quotes_a_refusal_of_the_model(self) -> None:
         with ScriptedEndpoint(always(scripted.refuse("I cannot talk about pumps."))) as endpoint:
             error = await fault(endpoint, "openai")
         assert isinstance(error, InvalidResponse)
         assert "I cannot talk about pumps." in str(error)
 
-    async def test_cut_off_by_the_output_limit_names_that_limit(self, protocol: Protocol) -> None:
+    async def test_error_names_the_output_limit(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.truncate(PUMP))) as endpoint:
             error = await fault(endpoint, protocol, max_output_tokens=640)
         assert isinstance(error, InvalidResponse)
         assert "CANDOR_LLM__MAX_OUTPUT_TOKENS" in str(error)
         assert "640" in str(error)
         assert error.exchanges[0].fault
-        assert len(endpoint.requests) == 1, "asking again would run into the same limit"
+        assert len(endpoint.requests) == 1, "a retry would reach the same limit"
 
-    async def test_is_reported_once_by_its_error_and_not_logged(
-        self, protocol: Protocol, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_is_not_logged(self, protocol: Protocol, caplog: pytest.LogCaptureFixture) -> None:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.unauthorised())) as endpoint:
             await fault(endpoint, protocol)
         assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
 
-class TestAFaultOfTheTransport:
+class TestTransportError:
     @pytest.mark.parametrize("passing", [scripted.server_error(500), scripted.server_error(503), scripted.drop()])
-    async def test_that_passes_is_retried(self, protocol: Protocol, passing: Reply) -> None:
+    async def test_is_retried_if_transient(self, protocol: Protocol, passing: Reply) -> None:
         with ScriptedEndpoint(in_turn(passing, PUMP)) as endpoint:
             assert (await ask(endpoint, protocol)).coldest == -25
         assert len(endpoint.requests) == 2
 
-    async def test_between_two_tries_of_a_response_loses_nothing(self, protocol: Protocol) -> None:
+    async def test_during_a_correction_keeps_the_conversation(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
             completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Pump)
         assert completion.usage.model_calls == 2
         assert [exchange.response for exchange in completion.exchanges] == ["purple monkey dishwasher", PUMP]
         assert endpoint.requests[1].messages == endpoint.requests[2].messages
 
-    async def test_that_stays_is_an_error_that_quotes_the_endpoint(self, protocol: Protocol) -> None:
+    async def test_after_all_retries_quotes_the_endpoint(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
             error = await fault(endpoint, protocol, retries=1)
         assert type(error) is LLMUnavailable
         assert "HTTP 500: the runner has terminated" in str(error)
         assert len(endpoint.requests) == 2
 
-    async def test_of_a_broken_connection_is_named(self, protocol: Protocol) -> None:
+    async def test_names_a_broken_connection(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.drop())) as endpoint:
             error = await fault(endpoint, protocol, retries=0)
         assert type(error) is LLMUnavailable
         assert "broke" in str(error)
 
     @pytest.mark.parametrize("form", ["seconds", "date"])
-    async def test_of_too_many_requests_waits_as_long_as_asked(self, protocol: Protocol, form: str) -> None:
+    async def test_rate_limit_waits_for_retry_after(self, protocol: Protocol, form: str) -> None:
         # A date has whole seconds only: two seconds ahead may be little more than one.
         ask_for = "0.5" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
         with ScriptedEndpoint(in_turn(scripted.rate_limited(ask_for), PUMP)) as endpoint:
@@ -281,7 +277,7 @@ class TestAFaultOfTheTransport:
         first, second = endpoint.requests
         assert 0.5 <= second.at - first.at <= 3
 
-    async def test_of_too_many_requests_for_an_hour_is_final(self, protocol: Protocol) -> None:
+    async def test_rate_limit_of_an_hour_is_final(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.rate_limited(3_600))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRateLimited)
@@ -289,7 +285,7 @@ class TestAFaultOfTheTransport:
         assert "CANDOR_LLM__PARALLEL" in str(error)
         assert len(endpoint.requests) == 1
 
-    async def test_that_stays_is_retried_with_growing_pauses(self, protocol: Protocol) -> None:
+    async def test_is_retried_with_growing_pauses(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
             retrying = RetryingEndpoint(build_client(endpoint.settings(protocol)), 3, first_pause_s=0.1)
             with pytest.raises(LLMUnavailable):
@@ -300,7 +296,7 @@ class TestAFaultOfTheTransport:
         assert at[3] - at[2] >= 0.2
 
     @pytest.mark.parametrize("never", [scripted.hang(), scripted.drip()], ids=["silent", "dripping"])
-    async def test_hanging_ends_in_a_time_out(self, protocol: Protocol, never: Reply) -> None:
+    async def test_a_hanging_endpoint_times_out(self, protocol: Protocol, never: Reply) -> None:
         with ScriptedEndpoint(always(never)) as endpoint:
             started = time.monotonic()
             error = await fault(endpoint, protocol, timeout_s=0.3)
@@ -308,10 +304,10 @@ class TestAFaultOfTheTransport:
         assert isinstance(error, LLMTimeout)
         assert "0.3 s" in str(error)
         assert "CANDOR_LLM__TIMEOUT_S" in str(error)
-        assert len(endpoint.requests) == 2, "a second try, whatever number of retries"
+        assert len(endpoint.requests) == 2, "one retry, whatever the setting"
         assert took < 5
 
-    async def test_of_nothing_listening_is_told_soon(self, protocol: Protocol) -> None:
+    async def test_an_unreachable_endpoint_fails_fast(self, protocol: Protocol) -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             path = "/v1" if protocol == "openai" else ""
@@ -324,7 +320,7 @@ class TestAFaultOfTheTransport:
         assert "CANDOR_LLM__BASE_URL" in str(caught.value)
         assert ("ollama serve" in str(caught.value)) == (protocol == "ollama")
 
-    async def test_of_the_protocol_is_named(self, protocol: Protocol) -> None:
+    async def test_names_a_wrong_protocol(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.raw("<html>Welcome to nginx!</html>"))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
@@ -332,8 +328,8 @@ class TestAFaultOfTheTransport:
         assert len(endpoint.requests) == 1
 
 
-class TestARefusal:
-    async def test_of_the_key_is_final_and_says_where_the_key_is_set(self, protocol: Protocol) -> None:
+class TestRejection:
+    async def test_of_the_key_names_its_setting(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP), api_key="right") as endpoint:
             error = await fault(endpoint, protocol, api_key="wrong")
         assert isinstance(error, LLMRefused)
@@ -341,7 +337,7 @@ class TestARefusal:
         assert "CANDOR_LLM__API_KEY" in str(error)
         assert "wrong" not in str(error)
 
-    async def test_of_the_model_says_how_to_get_it(self, protocol: Protocol) -> None:
+    async def test_of_the_model_says_how_to_pull_it(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.model_missing())) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
@@ -349,22 +345,22 @@ class TestARefusal:
         assert ("ollama pull scripted" in str(error)) == (protocol == "ollama")
         assert len(endpoint.requests) == 1
 
-    async def test_of_the_request_quotes_the_endpoint(self, protocol: Protocol) -> None:
+    async def test_quotes_the_endpoint(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.fail(400, "schemas are not my thing"))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
         assert "schemas are not my thing" in str(error)
 
 
-class TestManyRequests:
-    async def test_are_bounded_per_endpoint(self, protocol: Protocol) -> None:
+class TestConcurrency:
+    async def test_is_limited_per_endpoint(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.delayed(PUMP, 0.2))) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=3))
             await asyncio.gather(*(llm.complete(QUESTION, Pump) for _ in range(9)))
         assert len(endpoint.requests) == 9
         assert endpoint.peak == 3
 
-    async def test_may_be_very_many(self, protocol: Protocol) -> None:
+    async def test_allows_many_requests(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.hang())) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=150))
             tasks = [asyncio.create_task(llm.complete(QUESTION, Pump)) for _ in range(150)]
@@ -373,7 +369,7 @@ class TestManyRequests:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def test_go_on_while_one_pauses_before_its_retry(self, protocol: Protocol) -> None:
+    async def test_a_retry_pause_holds_no_slot(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(in_turn(scripted.rate_limited(0.5), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=1))
             paused = asyncio.create_task(llm.complete(QUESTION, Pump))
@@ -384,12 +380,12 @@ class TestManyRequests:
 
 
 async def until(holds: Any) -> None:
-    """Wait until it holds, for twenty seconds at most."""
+    """Wait up to 20 seconds until ``holds()`` is true."""
     async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - what it waits for happens in the server's thread
+        while not holds():  # noqa: ASYNC110 - the condition changes in the server's thread
             await asyncio.sleep(0.01)
 
 
-def test_the_llm_of_an_endpoint_names_its_model() -> None:
+def test_the_llm_has_the_name_of_its_model() -> None:
     llm: LLM = build_llm(EndpointSettings(model="qwen3:4b"))
     assert llm.model == "qwen3:4b"

@@ -1,4 +1,4 @@
-"""What `candor doctor` learns about an endpoint, in both protocols."""
+"""The endpoint checks of `candor doctor`, in both protocols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def failed(checks: list[Check]) -> Check:
     return bad
 
 
-async def test_all_is_well(protocol: Protocol) -> None:
+async def test_all_checks_pass(protocol: Protocol) -> None:
     with ScriptedEndpoint(always(GREEN)) as endpoint:
         checks = await check(endpoint.settings(protocol))
     assert [(check.name, check.ok, check.remedy) for check in checks] == [
@@ -35,7 +35,7 @@ async def test_all_is_well(protocol: Protocol) -> None:
     ]
 
 
-async def test_nothing_answers(protocol: Protocol) -> None:
+async def test_an_unreachable_endpoint_fails(protocol: Protocol) -> None:
     url = "http://127.0.0.1:9" + ("/v1" if protocol == "openai" else "")
     checks = await check(EndpointSettings(provider=protocol, base_url=url))
     assert failed(checks).name == "llm endpoint"
@@ -43,7 +43,7 @@ async def test_nothing_answers(protocol: Protocol) -> None:
     assert len(checks) == 1
 
 
-async def test_it_listens_and_does_not_answer(protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_endpoint_fails(protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "_LISTING_TIMEOUT_S", 0.2)
     with ScriptedEndpoint(always(GREEN), listing_hangs=True) as endpoint:
         checks = await probing.check(endpoint.settings(protocol, timeout_s=60))
@@ -51,13 +51,13 @@ async def test_it_listens_and_does_not_answer(protocol: Protocol, monkeypatch: p
     assert "does not answer" in failed(checks).remedy
 
 
-async def test_the_key_is_wrong(protocol: Protocol) -> None:
+async def test_a_wrong_key_fails(protocol: Protocol) -> None:
     with ScriptedEndpoint(always(GREEN), api_key="right") as endpoint:
         checks = await check(endpoint.settings(protocol, api_key="wrong"))
     assert "CANDOR_LLM__API_KEY" in failed(checks).remedy
 
 
-async def test_the_model_is_missing(protocol: Protocol) -> None:
+async def test_a_missing_model_fails(protocol: Protocol) -> None:
     with ScriptedEndpoint(always(GREEN), models=("llama3:8b", "gemma:2b")) as endpoint:
         checks = await check(endpoint.settings(protocol, model="qwen3:8b"))
     assert failed(checks).name == "llm model"
@@ -66,7 +66,7 @@ async def test_the_model_is_missing(protocol: Protocol) -> None:
     assert endpoint.requests == []
 
 
-async def test_the_context_window_is_longer_than_the_model() -> None:
+async def test_a_context_window_over_the_limit_fails() -> None:
     with ScriptedEndpoint(always(GREEN), context_length=8_192) as endpoint:
         checks = await check(endpoint.settings("ollama", context_window=16_384))
     assert failed(checks).name == "llm context window"
@@ -74,7 +74,7 @@ async def test_the_context_window_is_longer_than_the_model() -> None:
     assert "8192" in failed(checks).remedy
 
 
-async def test_the_model_does_not_keep_to_a_schema(protocol: Protocol) -> None:
+async def test_a_model_that_ignores_the_schema_fails(protocol: Protocol) -> None:
     with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
         checks = await check(endpoint.settings(protocol))
     assert failed(checks).name == "llm structured output"

@@ -1,4 +1,4 @@
-"""Settings of an endpoint: defaults, refusals, and what importing them costs."""
+"""Settings of an endpoint: defaults, validation and import time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from multi_agent.llm.settings import EndpointSettings
 
 
-def test_the_default_is_ollama_on_this_machine() -> None:
+def test_the_default_is_ollama_on_localhost() -> None:
     assert EndpointSettings().base_url == "http://127.0.0.1:11434"
     assert EndpointSettings(provider="openai").base_url == "https://api.openai.com/v1"
 
@@ -21,12 +21,12 @@ def test_the_default_is_ollama_on_this_machine() -> None:
     [{"provider": "oracle"}, {"base_url": "localhost:11434"}, {"parallel": 0}, {"colour": "blue"}, {"model": ""}],
     ids=str,
 )
-def test_what_cannot_be_is_refused_by_name(wrong: dict[str, object]) -> None:
+def test_an_invalid_value_is_rejected_by_name(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         EndpointSettings.model_validate(wrong)
 
 
-def test_an_endpoint_that_is_left_its_temperature_is_left_that_of_sampling_too() -> None:
+def test_no_temperature_means_no_sampling_temperature() -> None:
     assert EndpointSettings().sampling_temperature == 0.7
     assert EndpointSettings(temperature=None).sampling_temperature is None
     assert EndpointSettings(temperature=None, sampling_temperature=1.0).sampling_temperature == 1.0
@@ -36,7 +36,7 @@ def test_a_key_is_never_printed() -> None:
     assert "sesame" not in repr(EndpointSettings.model_validate({"api_key": "sesame"}))
 
 
-def test_messages_name_a_setting_as_the_user_sets_it() -> None:
+def test_messages_name_variable_and_key_of_a_setting() -> None:
     default, small = EndpointSettings(), EndpointSettings().in_table("llms.small")
     assert default.setting("base_url") == "CANDOR_LLM__BASE_URL (or `base_url` under [llm] in candor.toml)"
     assert small.setting("model") == "CANDOR_LLMS__SMALL__MODEL (or `model` under [llms.small] in candor.toml)"
@@ -44,8 +44,8 @@ def test_messages_name_a_setting_as_the_user_sets_it() -> None:
         default.setting("colour")
 
 
-def test_building_blocks_import_without_the_slow_clients() -> None:
-    """They are slow to import, and most commands ask no model."""
+def test_imports_do_not_load_slow_clients() -> None:
+    """Most commands call no model."""
     modules = "multi_agent.llm.factory, multi_agent.llm.probe, multi_agent.llm.replay"
     slow = "{'openai', 'instructor', 'ollama', 'httpx'}"
     code = f"import sys, {modules}; sys.exit(str({slow} & sys.modules.keys()) if {slow} & sys.modules.keys() else 0)"

@@ -98,7 +98,7 @@ async def test_a_person_may_change_what_it_is_called_with(
     run = asyncio.create_task(make_panel(tools).research(TASK))
     waiting = await asked_for(tools)
     for wrong in ({"what": ""}, {"who": "it"}, {"what": 3}):
-        with pytest.raises(ToolError, match="do not fit the tool"):
+        with pytest.raises(ToolError, match="The edited arguments are invalid"):
             tools.approvals.decide(waiting.approval_id, "edited", "Ada", wrong)
     tools.approvals.decide(waiting.approval_id, "edited", "Ada", {"what": "balloon"})
     answer = await run

@@ -154,7 +154,7 @@ def test_arguments_that_nest_in_themselves_cannot_be_told_to_a_model() -> None:
         "$ref": "#/$defs/Tree",
         "$defs": {"Tree": {"type": "object", "properties": {"of": {"$ref": "#/$defs/Tree"}}}},
     }
-    with pytest.raises(ToolServerFailed, match="nest in themselves"):
+    with pytest.raises(ToolServerFailed, match="are recursive"):
         arguments_type("prune", schema)
 
 
