@@ -44,7 +44,7 @@ def parser_names() -> list[str]:
 
 
 def load_parser(name: str, options: ParserOptions | None = None) -> Parser:
-    """Create the parser with this name. Raises UnknownParser if it does not exist or is not installed."""
+    """Create the parser with this name. Raises UnknownParser if there is none, or it is not installed."""
     if name not in parser_names():
         raise UnknownParser(f"Unknown parser {name!r}. Available: {', '.join(parser_names())}.")
     parser: Parser = importlib.import_module(f"{parsers.__name__}.{name}").DocumentParser(options or ParserOptions())

@@ -1,7 +1,7 @@
 """The contract of a format reader, and the registry that finds readers. Each module in ``readers/`` is one reader.
 
 A reader turns the bytes of one file into blocks. A module in ``ingest/readers`` (or in a package there) that defines
-``READER`` is a reader. Nothing else has to be edited to add a format.
+``READER`` is a reader, so adding a format means adding a file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vectorstore.models import FrozenModel, Scalar
 
 
 class OcrMode(StrEnum):
-    """Which pages are read by text recognition: those without text, all, or none."""
+    """Pages that text recognition reads: those without text, all, or none."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -76,7 +76,7 @@ class Reader:
     suffixes: tuple[str, ...] = ()
     """Name suffixes in lower case, such as ``.adoc``. Empty means any."""
     library: str = ""
-    """A distribution whose version decides the text, too: after an upgrade, unchanged files are read again."""
+    """A distribution whose version also affects the text: after an upgrade, unchanged files are read again."""
 
     @property
     def fingerprint(self) -> str:
@@ -93,7 +93,7 @@ class Reader:
 
 
 class ReaderRegistry:
-    """All readers in ``ingest/readers``, and which of them reads a file."""
+    """Finds the reader of a file among all readers in ``ingest/readers``."""
 
     def __init__(self) -> None:
         self.readers = _load_readers()

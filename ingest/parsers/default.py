@@ -12,7 +12,7 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.file_type import detect_mime_type, mime_type_of_name
 
 _BEFORE_READER_VERSIONS = re.compile(r"(?P<library>kreuzberg \S+)/4")
-"""What documents were stored with while all readers shared one version. Readers still at version 1 read the same."""
+"""The stored version of documents while all readers shared one version. Readers still at version 1 return the same."""
 
 
 class DocumentParser:

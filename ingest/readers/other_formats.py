@@ -69,7 +69,7 @@ class _NodeWriter:
                 self._into.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))
             case "image":
                 self._into.prose(content.get("description") or "")
-            case "slide":  # not a page: in old files one node stands for many slides; its title is its first text
+            case "slide":  # not a page: in old files one node holds many slides; its title is its first text
                 self._into.prose(content.get("title") or "")
             case "paragraph":
                 self._write_paragraph(content.get("text", ""))

@@ -325,9 +325,9 @@ def split_cells(
         begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
         ruled = _ruled(last, word, rules)
         gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
-        apart = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
+        is_separate = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
         is_amount = _CURRENCY.match(last.text) or _PERCENT.match(word.text)
-        if apart and not is_amount and (ruled or not begins_item):
+        if is_separate and not is_amount and (ruled or not begins_item):
             cells.append([word])
         else:
             cells[-1].append(word)

@@ -112,7 +112,7 @@ class ScanReader:
 
 def _run_tesseract(image: bytes, path: Path, languages: Sequence[str], dpi: int | None) -> Element:
     """Return the image's hOCR. Uses one core, because several parsers run in parallel."""
-    segmentation = "1" if "osd" in _installed_languages() else "3"  # 1 turns pages that lie on their side
+    segmentation = "1" if "osd" in _installed_languages() else "3"  # 1 rotates pages if needed
     command = [
         "env",
         "OMP_THREAD_LIMIT=1",

@@ -62,7 +62,7 @@ def without_page_headers(pages: Sequence[Sequence[Line]]) -> list[Line]:
                         numbered.setdefault((at_top, number - page), []).append(position)
     fewest = min(_MIN_PAGES, max(2, (len(pages) + 1) // 2))
     enough = max(fewest, min(round(_SHARE * len(pages)), _ENOUGH_PAGES))
-    if len(pages) == 2:  # two pages may be alike because they are the same form twice
+    if len(pages) == 2:  # two pages may be the same form
         repeated.clear()
     for key, positions in repeated.items():
         if _repeat(positions, enough):

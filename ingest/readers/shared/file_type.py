@@ -25,9 +25,9 @@ _TEXT = {
     "application/x-research-info-systems",
     "application/x-pubmed",
 }
-"""Types that are text although their names do not show it. Content does not tell them apart: the name decides."""
+"""Text types that do not start with ``text/``. Content does not distinguish them, so the name decides."""
 _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word")
-"""Parts of type names that variants such as .docx and .dotx share. Content does not tell variants apart."""
+"""Parts of type names that variants such as .docx and .dotx share. Content does not distinguish variants."""
 
 
 def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]:
@@ -39,7 +39,7 @@ def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]
         return content, ()
     if _is_text(content) == _is_text(name) and (_is_text(content) or _family(content) == _family(name)):
         return name, ()
-    return content, (f"The name says {name}, the content is {content}: read as {content}.",)
+    return content, (f"The name suggests {name}, but the content is {content}. Read as {content}.",)
 
 
 def mime_type_of_name(path: PurePath) -> str | None:

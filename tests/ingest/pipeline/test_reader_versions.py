@@ -93,6 +93,14 @@ def test_documents_of_the_last_release_are_not_read_again(documents: Workplace, 
     assert len(documents.searched("heat pump")) == 2
 
 
+def test_archives_of_the_last_release_are_not_opened_again(workplace: Workplace) -> None:
+    write_zip(workplace.documents / "all.zip", pumps=PUMPS)
+    ingest(workplace)
+    store_parser(workplace, RELEASED)
+    report = workplace.ingest()
+    assert (report.indexed, report.unchanged) == (0, 2)
+
+
 def test_documents_of_the_last_release_are_read_by_newer_readers(
     documents: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
