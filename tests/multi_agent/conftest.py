@@ -1,4 +1,4 @@
-"""A small real collection, and the panel over it asking a scripted endpoint."""
+"""Fixtures: a small real collection and a panel over it with a scripted endpoint."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def library(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Ite
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
-    """A trace in a file, as users have it."""
+    """A trace in a SQLite file, as in production."""
     return Trace(make_engine(tmp_path / "trace.db"))
 
 
 @pytest.fixture
 def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
-    """Plans kept in a file, found by the real embedding model."""
+    """Plans in a SQLite file, compared by the real embedding model."""
     engine = make_engine(tmp_path / "plans.db")
     return PlanMemory(engine, embedder.embed_query, embedder.model)
 
 
 @pytest.fixture
 def make_tools(tmp_path: Path) -> Callable[..., Toolbox]:
-    """``make_tools(rounds=2)``: the built-in tools, with their calls and approvals in a file."""
+    """``make_tools(rounds=2)``: the built-in tools, with calls and approvals in a SQLite file."""
 
     def make(**settings: Any) -> Toolbox:
         engine = make_engine(tmp_path / "tools.db")
@@ -104,7 +104,7 @@ def panel(
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Writes a package with this agent and prompt, and gives its name."""
+    """Write a package with this agent and prompt, and return its name."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def write(name: str, source: str, prompt: str | None = AGENT_PROMPT) -> str:

@@ -1,4 +1,4 @@
-"""A context changes only by merging what an agent declares to write; what parallel steps add is never lost."""
+"""Merging updates into the shared context; parallel steps lose nothing."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def test_an_update_changes_only_its_own_fields() -> None:
     assert before.notes == ()
 
 
-def test_writing_an_undeclared_field_is_refused_by_name() -> None:
+def test_writing_an_undeclared_field_is_rejected() -> None:
     with pytest.raises(ContextViolation, match=r"'Spy' wrote \['queries'\]"):
         merge(EMPTY, ContextUpdate(queries=("x",)), agent="Spy", writes=frozenset({"notes"}))
 
@@ -44,14 +44,14 @@ def test_single_values_are_replaced() -> None:
     assert merged.inspection == new
 
 
-def test_an_agent_sees_the_question_and_what_it_declares_to_read() -> None:
+def test_an_agent_sees_the_question_and_its_declared_fields() -> None:
     context = EMPTY.model_copy(update={"queries": ("a",), "notes": (Note(agent="A", text="t"),)})
     seen = context.only({"notes"})
     assert (seen.question, seen.notes, seen.queries) == ("q", context.notes, ())
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=12), st.randoms())
-def test_evidence_is_numbered_by_document_and_position_in_whatever_order_it_arrives(pairs, random) -> None:
+def test_evidence_is_numbered_by_document_and_position(pairs, random) -> None:
     shuffled = list(pairs)
     random.shuffle(shuffled)
     expected = sorted(set(pairs))
@@ -60,7 +60,7 @@ def test_evidence_is_numbered_by_document_and_position_in_whatever_order_it_arri
     assert [item.number for item in result] == list(range(1, len(expected) + 1))
 
 
-def test_what_evidence_shows_is_said_once_however_often_it_is_merged() -> None:
+def test_merged_evidence_keeps_each_reason_once() -> None:
     shown = [evidence("a", 1).model_copy(update={"why": why}) for why in ("its price", "its year", "", "its price")]
     once = number_evidence(shown)
     again = number_evidence([*once, *shown])
@@ -68,7 +68,7 @@ def test_what_evidence_shows_is_said_once_however_often_it_is_merged() -> None:
 
 
 @given(st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
-def test_queries_of_parallel_steps_add_up_without_doubles(first, second) -> None:
+def test_queries_of_parallel_steps_are_merged(first, second) -> None:
     writes = frozenset({"queries"})
     context = merge(EMPTY, ContextUpdate(queries=tuple(first)), agent="A", writes=writes)
     context = merge(context, ContextUpdate(queries=tuple(second)), agent="B", writes=writes)

@@ -1,4 +1,4 @@
-"""Task data: made by the coordinator, read by the one agent that it is for, gone when the run has ended."""
+"""Task data is readable by its own agent and deleted with its run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def stored(storage: TaskStorage, task_id: str = "run_1_read_1", run_id: str = "r
     storage.store(task)
 
 
-def test_an_agent_reads_its_own_task_with_its_typed_inputs() -> None:
+def test_an_agent_reads_its_own_task_with_typed_inputs() -> None:
     storage = TaskStorage()
     stored(storage)
     task = storage.reader_for("Reader")("run_1_read_1")
     assert (task.instruction, task.inputs.question) == ("Answer it.", "Why?")
 
 
-def test_an_agent_is_refused_what_is_not_its_own() -> None:
+def test_an_agent_cannot_read_other_tasks() -> None:
     storage = TaskStorage()
     stored(storage)
     with pytest.raises(TaskAccessDenied, match="not Extractor's; an agent reads its own"):
@@ -39,7 +39,7 @@ def test_an_agent_is_refused_what_is_not_its_own() -> None:
         storage.reader_for("Reader")("run_1_read_2")
 
 
-def test_the_data_of_a_run_goes_with_the_run() -> None:
+def test_task_data_is_deleted_with_its_run() -> None:
     storage = TaskStorage()
     stored(storage)
     stored(storage, "run_2_read_1", "run_2")
@@ -49,7 +49,7 @@ def test_the_data_of_a_run_goes_with_the_run() -> None:
         storage.reader_for("Reader")("run_1_read_1")
 
 
-def test_an_id_is_not_given_twice() -> None:
+def test_a_task_id_must_be_unique() -> None:
     storage = TaskStorage()
     stored(storage)
     with pytest.raises(ValueError, match="already"):
@@ -57,7 +57,7 @@ def test_an_id_is_not_given_twice() -> None:
 
 
 @pytest.mark.parametrize("agent", REGISTRY.names)
-def test_every_agents_task_data_has_a_schema_of_its_own(agent: str) -> None:
+def test_every_agent_has_its_own_task_schema(agent: str) -> None:
     card = REGISTRY.get(agent).card
     schema = task_data_type(agent, card.inputs).model_json_schema()
     assert schema["title"] == f"{agent}TaskData"
@@ -65,7 +65,7 @@ def test_every_agents_task_data_has_a_schema_of_its_own(agent: str) -> None:
     assert set(schema["$defs"][card.inputs.__name__].get("properties", {})) == set(card.inputs.model_fields)
 
 
-async def test_a_message_is_taken_once_and_a_result_goes_to_its_own_coordinator() -> None:
+async def test_the_queue_delivers_tasks_once_and_results_by_run() -> None:
     queue = InProcessTaskQueue()
     for run in ("a", "b"):
         await queue.assign(

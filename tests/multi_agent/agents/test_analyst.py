@@ -1,4 +1,4 @@
-"""The Analyst has SQL written, run and mended, and keeps each result with the evidence that it was made from."""
+"""The Analyst: SQL by the model, its correction, and results with their evidence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def analysis(*queries: tuple[str, str]) -> str:
     return json.dumps({"reasoning": "Only men count.", "calculations": calculations})
 
 
-async def test_a_ranking_is_kept_with_the_records_that_were_ranked_those_shown_first(serve: Serve) -> None:
+async def test_evidence_of_shown_rows_comes_first(serve: Serve) -> None:
     bench = Bench(Analyst, serve(always(analysis((FASTEST, MEN)))))
     update = await bench.turn(races())
     [computation] = bench.context.computations
@@ -58,14 +58,14 @@ async def test_a_ranking_is_kept_with_the_records_that_were_ranked_those_shown_f
     assert "Only men count. Computed over 4 records, 1 values that do not fit their type." in bench.reasoning
 
 
-async def test_a_single_figure_is_what_later_steps_get(serve: Serve) -> None:
+async def test_later_steps_get_a_single_figure(serve: Serve) -> None:
     bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) AS euros FROM records", MEN)))))
     update = await bench.turn(races())
     assert AnalystOutput.of(update) == AnalystOutput(result="69000.5", first="69000.5")
     assert AnalystOutput.of(ContextUpdate()) == AnalystOutput(result="", first="")
 
 
-async def test_a_computation_tells_the_values_that_it_had_to_leave_out(serve: Serve) -> None:
+async def test_a_computation_lists_values_of_the_wrong_type(serve: Serve) -> None:
     count = ("SELECT count(*) FROM records", "SELECT record FROM records")
     bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) FROM records", MEN), count))))
     await bench.turn(races())
@@ -74,7 +74,7 @@ async def test_a_computation_tells_the_values_that_it_had_to_leave_out(serve: Se
     assert without.flaws == ()
 
 
-async def test_each_query_is_told_in_the_trace(serve: Serve) -> None:
+async def test_each_query_is_published(serve: Serve) -> None:
     bench = Bench(Analyst, serve(in_turn(analysis(("SELECT nothing FROM records", MEN)), analysis((FASTEST, MEN)))))
     await bench.turn(races())
     told = [(body.purpose, body.rows, bool(body.error)) for body in bench.of_type("computed")]
@@ -82,7 +82,7 @@ async def test_each_query_is_told_in_the_trace(serve: Serve) -> None:
     assert told == [("it", 0, True), (behind, 3, False), ("it", 3, False), (behind, 3, False)]
 
 
-async def test_all_faults_are_given_back_at_once_and_mended(serve: Serve) -> None:
+async def test_all_faults_are_returned_at_once(serve: Serve) -> None:
     prompts: list[str] = []
     wrong = analysis(
         ("SELECT runer FROM records", "DELETE FROM records"),
@@ -107,7 +107,7 @@ async def test_all_faults_are_given_back_at_once_and_mended(serve: Serve) -> Non
     assert prompts[1].startswith(prompts[0])
 
 
-async def test_queries_that_stay_wrong_fail_the_step(serve: Serve) -> None:
+async def test_queries_that_stay_invalid_fail_the_step(serve: Serve) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -120,7 +120,7 @@ async def test_queries_that_stay_wrong_fail_the_step(serve: Serve) -> None:
     assert len(asked) == 2
 
 
-async def test_a_result_without_a_value_is_doubted_once(serve: Serve) -> None:
+async def test_a_result_without_values_is_questioned_once(serve: Serve) -> None:
     nobody = analysis(("SELECT runner FROM records WHERE category = 'men'", "SELECT record FROM records"))
     bench = Bench(Analyst, serve(always(nobody)))
     await bench.turn(races())
@@ -132,7 +132,7 @@ async def test_a_result_without_a_value_is_doubted_once(serve: Serve) -> None:
     assert len(mended.context.computations[0].rows) == 3
 
 
-async def test_the_model_sees_what_it_needs_in_order_to_write_queries(serve: Serve) -> None:
+async def test_the_model_sees_columns_flaws_and_duplicates(serve: Serve) -> None:
     prompts: list[str] = []
 
     def answer(request: Request) -> str:
@@ -156,7 +156,7 @@ async def test_the_model_sees_what_it_needs_in_order_to_write_queries(serve: Ser
         assert line in prompt
 
 
-async def test_hundreds_of_records_are_computed_with_and_few_of_them_shown(serve: Serve) -> None:
+async def test_few_of_hundreds_of_records_are_shown(serve: Serve) -> None:
     prompts: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -176,7 +176,7 @@ async def test_hundreds_of_records_are_computed_with_and_few_of_them_shown(serve
     assert estimate_tokens(request.prompt) < 4000
 
 
-async def test_names_that_sql_reserves_are_shown_in_quotes(serve: Serve) -> None:
+async def test_reserved_names_are_shown_in_quotes(serve: Serve) -> None:
     sql = 'SELECT sum("order") AS total FROM records'
     prompts: list[str] = []
 
@@ -190,14 +190,14 @@ async def test_names_that_sql_reserves_are_shown_in_quotes(serve: Serve) -> None
     assert bench.context.computations[0].rows == ((3,),)
 
 
-async def test_it_has_a_turn_only_where_there_are_records_of_the_fields() -> None:
+async def test_it_runs_only_with_records_of_the_current_fields() -> None:
     bench = Bench(Analyst)
     assert await bench.activates(races())
     assert not await bench.activates(races().model_copy(update={"records": ()}))
     assert not await bench.activates(races().model_copy(update={"record_fields": fields(other="text")}))
 
 
-async def test_a_turn_that_is_cancelled_ends_its_query(serve: Serve) -> None:
+async def test_cancellation_interrupts_the_query(serve: Serve) -> None:
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
     bench = Bench(Analyst, serve(always(analysis((endless, MEN)))), settings=ResearchSettings(sql_seconds=60))
     turn = asyncio.create_task(bench.turn(races()))

@@ -1,4 +1,4 @@
-"""The Extractor reads each passage once, keeps at once what a call yields, and cites no words that are not there."""
+"""The Extractor: reads each passage once, merges results at once and verifies quotes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHOWN = re.compile(r"^=== Passage (\d+): .*\n(.*)$", re.MULTILINE)
 
 
 def row(index: int) -> Chunk:
-    """One passage of the document, after the others."""
+    """A passage of the document, after the others."""
     chunk = make_chunk(f"Row {index}: {index}00 units were sold.", index=index)
     return chunk.model_copy(update={"start": 100 * index, "end": 100 * index + len(chunk.text)})
 
@@ -50,12 +50,12 @@ def items(*quotes: tuple[int, str], **fields: Any) -> str:
 
 
 def copy_all(request: Request) -> str:
-    """An Extractor that quotes every passage whole."""
+    """An Extractor that quotes every passage in full."""
     return items(*shown(request))
 
 
 def copy_rows(request: Request) -> str:
-    """One that fills a record of each passage, too."""
+    """An Extractor that also fills a record per passage."""
     rows = [
         {"passage": number, "quote": text, "shows": "it", "record": {"units": float(text.split()[2])}}
         for number, text in shown(request)
@@ -75,7 +75,7 @@ async def test_it_reads_all_passages_a_few_at_a_time(serve: Serve) -> None:
     assert "Read 5 passages in 3 calls: 5 quotes verified" in bench.reasoning
 
 
-async def test_the_result_is_in_order_whichever_call_is_answered_first(serve: Serve) -> None:
+async def test_the_result_is_in_order_of_the_passages(serve: Serve) -> None:
     def slower_first(request: Request) -> Reply:
         return delayed(copy_rows(request), 0.2 if "Row 0" in request.prompt else 0.0)
 
@@ -86,7 +86,7 @@ async def test_the_result_is_in_order_whichever_call_is_answered_first(serve: Se
     assert [record.values["units"] for record in bench.context.records] == [0, 100, 200, 300, 400]
 
 
-async def test_what_was_read_before_a_failure_is_kept(serve: Serve) -> None:
+async def test_results_before_a_failure_are_kept(serve: Serve) -> None:
     def refuse_the_last(request: Request) -> Reply | str:
         return delayed(unauthorised(), 0.3) if "Row 4" in request.prompt else copy_all(request)
 
@@ -101,7 +101,7 @@ async def test_what_was_read_before_a_failure_is_kept(serve: Serve) -> None:
     assert quotes(again) == [chunk.text for chunk in CHUNKS]
 
 
-async def test_what_was_read_before_a_cancellation_is_kept(serve: Serve) -> None:
+async def test_results_before_a_cancellation_are_kept(serve: Serve) -> None:
     def hang_at_the_last(request: Request) -> Reply | str:
         return Reply(hang=True) if "Row 4" in request.prompt else copy_all(request)
 
@@ -115,7 +115,7 @@ async def test_what_was_read_before_a_cancellation_is_kept(serve: Serve) -> None
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
-async def test_calls_that_are_under_way_when_the_budget_is_spent_are_awaited_and_kept(
+async def test_calls_in_progress_at_the_budgets_end_are_kept(
     serve: Serve,
 ) -> None:
     two_calls = ResearchSettings(passages_per_call=2, budget=Budget(model_calls=2))
@@ -125,7 +125,7 @@ async def test_calls_that_are_under_way_when_the_budget_is_spent_are_awaited_and
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
-async def test_quotes_are_kept_if_the_budget_does_not_allow_to_ask_for_the_wrong_ones_again(
+async def test_quotes_are_kept_if_the_budget_allows_no_retry(
     serve: Serve,
 ) -> None:
     wrong = serve(always(items((1, CHUNKS[0].text), (2, "other words"))))
@@ -151,7 +151,7 @@ async def test_passages_without_a_quote_count_as_read(serve: Serve) -> None:
     assert not await bench.activates(bench.context)
 
 
-async def test_records_of_a_passage_that_is_read_with_other_fields_are_replaced(serve: Serve) -> None:
+async def test_reading_with_other_fields_replaces_the_records(serve: Serve) -> None:
     first = Bench(Extractor, serve(copy_rows))
     await first.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
     price = RecordField(name="price", type="number", meaning="of a unit")
@@ -160,7 +160,7 @@ async def test_records_of_a_passage_that_is_read_with_other_fields_are_replaced(
     assert [record.values for record in again.context.records] == [{"price": 7}]
 
 
-async def test_records_stay_when_passages_are_read_again_for_quotes_alone(serve: Serve) -> None:
+async def test_reading_again_without_fields_keeps_the_records(serve: Serve) -> None:
     first = Bench(Extractor, serve(copy_rows))
     await first.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
     again = Bench(Extractor, serve(copy_all))
@@ -168,7 +168,7 @@ async def test_records_stay_when_passages_are_read_again_for_quotes_alone(serve:
     assert len(again.context.records) == 5
 
 
-async def test_the_prompts_of_a_step_are_alike_up_to_their_passages(serve: Serve) -> None:
+async def test_prompts_of_a_step_differ_only_in_their_passages(serve: Serve) -> None:
     asked: list[Request] = []
 
     def remember(request: Request) -> str:
@@ -183,7 +183,7 @@ async def test_the_prompts_of_a_step_are_alike_up_to_their_passages(serve: Serve
     assert all(part in head for part in ("Copy the rows.", "each row", "What is it?"))
 
 
-async def test_a_passage_number_beyond_its_group_is_rejected_and_asked_for_again(serve: Serve) -> None:
+async def test_a_passage_number_beyond_its_group_is_rejected(serve: Serve) -> None:
     beyond, right = items((2, CHUNKS[4].text)), items((1, CHUNKS[4].text))
     corrections: list[str] = []
 
@@ -212,7 +212,7 @@ async def test_a_quote_that_stays_wrong_is_dropped(serve: Serve) -> None:
     assert "1 dropped" in bench.reasoning
 
 
-async def test_a_field_may_be_called_as_pydantic_calls_its_own(serve: Serve) -> None:
+async def test_a_field_may_have_the_name_of_a_pydantic_method(serve: Serve) -> None:
     names = ("copy", "json", "model_config", "model_name", "schema")
     fields = tuple(RecordField(name=name, type="text", meaning="m") for name in names)
     record = {name: name.upper() for name in names}
@@ -234,7 +234,7 @@ async def test_a_field_may_be_called_as_pydantic_calls_its_own(serve: Serve) -> 
         unique_by=lambda field: field.name,
     )
 )
-def test_any_fields_make_a_response_whose_records_have_their_names(fields: list[RecordField]) -> None:
+def test_records_have_the_names_of_any_fields(fields: list[RecordField]) -> None:
     record = {field.name: None for field in fields}
     text = items((1, "any"), record=record)
     parsed: Any = response_model(1, tuple(fields)).model_validate_json(text)

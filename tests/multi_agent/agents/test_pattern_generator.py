@@ -1,4 +1,4 @@
-"""DataInspector and PatternGenerator look at the same sample, and record fields are such that they can be filled."""
+"""DataInspector and PatternGenerator: the same sample, and valid record fields."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def patterns(*fields: str) -> str:
     return json.dumps({"strategies": [strategy], "record_fields": named, "reasoning": "They suit."})
 
 
-async def test_the_names_of_the_fields_can_be_referred_to(serve: Serve) -> None:
+async def test_later_steps_can_refer_to_the_field_names(serve: Serve) -> None:
     bench = Bench(PatternGenerator, serve(always(patterns("units", "year"))))
     update = await bench.turn(make_context(chunks=CHUNKS, inspection=INSPECTION))
     assert PatternGeneratorOutput.of(update).fields == ("units", "year")
 
 
-async def test_two_fields_of_one_name_are_given_back_to_the_model(serve: Serve) -> None:
+async def test_two_fields_of_one_name_are_rejected(serve: Serve) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -53,7 +53,7 @@ async def test_two_fields_of_one_name_are_given_back_to_the_model(serve: Serve) 
         await Bench(PatternGenerator, serve(always(patterns("x", "x")))).turn(bench.context)
 
 
-async def test_both_look_at_the_same_passages_and_at_new_ones_first(serve: Serve) -> None:
+async def test_both_agents_see_the_same_unread_passages(serve: Serve) -> None:
     shown: list[list[str]] = []
 
     def answer(request: Request) -> str:
@@ -77,7 +77,7 @@ indexes = st.lists(st.integers(0, 8), unique=True)
 
 
 @given(indexes, st.integers(1, 10))
-def test_a_sample_holds_the_best_and_then_others_in_order(ranked: Sequence[int], most: int) -> None:
+def test_a_sample_has_the_best_passages_then_others(ranked: Sequence[int], most: int) -> None:
     ranking = [CHUNKS[index].id for index in ranked]
     chosen = sample_passages(CHUNKS, ranking, most)
     assert len({chunk.id for chunk in chosen}) == len(chosen) == min(most, len(CHUNKS))
@@ -85,12 +85,12 @@ def test_a_sample_holds_the_best_and_then_others_in_order(ranked: Sequence[int],
     assert {chunk.id for chunk in chosen}.issuperset(ranking[:most])
 
 
-def test_a_sample_without_a_ranking_is_spread_from_the_first_to_the_last() -> None:
+def test_a_sample_without_a_ranking_is_spread_evenly() -> None:
     assert [chunk.index for chunk in sample_passages(CHUNKS, (), 3)] == [0, 4, 8]
     assert [chunk.index for chunk in sample_passages(CHUNKS, (), 1)] == [0]
 
 
-def test_when_all_were_read_all_are_looked_at_again() -> None:
+def test_when_all_passages_were_read_all_are_sampled() -> None:
     read = [f"{chunk.id}/any" for chunk in CHUNKS]
     assert unread_passages(CHUNKS, read) == CHUNKS
     assert unread_passages(CHUNKS, read[1:]) == CHUNKS[:1]

@@ -1,4 +1,4 @@
-"""The QueryPlanner words the question anew, and repeats nothing that was searched before."""
+"""The QueryPlanner: new wordings of the question, without known queries."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def write(*queries: str) -> str:
     return json.dumps({"queries": queries, "reasoning": "They differ."})
 
 
-async def test_its_queries_can_be_referred_to(serve: Serve) -> None:
+async def test_later_steps_can_refer_to_its_queries(serve: Serve) -> None:
     update = await Bench(QueryPlanner, serve(always(write("a", "b", "c")))).turn(make_context())
     assert QueryPlannerOutput.of(update).queries == update.queries == ("a", "b", "c")
 
 
-async def test_in_a_revision_it_is_shown_what_was_searched_and_found(serve: Serve) -> None:
+async def test_a_revision_shows_earlier_searches_and_findings(serve: Serve) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -53,7 +53,7 @@ async def test_in_a_revision_it_is_shown_what_was_searched_and_found(serve: Serv
     assert told.endswith("Your task: Find where the maker is.")
 
 
-async def test_at_first_nothing_is_said_of_earlier_searches(serve: Serve) -> None:
+async def test_the_first_prompt_has_no_earlier_searches(serve: Serve) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -64,20 +64,20 @@ async def test_at_first_nothing_is_said_of_earlier_searches(serve: Serve) -> Non
     assert "before" not in asked[0].messages[1]["content"]
 
 
-async def test_queries_that_were_written_before_are_left_out(serve: Serve) -> None:
+async def test_known_queries_are_dropped(serve: Serve) -> None:
     planner = serve(always(write("Frost  limit", "cold start", "Cold start")))
     update = await Bench(QueryPlanner, planner).turn(make_context(searched=words("frost limit")))
     assert update.queries == ("cold start",)
 
 
-async def test_nothing_but_repetitions_fails_the_step(serve: Serve) -> None:
+async def test_only_known_queries_fail_the_step(serve: Serve) -> None:
     bench = Bench(QueryPlanner, serve(always(write("a", "b", "c"))))
     with pytest.raises(AgentError, match="find the same again"):
         await bench.turn(make_context(searched=words("a", "b"), queries=("C",)))
 
 
 @given(st.lists(st.text("aAbB ", max_size=3)), st.lists(st.text("aAbB ", max_size=3)))
-def test_new_queries_are_those_that_differ_in_more_than_case_and_space(queries: list[str], before: list[str]) -> None:
+def test_queries_are_compared_without_case_and_space(queries: list[str], before: list[str]) -> None:
     def fold(query: str) -> str:
         return " ".join(query.casefold().split())
 

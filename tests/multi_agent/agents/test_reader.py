@@ -1,4 +1,4 @@
-"""The Reader answers one question with one search, one model call, and quotes that stand in the passages."""
+"""The Reader: one question, one search, one model call and verified quotes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def response(*claims: dict[str, Any], short: str = "", sufficient: bool = True) 
 MAKER = claim("Kestrel Kompressoren makes it.", (2, "The compressor of the Borea 12 is made by Kestrel Kompressoren."))
 
 
-async def test_an_answer_holds_a_verified_quote_and_where_it_stands(serve: Serve, books: CollectionLibrary) -> None:
+async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(always(response(MAKER, short="Kestrel Kompressoren"))), books)
     update = await bench.turn(make_context(), INPUTS, step="maker")
 
@@ -79,7 +79,7 @@ async def test_an_answer_holds_a_verified_quote_and_where_it_stands(serve: Serve
     assert ReaderOutput.of(update) == ReaderOutput(answer="Kestrel Kompressoren", sufficient=True)
 
 
-async def test_it_searches_the_question_and_the_wordings_and_says_so(serve: Serve, books: CollectionLibrary) -> None:
+async def test_it_searches_the_question_and_the_other_wordings(serve: Serve, books: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(always(response(MAKER))), books, ResearchSettings(reader_passages=2))
     update = await bench.turn(make_context(), INPUTS)
     [searched] = bench.of_type("searched")
@@ -88,7 +88,7 @@ async def test_it_searches_the_question_and_the_wordings_and_says_so(serve: Serv
     assert bench.context.chunks[0].name < bench.context.chunks[1].name
 
 
-async def test_it_searches_the_named_documents_alone_and_says_so(serve: Serve, books: CollectionLibrary) -> None:
+async def test_it_searches_only_the_named_documents(serve: Serve, books: CollectionLibrary) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -103,14 +103,12 @@ async def test_it_searches_the_named_documents_alone_and_says_so(serve: Serve, b
     assert bench.context.looked_for == (f"{QUESTION}; compressor supplier (in companies.md)",)
 
 
-def test_only_documents_that_there_are_can_be_searched() -> None:
+def test_unknown_documents_are_rejected() -> None:
     with pytest.raises(ValidationError, match=r"there is no document named 'parts\.doc'"):
         ReaderInputs.model_validate({**INPUTS, "documents": ["parts.doc"]}, context={DOCUMENTS: {"parts.pdf"}})
 
 
-async def test_the_model_is_told_what_the_part_is_for_and_passages_come_last(
-    serve: Serve, books: CollectionLibrary
-) -> None:
+async def test_the_prompt_has_the_whole_question_and_ends_with_passages(serve: Serve, books: CollectionLibrary) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -127,7 +125,7 @@ async def test_the_model_is_told_what_the_part_is_for_and_passages_come_last(
     assert told.endswith(RECIPE)
 
 
-async def test_it_reads_the_best_passages_that_one_call_can_read(
+async def test_it_reads_the_best_passages_that_fit_one_call(
     serve: Serve, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     asked: list[Request] = []
@@ -146,7 +144,7 @@ async def test_it_reads_the_best_passages_that_one_call_can_read(
     assert bench.reasoning.startswith("Read 2 passages for: Who makes")
 
 
-async def test_readers_of_one_question_share_the_head_of_their_prompts(serve: Serve, books: CollectionLibrary) -> None:
+async def test_readers_of_one_question_share_a_prompt_prefix(serve: Serve, books: CollectionLibrary) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -172,10 +170,8 @@ async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serv
     assert [each.evidence for each in synthesis.claims] == [(2,), (1, 2)]
 
 
-async def test_an_answer_in_sentences_stands_in_for_no_name_and_says_what_fits(
-    serve: Serve, books: CollectionLibrary
-) -> None:
-    """A later step would search for the sentences; told what there is, the planner can ask about each."""
+async def test_an_answer_in_sentences_has_no_bare_answer(serve: Serve, books: CollectionLibrary) -> None:
+    """A later step cannot search for sentences; the planner sees them and can ask about each."""
     bench = Bench(Reader, serve(always(response(MAKER, short=""))), books)
     output = ReaderOutput.of(await bench.turn(make_context(), INPUTS))
     assert (output.answer, output.sufficient) == ("", True)
@@ -191,7 +187,7 @@ async def test_an_answer_in_sentences_stands_in_for_no_name_and_says_what_fits(
     ],
     ids=["other words", "another passage", "a passage that was not shown"],
 )
-async def test_a_quote_that_is_not_there_is_dropped_and_its_claim_marked(
+async def test_a_wrong_quote_is_dropped_and_its_claim_marked(
     serve: Serve, books: CollectionLibrary, passage: int, quote: str, where: str
 ) -> None:
     reply = response(claim("Kestrel makes it.", (passage, quote)), short="Kestrel")
@@ -206,14 +202,14 @@ async def test_a_quote_that_is_not_there_is_dropped_and_its_claim_marked(
     assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
 
 
-async def test_a_near_miss_is_no_answer_for_later_steps(serve: Serve, books: CollectionLibrary) -> None:
+async def test_an_insufficient_answer_is_empty_for_later_steps(serve: Serve, books: CollectionLibrary) -> None:
     reply = response(MAKER, sufficient=False)
     update = await Bench(Reader, serve(always(reply)), books).turn(make_context(), INPUTS)
     assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
     assert update.evidence, "but what was found is kept"
 
 
-async def test_with_nothing_to_read_no_model_is_asked(
+async def test_without_passages_no_model_is_called(
     embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with library_of([], embedder, tmp_path_factory.mktemp("empty")) as nothing:

@@ -1,4 +1,4 @@
-"""The Retriever searches what was not searched before, or scans; it calls no model."""
+"""The Retriever: searches new queries or scans, without a model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TWO = ResearchSettings(passages=2)
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
-    """Four documents of one passage each, about things apart."""
+    """Four documents of one passage each, on different subjects."""
     chunks = [make_chunk(text, document=f"/docs/{name}") for name, text in TEXTS.items()]
     with library_of(chunks, embedder, tmp_path_factory.mktemp("books")) as library:
         yield library
@@ -52,14 +52,14 @@ async def test_it_searches_the_question_the_planned_queries_and_its_own(books: C
     assert (searched.method, searched.chunks_found, searched.documents_found) == ("search", 4, 4)
 
 
-async def test_what_it_found_is_given_best_first(books: CollectionLibrary) -> None:
+async def test_its_output_lists_documents_best_first(books: CollectionLibrary) -> None:
     update = await Bench(Retriever, library=books, settings=TWO).turn(make_context(QUESTION), search())
     output = RetrieverOutput.of(update)
     assert (output.documents[0], output.passages) == ("pumps.md", 2)
     assert update.ranking == tuple(chunk.id for chunk in update.chunks)
 
 
-async def test_a_later_search_asks_only_what_is_new_and_adds_to_what_was_found(books: CollectionLibrary) -> None:
+async def test_a_later_search_runs_only_new_queries(books: CollectionLibrary) -> None:
     bench = Bench(Retriever, library=books, settings=ResearchSettings(passages=1))
     await bench.turn(make_context(QUESTION), search())
     update = await bench.turn(bench.context, search("supernova remnant"))
@@ -69,13 +69,13 @@ async def test_a_later_search_asks_only_what_is_new_and_adds_to_what_was_found(b
     assert bench.context.searched == words(QUESTION, "supernova remnant")
 
 
-async def test_to_search_only_what_was_searched_before_fails_with_the_reason(books: CollectionLibrary) -> None:
+async def test_only_known_queries_fail_with_the_reason(books: CollectionLibrary) -> None:
     known = make_context(QUESTION, queries=("frost",), searched=words(QUESTION, "frost"))
     with pytest.raises(AgentError, match="new ones are needed"):
         await Bench(Retriever, library=books).turn(known, search("frost"))
 
 
-async def test_a_search_in_named_documents_finds_nothing_of_others_and_may_be_made_in_all_later(
+async def test_a_search_in_named_documents_may_be_repeated_in_all(
     books: CollectionLibrary,
 ) -> None:
     bench = Bench(Retriever, library=books, settings=TWO)
@@ -93,12 +93,12 @@ async def test_a_search_in_named_documents_finds_nothing_of_others_and_may_be_ma
     assert "pumps.md" in {chunk.name for chunk in bench.context.chunks}
 
 
-def test_of_documents_that_have_gone_nothing_is_found_and_not_something_of_others(books: CollectionLibrary) -> None:
+def test_a_search_in_deleted_documents_finds_nothing(books: CollectionLibrary) -> None:
     assert books.search([QUESTION], 4, ["gone.md"]) == []
     assert books.scan(["gone.md"]) == []
 
 
-async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: CollectionLibrary) -> None:
+async def test_a_scan_reads_the_named_documents_after_a_search(books: CollectionLibrary) -> None:
     known = make_context(QUESTION, searched=words(QUESTION), ranking=("some id",))
     bench = Bench(Retriever, library=books)
     update = await bench.turn(known, scan("boats.md", "bread.md"))
@@ -109,14 +109,14 @@ async def test_a_scan_reads_the_named_documents_whatever_was_searched(books: Col
     assert bench.reasoning == "Read all of boats.md, bread.md: 2 passages of 2 documents."
 
 
-async def test_of_a_scan_the_passages_nearest_to_the_question_are_ranked_first(books: CollectionLibrary) -> None:
+async def test_a_scan_ranks_the_nearest_passages_first(books: CollectionLibrary) -> None:
     bench = Bench(Retriever, library=books, settings=ResearchSettings(sample_passages=2))
     update = await bench.turn(make_context("How long is bread baked?"), scan("boats.md", "bread.md"))
     [best] = update.ranking
     assert next(chunk.name for chunk in update.chunks if chunk.id == best) == "bread.md"
 
 
-async def test_a_scan_over_the_limit_is_refused_before_it_reads(books: CollectionLibrary) -> None:
+async def test_a_scan_over_the_limit_is_rejected_before_it_reads(books: CollectionLibrary) -> None:
     bench = Bench(Retriever, library=books, settings=ResearchSettings(scan_limit=3))
     with pytest.raises(AgentError, match="4 passages, over the limit of 3"):
         await bench.turn(make_context(QUESTION), scan())
@@ -130,6 +130,6 @@ async def test_asked_directly_it_searches_for_the_question(books: CollectionLibr
     assert update.searched == words(QUESTION)
 
 
-def test_documents_that_are_not_there_are_refused_by_name() -> None:
+def test_unknown_documents_are_rejected_by_name() -> None:
     with pytest.raises(ValidationError, match=r"no document named 'birds\.md'"):
         RetrieverInputs.model_validate(scan("birds.md", "boats.md"), context={DOCUMENTS: list(TEXTS)})

@@ -1,4 +1,4 @@
-"""The Synthesizer writes claims on what it was shown: evidence, computations, and answers found on the way."""
+"""The Synthesizer: claims on evidence, computations and findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def counted(context: ResearchContext, *numbers: int, **fields: Any) -> Computati
 
 
 async def write(serve: Serve, context: ResearchContext, **answer: Any) -> tuple[Bench, Request]:
-    """What the Synthesizer does with this answer of the model, and what the model was asked."""
+    """Return the Synthesizer's update for this response, and its prompt."""
     asked: list[Request] = []
 
     def respond(request: Request) -> str:
@@ -51,7 +51,7 @@ def answer_of(bench: Bench) -> Synthesis:
     return bench.context.synthesis
 
 
-async def test_a_computation_is_shown_with_its_query_its_result_and_its_records(serve: Serve) -> None:
+async def test_a_computation_is_shown_with_query_result_and_records(serve: Serve) -> None:
     context = table_context(UNITS, {"a.csv": ROWS[:3]})
     flawed = counted(context, 1, 2, 3, flaws=("record 4: units is 'few', no number",), truncated=True)
     _, request = await write(serve, context.model_copy(update={"computations": (flawed,)}))
@@ -68,7 +68,7 @@ async def test_a_computation_is_shown_with_its_query_its_result_and_its_records(
     assert "The same as records" not in request.prompt
 
 
-async def test_a_claim_is_supported_by_a_computation_as_by_evidence(serve: Serve) -> None:
+async def test_a_computation_supports_a_claim(serve: Serve) -> None:
     context = table_context(UNITS, {"a.csv": ROWS[:3]})
     context = context.model_copy(update={"computations": (counted(context, 1, 2, 3),)})
     claims = [
@@ -93,13 +93,13 @@ async def test_a_claim_is_supported_by_a_computation_as_by_evidence(serve: Serve
         ([1, 2], 0, {"evidence": [1], "computations": [1]}),
     ],
 )
-def test_claims_cannot_name_what_was_not_shown(evidence: list[int], computations: int, claim: dict[str, Any]) -> None:
+def test_claims_can_only_cite_what_was_shown(evidence: list[int], computations: int, claim: dict[str, Any]) -> None:
     shape = response_model(tuple(evidence), computations)
     with pytest.raises(ValidationError):
         shape.model_validate(synthesis([{"text": "So it is.", **claim}], sufficient=True))
 
 
-async def test_of_many_rows_behind_a_computation_only_some_are_shown_and_can_be_cited(serve: Serve) -> None:
+async def test_some_of_many_rows_of_a_computation_can_be_cited(serve: Serve) -> None:
     context = table_context(UNITS, {"a.csv": ROWS})
     said = make_chunk("The count is preliminary.", document="/docs/z.md")
     remark = Evidence(
@@ -124,8 +124,8 @@ async def test_of_many_rows_behind_a_computation_only_some_are_shown_and_can_be_
     assert request.schema["$defs"]["WrittenClaim"]["properties"]["evidence"]["items"]["enum"] == [1, 2, 7, 9]
 
 
-async def test_a_computation_keeps_to_the_numbers_that_its_evidence_has_now(serve: Serve) -> None:
-    """Evidence that came after the computation may have moved what it was made from to other numbers."""
+async def test_a_computation_uses_the_current_evidence_numbers(serve: Serve) -> None:
+    """Evidence added after the computation may have changed the numbers."""
     context = table_context(UNITS, {"a.csv": ROWS[:3]})
     early = counted(context, 1, 2)
     early = early.model_copy(
@@ -136,13 +136,13 @@ async def test_a_computation_keeps_to_the_numbers_that_its_evidence_has_now(serv
     assert [item.number for item in answer_of(bench).computations[0].evidence] == [1, 2]
 
 
-async def test_without_a_computation_all_evidence_and_its_records_are_shown(serve: Serve) -> None:
+async def test_without_computations_all_evidence_is_shown(serve: Serve) -> None:
     _, request = await write(serve, table_context(UNITS, {"a.csv": ROWS}))
     assert all(f"\n[{number}] a.csv, page 1: - Land {number}" in request.prompt for number in range(1, 9))
     assert '[8] {"country": "Land 8", "units": 8}' in request.prompt
 
 
-async def test_answers_on_the_way_are_shown_with_the_numbers_of_this_context(serve: Serve) -> None:
+async def test_findings_are_shown_with_current_evidence_numbers(serve: Serve) -> None:
     context = table_context(UNITS, {"a.csv": ROWS[:3]})
     own = context.evidence[2].model_copy(update={"number": 1})
     found = Synthesis(
@@ -167,7 +167,7 @@ async def test_answers_on_the_way_are_shown_with_the_numbers_of_this_context(ser
     assert "So I think" not in request.prompt
 
 
-async def test_it_is_told_what_was_searched(serve: Serve) -> None:
+async def test_the_prompt_lists_the_searches(serve: Serve) -> None:
     chunk = make_chunk("Nothing of use.")
     context = make_context(
         "What is it?",
@@ -181,8 +181,8 @@ async def test_it_is_told_what_was_searched(serve: Serve) -> None:
     assert "There is none: no quote" in request.prompt
 
 
-async def test_a_quote_stands_beside_the_title_of_its_document(serve: Serve) -> None:
-    """What "it" means, a quote does not say."""
+async def test_a_quote_is_shown_with_its_documents_title(serve: Serve) -> None:
+    """A quote does not say what "it" means."""
     chunk = make_chunk("It has three storeys.", document="/docs/0042.md", title="The Lee House", section=("Plan",))
     quote = Evidence(
         number=1, document=chunk.document, document_id=chunk.document_id, name=chunk.name, chunk_id=chunk.id, start=0,

@@ -1,4 +1,4 @@
-"""Several models in one panel: who asks which, what the trace says of it, and what is refused before a run begins."""
+"""Several models in one run: who calls which, their trace, and validation before the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUESTION = "Down to which temperature does the Borea 12 work?"
 
 
 class Endpoint:
-    """A scripted panel that remembers which responses it was asked for."""
+    """A scripted panel that records the requested responses."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -38,7 +38,7 @@ def models_by_caller(trace: Trace, run_id: str) -> dict[str, str]:
     return {event.body.caller: event.body.model for event in trace.events(run_id) if event.body.type == "model_called"}
 
 
-async def test_an_agent_asks_the_endpoint_that_it_was_given(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_an_agent_calls_its_own_endpoint(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     large, small = Endpoint(), Endpoint()
     orchestrator = panel(
         serve(large, model="large-70b"),
@@ -57,7 +57,7 @@ async def test_an_agent_asks_the_endpoint_that_it_was_given(panel: MakePanel, se
     assert kept == models
 
 
-async def test_a_question_may_name_the_model_for_all_that_have_none_of_their_own(
+async def test_a_request_names_the_model_for_agents_without_their_own(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     orchestrator = panel(
@@ -73,7 +73,7 @@ async def test_a_question_may_name_the_model_for_all_that_have_none_of_their_own
     assert trace.run(answer.run_id).model == "large-70b"
 
 
-async def test_the_same_model_at_two_addresses_has_each_of_its_answers_in_the_journal(
+async def test_one_model_at_two_endpoints_has_all_answers_in_the_journal(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     orchestrator = panel(serve(Endpoint()), llms={"twin": serve(Endpoint())}, agent_models={"Extractor": "twin"})
@@ -83,7 +83,7 @@ async def test_the_same_model_at_two_addresses_has_each_of_its_answers_in_the_jo
     assert len({(entry.key, entry.occurrence) for entry in entries}) == len(entries)
 
 
-async def test_the_budget_of_a_run_counts_the_calls_of_all_its_models(panel: MakePanel, serve: Serve) -> None:
+async def test_the_budget_counts_the_calls_of_all_models(panel: MakePanel, serve: Serve) -> None:
     large, small = Endpoint(), Endpoint()
     orchestrator = panel(
         serve(large), llms={"small": serve(small)}, agent_models={"Planner": "small", "DataInspector": "small"}
@@ -93,7 +93,7 @@ async def test_the_budget_of_a_run_counts_the_calls_of_all_its_models(panel: Mak
     assert len(large.asked) + len(small.asked) == 3
 
 
-async def test_a_prompt_is_measured_by_the_window_of_the_endpoint_that_is_asked(panel: MakePanel, serve: Serve) -> None:
+async def test_a_prompt_must_fit_the_window_of_its_endpoint(panel: MakePanel, serve: Serve) -> None:
     narrow = Endpoint()
     orchestrator = panel(
         serve(Endpoint()),
@@ -120,7 +120,7 @@ async def test_a_prompt_is_measured_by_the_window_of_the_endpoint_that_is_asked(
         ({}, {"model": "big"}, UnknownModel, r"\[llms\.big\].*CANDOR_LLMS__BIG__MODEL"),
     ],
 )
-async def test_what_is_not_there_is_refused_before_the_run(
+async def test_unknown_agents_and_models_are_rejected_before_the_run(
     panel: MakePanel,
     serve: Serve,
     trace: Trace,
@@ -136,7 +136,7 @@ async def test_what_is_not_there_is_refused_before_the_run(
     assert (endpoint.asked, trace.runs()) == ([], [])
 
 
-async def test_an_agent_that_is_disabled_may_keep_its_model(panel: MakePanel, serve: Serve) -> None:
+async def test_a_disabled_agent_may_keep_its_model(panel: MakePanel, serve: Serve) -> None:
     orchestrator = panel(
         serve(Endpoint()),
         llms={"small": serve(Endpoint())},

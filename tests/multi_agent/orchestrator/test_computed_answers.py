@@ -1,4 +1,4 @@
-"""From rows of a table to a computed answer: what was added up, by which query, and from which quotes."""
+"""From table rows to a computed answer with its query and quotes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def research(
     make_tools: Callable[..., Toolbox],
     tmp_path: Path,
 ) -> Iterator[Research]:
-    """``await research(question, roles)`` over the sales and an atlas; rows are read as records of these fields."""
+    """``await research(question, roles)`` over sales and an atlas; rows become records of these fields."""
     chunks = [make_chunk(SALES, document="/docs/sales.csv"), make_chunk(ATLAS, document="/docs/atlas.md")]
     with library_of(chunks, embedder, tmp_path / "collections") as library:
 
@@ -112,9 +112,7 @@ def research(
         yield ask
 
 
-async def test_a_sum_is_computed_and_cited_with_its_query_and_every_row_behind_it(
-    research: Research, trace: Trace
-) -> None:
+async def test_a_sum_is_cited_with_its_query_and_rows(research: Research, trace: Trace) -> None:
     claim = {"text": "2,071 pumps were delivered.", "evidence": [], "computations": [1]}
     answer = await research(
         "How many pumps in all?",
@@ -133,7 +131,7 @@ async def test_a_sum_is_computed_and_cited_with_its_query_and_every_row_behind_i
     assert [body.sql for body in told] == [TOTAL["sql"], TOTAL["records_sql"]]
 
 
-async def test_a_later_step_searches_for_what_was_computed(research: Research) -> None:
+async def test_a_later_step_searches_for_a_computed_value(research: Research) -> None:
     asked: list[str] = []
 
     def read(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""What the planner is told of the documents: all of a few, of many those that the question leads to."""
+"""The list of documents for the planner: all of a few, the nearest of many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def listed(library: CollectionLibrary, most: int) -> list[str]:
     return list_documents(library, library.catalogue(), QUESTION, most).splitlines()
 
 
-def test_of_a_few_documents_all_are_listed(library: CollectionLibrary) -> None:
+def test_a_few_documents_are_all_listed(library: CollectionLibrary) -> None:
     assert listed(library, 3) == [
         "3 documents, 3 passages:",
         "- manual.pdf: 1 passages",
@@ -21,8 +21,8 @@ def test_of_a_few_documents_all_are_listed(library: CollectionLibrary) -> None:
     ]
 
 
-def test_of_many_those_are_that_a_search_for_the_question_finds_the_nearest_first(library: CollectionLibrary) -> None:
-    """By name, the first sixty of a thousand have nothing to do with it."""
+def test_of_many_documents_the_nearest_are_listed(library: CollectionLibrary) -> None:
+    """The first documents by name may have nothing to do with the question."""
     head, *found, others = listed(library, 2)
     assert head == "3 documents, 3 passages. What a search for the question finds, the nearest first:"
     assert found == [f"- {chunk.name}: 1 passages" for chunk in library.search([QUESTION], 2)]
@@ -30,5 +30,5 @@ def test_of_many_those_are_that_a_search_for_the_question_finds_the_nearest_firs
     assert others == "- and 1 others, which are searched as well"
 
 
-def test_none_is_listed_where_none_is_to_be(library: CollectionLibrary) -> None:
+def test_no_document_is_listed_with_a_limit_of_zero(library: CollectionLibrary) -> None:
     assert listed(library, 0) == ["3 documents, 3 passages, which are searched but not listed here."]

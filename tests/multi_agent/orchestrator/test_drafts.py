@@ -1,4 +1,4 @@
-"""An answer's claims in the events of a run: before its last model call has ended, and only if it answers the run."""
+"""Drafted claims in a run's events: before the last model call ends, and only for the final answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCRIPT = Panel("-25 °C", "40 minutes")
 
 
 def in_parts(role: str, **more: Any) -> Panel:
-    """The panel, with a role whose response is streamed in small pieces."""
+    """The panel with one role that streams its response in small parts."""
     roles = {role: lambda request: in_pieces(json.dumps(SCRIPT.play(request)), **more)}
     return Panel("-25 °C", "40 minutes", roles=roles)
 
@@ -36,7 +36,7 @@ def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_claims_come_before_the_call_has_ended_as_they_are_in_the_answer(
+async def test_claims_are_drafted_before_the_call_ends(
     panel: MakePanel, serve: Serve, trace: Trace, protocol: Protocol
 ) -> None:
     answer = await panel(serve(in_parts(SYNTHESIS), protocol)).research(QUESTION)
@@ -50,7 +50,7 @@ async def test_claims_come_before_the_call_has_ended_as_they_are_in_the_answer(
     ]  # fmt: skip
 
 
-async def test_the_first_claim_is_told_while_the_rest_is_being_written(panel: MakePanel, serve: Serve) -> None:
+async def test_the_first_claim_is_published_while_the_rest_is_written(panel: MakePanel, serve: Serve) -> None:
     told: asyncio.Queue[ClaimDrafted] = asyncio.Queue()
 
     async def listen(event: Event) -> None:
@@ -68,7 +68,7 @@ async def test_the_first_claim_is_told_while_the_rest_is_being_written(panel: Ma
     await asyncio.wait({run})
 
 
-async def test_the_reader_of_a_simple_question_tells_its_claims(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_the_reader_of_a_simple_question_drafts_its_claims(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     script = Panel(roles={PLANNER: lambda _: json.dumps(FAST), READING: in_parts(READING)})
     answer = await panel(serve(script)).research(QUESTION)
     drafted = bodies(trace, answer.run_id, "claim_drafted")
@@ -76,9 +76,7 @@ async def test_the_reader_of_a_simple_question_tells_its_claims(panel: MakePanel
     assert len(drafted) == 2
 
 
-async def test_a_response_that_is_not_accepted_takes_its_claims_with_it(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_a_rejected_response_withdraws_its_claims(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     def write_wrongly(request: Request) -> Reply:
         answer = SCRIPT.play(request)
         answer["claims"][1]["evidence"] = [99]
@@ -93,18 +91,14 @@ async def test_a_response_that_is_not_accepted_takes_its_claims_with_it(
     assert answer.status is Status.ANSWERED
 
 
-async def test_what_is_answered_on_the_way_is_not_told_as_the_answer(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_answers_on_the_way_are_not_drafted(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     hops = planned(reading("a", "How cold?"), reading("b", "How long?"), step("s", "Synthesizer", ["a", "b"]))
     script = Panel("-25 °C", "40 minutes", roles={PLANNER: lambda _: json.dumps(hops)})
     answer = await panel(serve(script)).research(QUESTION)
     assert {event.step for event in trace.events(answer.run_id) if event.body.type == "claim_drafted"} == {"s"}
 
 
-async def test_answers_that_are_voted_on_are_not_told_before_the_vote(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_voted_answers_are_not_drafted(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     claims = [{"text": "Down to -25 °C.", "evidence": [1]}]
     write = json.dumps(synthesis(claims, sufficient=True, short="-25 °C"))
     script = Panel("-25 °C", roles={SYNTHESIS: lambda _: say(write)})
@@ -113,7 +107,7 @@ async def test_answers_that_are_voted_on_are_not_told_before_the_vote(
     assert bodies(trace, answer.run_id, "claim_drafted") == []
 
 
-async def test_an_endpoint_that_does_not_stream_gives_the_same_answer_without_drafts(
+async def test_without_streaming_the_answer_is_the_same_without_drafts(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     streamed = await panel(serve(in_parts(SYNTHESIS))).research(QUESTION)
@@ -122,10 +116,10 @@ async def test_an_endpoint_that_does_not_stream_gives_the_same_answer_without_dr
     assert bodies(trace, whole.run_id, "claim_drafted") == []
 
 
-async def test_a_run_that_goes_on_takes_the_answer_from_its_journal_and_drafts_nothing(
+async def test_a_resumed_run_answers_from_its_journal_without_drafts(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
-    """It is ended just when the last call has been answered."""
+    """The run is interrupted right after its last call."""
     asked: list[Request] = []
 
     def respond(request: Request) -> Reply | str:

@@ -1,4 +1,4 @@
-"""A run that goes on after it was interrupted is told what it was told at first, whatever was remembered since."""
+"""A resumed run uses the memories and examples of its first try."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vectorstore.embedding.embedder import Embedder
 QUESTION = Request(question="Down to which temperature does the Borea 12 work?", session="monday")
 
 
-async def test_what_the_planner_was_told_is_what_it_is_told_again(
+async def test_the_planner_of_a_resumed_run_sees_the_same_memories(
     panel: Callable[..., Orchestrator], serve: Callable[..., EndpointSettings], tmp_path: Path, embedder: Embedder
 ) -> None:
     asked: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Modes, hops, several answers, saved plans: how a question is taken, and by whom."""
+"""Modes, references between steps, votes and saved plans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_simple_question_takes_two_calls(panel: MakePanel, serve: Serve,
     assert (made.plan.mode, made.mode_reason) == ("fast", "It fits.")
 
 
-async def test_the_person_may_choose_the_mode_and_nobody_asks_why_it_was_taken(panel: MakePanel, trace: Trace) -> None:
+async def test_a_chosen_mode_needs_no_reason(panel: MakePanel, trace: Trace) -> None:
     script = Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})
     with ScriptedEndpoint(script) as server:
         answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, mode="fast"))
@@ -64,7 +64,7 @@ async def test_the_person_may_choose_the_mode_and_nobody_asks_why_it_was_taken(p
     assert made.mode_reason == "The person chose it."
 
 
-async def test_the_named_agent_alone_runs(panel: MakePanel) -> None:
+async def test_only_the_named_agent_runs(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         request = Asked(question=QUESTION, mode="direct", agent="Reader")
         answer = await panel(server.settings("openai")).research(request)
@@ -72,7 +72,7 @@ async def test_the_named_agent_alone_runs(panel: MakePanel) -> None:
         assert [role_of(asked) for asked in server.requests] == [READING]
 
 
-async def test_an_agent_that_answers_without_evidence_is_said_to(panel: MakePanel, serve: Serve) -> None:
+async def test_an_agent_without_evidence_gives_unsupported_claims(panel: MakePanel, serve: Serve) -> None:
     request = Asked(question=QUESTION, mode="direct", agent="QueryPlanner")
     answer = await panel(serve(Panel())).research(request)
     assert answer.status is Status.INSUFFICIENT
@@ -91,7 +91,7 @@ async def test_an_agent_that_answers_without_evidence_is_said_to(panel: MakePane
         (Asked(question=" "), "empty"),
     ],
 )
-async def test_a_request_that_cannot_be_followed_is_refused_before_it_starts(
+async def test_an_invalid_request_is_rejected_before_it_starts(
     panel: MakePanel, serve: Serve, trace: Trace, request_: Asked, reason: str
 ) -> None:
     with pytest.raises(AgentError, match=reason):
@@ -99,7 +99,7 @@ async def test_a_request_that_cannot_be_followed_is_refused_before_it_starts(
     assert trace.runs() == []
 
 
-async def test_a_later_question_names_what_an_earlier_one_found(panel: MakePanel) -> None:
+async def test_a_later_step_refers_to_an_earlier_answer(panel: MakePanel) -> None:
     hops = planned(
         reading("machine", "Which machine is in the manual?"),
         reading("limit", "What about @{outputs.machine.answer}?"),
@@ -125,7 +125,7 @@ async def test_a_later_question_names_what_an_earlier_one_found(panel: MakePanel
     assert "-25 °C" in writing.prompt
 
 
-async def test_a_hop_over_what_was_not_found_leads_to_no_answer(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_a_reference_to_a_missing_answer_is_insufficient(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     hops = planned(
         reading("machine", "Which machine?"),
         reading("limit", "What about @{outputs.machine.answer}?"),
@@ -140,10 +140,8 @@ async def test_a_hop_over_what_was_not_found_leads_to_no_answer(panel: MakePanel
     assert failures == {"Reader": "NothingFound", "Synthesizer": "ReferenceFailed"}
 
 
-async def test_where_several_things_fit_the_next_step_is_planned_anew_with_each_of_them(
-    panel: MakePanel, trace: Trace
-) -> None:
-    """Whole sentences in the place of a name would be searched for, and find anything."""
+async def test_several_matches_lead_to_a_step_for_each(panel: MakePanel, trace: Trace) -> None:
+    """Whole sentences in place of a name would find anything."""
     places = {"manual.pdf": "The Borea 12 works down to -25 °C.", "notes.md": "down to -22 °C"}
 
     def read(request: Request) -> str:
@@ -224,7 +222,7 @@ RIVAL = """
     ("weight", "short", "method"),
     [(3.0, "-22 °C", "weighted"), (0.5, "-25 °C", "weighted"), (None, "-25 °C", "majority")],
 )
-async def test_two_agents_that_disagree_are_weighed(
+async def test_votes_of_two_agents_are_weighted(
     package: Callable[..., str],
     panel: MakePanel,
     serve: Serve,
@@ -266,7 +264,7 @@ def open_prompt() -> str:
     return files("multi_agent").joinpath("prompts/synthesizer.md").read_text(encoding="utf-8")
 
 
-async def test_a_saved_plan_is_followed_when_it_is_named(panel: MakePanel, trace: Trace, plans: PlanMemory) -> None:
+async def test_a_saved_plan_is_followed_by_name(panel: MakePanel, trace: Trace, plans: PlanMemory) -> None:
     saved = Plan(
         goal="answer",
         steps=(
@@ -284,7 +282,7 @@ async def test_a_saved_plan_is_followed_when_it_is_named(panel: MakePanel, trace
     assert (made.plan, made.mode_reason) == (saved, "The plan was chosen by name.")
 
 
-async def test_a_plan_that_worked_is_shown_for_a_question_like_it(panel: MakePanel, trace: Trace) -> None:
+async def test_a_plan_that_worked_is_shown_for_a_similar_question(panel: MakePanel, trace: Trace) -> None:
     with ScriptedEndpoint(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})) as server:
         orchestrator = panel(server.settings("openai"))
         await orchestrator.research(QUESTION)
@@ -297,7 +295,7 @@ async def test_a_plan_that_worked_is_shown_for_a_question_like_it(panel: MakePan
     assert [example.question for example in started.examples] == [QUESTION]
 
 
-async def test_deep_research_plans_and_reports_what_it_did(panel: MakePanel) -> None:
+async def test_deep_research_plans_and_counts_its_steps(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         report = await panel(server.settings("openai")).deep_research(QUESTION)
         assert "The person has chosen the mode high: plan in it" in server.requests[0].prompt

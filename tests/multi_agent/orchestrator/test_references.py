@@ -1,4 +1,4 @@
-"""References to what earlier steps gave: found, checked and resolved, however deep they lie."""
+"""References to outputs of earlier steps: found, checked and resolved in nested values."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ JSON = st.recursive(
         ("costs $5 and {braces}", "costs $5 and {braces}"),
     ],
 )
-def test_a_reference_stands_for_what_the_step_gave(value: Any, resolved: Any) -> None:
+def test_a_reference_is_replaced_by_the_output(value: Any, resolved: Any) -> None:
     assert resolve(value, OUTPUTS) == resolved
 
 
 @given(JSON)
-def test_what_holds_no_reference_stays_as_it_is(value: Any) -> None:
+def test_a_value_without_references_is_unchanged(value: Any) -> None:
     assert find_references(value) == ()
     assert find_malformed(value) == ()
     assert resolve(value, {}) == value
@@ -74,7 +74,7 @@ class _Anything(StepOutput):
 
 
 @given(st.text(max_size=30))
-def test_what_a_step_gave_is_not_read_as_a_reference(said: str) -> None:
+def test_outputs_are_not_parsed_for_references(said: str) -> None:
     outputs = {"a": Found(answer=said + "@{outputs.hop.answer}")}
     assert resolve("x @{outputs.a.answer}", outputs) == f"x {said}@{{outputs.hop.answer}}"
 
@@ -82,7 +82,7 @@ def test_what_a_step_gave_is_not_read_as_a_reference(said: str) -> None:
 @pytest.mark.parametrize(
     "text", ["@{outputs.hop}", "@{hop.answer}", "@{outputs.Hop.answer}", "see @{outputs.hop.answer"]
 )
-def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
+def test_a_malformed_reference_is_found(text: str) -> None:
     assert find_malformed(["fine", {"deep": text}]) == (text,)
 
 
@@ -94,16 +94,16 @@ def test_what_begins_as_a_reference_and_is_none_is_told(text: str) -> None:
         ("@{outputs.empty.answer}", "is empty: step 'empty' found nothing"),
     ],
 )
-def test_a_reference_to_what_is_not_there_says_what_is_missing(value: str, reason: str) -> None:
+def test_an_unknown_reference_raises_an_error_with_the_reason(value: str, reason: str) -> None:
     with pytest.raises(ReferenceFailed, match=reason):
         resolve({"question": f"about {value}"}, {**OUTPUTS, "empty": Found()})
 
 
-def test_a_falsy_number_is_a_value() -> None:
+def test_zero_is_a_value() -> None:
     assert resolve("@{outputs.zero.count}", {"zero": Found(count=0)}) == 0
 
 
-def test_to_name_a_step_is_to_need_it() -> None:
+def test_a_reference_makes_a_step_wait() -> None:
     first = Step(id="first", agents=("Reader",), instruction="find it")
     second = Step(id="second", agents=("Reader",), instruction="go", inputs={"question": "@{outputs.first.answer}?"})
     plan = Plan(goal="g", steps=(first, second))

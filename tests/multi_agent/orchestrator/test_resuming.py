@@ -1,4 +1,4 @@
-"""A run that rests goes on: its finished calls are answered from its journal, also where steps ran side by side."""
+"""A paused run resumes: the journal answers its finished calls, also those of parallel steps."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ QUESTION = "Down to which temperature does the Borea 12 work, and how long does 
 PARTS = {"a": "How cold?", "b": "How long to bake?", "c": "Who met?"}
 
 
-async def test_what_ran_side_by_side_is_not_asked_again_whichever_was_faster(
+async def test_parallel_steps_are_merged_in_their_first_order(
     panel: Callable[..., Orchestrator], serve: Callable[..., EndpointSettings], trace: Trace
 ) -> None:
-    """The slowest of three readers was planned first: when all are answered at once, they come in another order."""
+    """The slowest of three Readers comes first in the plan; answered from the journal, all end at once."""
     answered: Counter[str] = Counter()
     goes_on = threading.Event()
     parts = [reading(name, asked) for name, asked in PARTS.items()]

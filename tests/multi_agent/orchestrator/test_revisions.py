@@ -1,4 +1,4 @@
-"""What happens when the first plan does not lead to the answer: other plans, budgets, and honest ends."""
+"""Runs that the first plan does not answer: revisions, budgets and failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
 
 
 def answering_in_the_end(after: int) -> Callable[[Request], str]:
-    """A Synthesizer that holds the evidence to be insufficient this many times."""
+    """A Synthesizer that judges the evidence insufficient this many times."""
     panel, times = Panel("-25 °C"), [0]
 
     def write(request: Request) -> str:
@@ -60,9 +60,7 @@ def answering_in_the_end(after: int) -> Callable[[Request], str]:
     return write
 
 
-async def test_missing_evidence_leads_to_another_plan_that_knows_what_was_tried(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_missing_evidence_leads_to_a_revised_plan(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     asked: list[str] = []
 
     def revise(request: Request) -> str:
@@ -84,7 +82,7 @@ async def test_missing_evidence_leads_to_another_plan_that_knows_what_was_tried(
     assert (revision.attempt, revision.diagnosis) == (2, "The wrong words.")
 
 
-async def test_a_failed_step_leads_to_another_plan_that_knows_the_error(panel: MakePanel, serve: Serve) -> None:
+async def test_a_failed_step_leads_to_a_plan_that_knows_the_error(panel: MakePanel, serve: Serve) -> None:
     asked: list[str] = []
 
     def revise(request: Request) -> str:
@@ -105,7 +103,7 @@ async def test_a_failed_step_leads_to_another_plan_that_knows_the_error(panel: M
     assert "Step 'x' (Extractor) failed: It needs all, which failed." in asked[0]
 
 
-async def test_what_runs_beside_a_failed_step_is_kept(panel: MakePanel, serve: Serve) -> None:
+async def test_results_of_steps_parallel_to_a_failed_one_are_kept(panel: MakePanel, serve: Serve) -> None:
     everything = {"method": "scan", "documents": [], "queries": []}
     side_by_side = planned(
         step("all", "Retriever", inputs=everything),
@@ -119,9 +117,7 @@ async def test_what_runs_beside_a_failed_step_is_kept(panel: MakePanel, serve: S
     assert answer.on_the_way[0].answer == "It says so: The Borea 12 works down to -25 °C."
 
 
-async def test_after_the_last_revision_the_answer_says_what_is_missing(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_after_the_last_revision_the_answer_is_insufficient(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     ways = iter(("one", "another", "a third"))
 
     def revise(_: Request) -> str:
@@ -140,7 +136,7 @@ async def test_after_the_last_revision_the_answer_says_what_is_missing(
     assert len(bodies(trace, answer.run_id, "plan_revised")) == 2
 
 
-async def test_a_revision_that_tries_the_same_ends_the_run(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_a_revision_equal_to_an_earlier_plan_ends_the_run(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     steps = (
         step("a", "Retriever", inputs={"method": "search", "documents": [], "queries": []}),
         step("b", "Extractor", ["a"]),
@@ -159,14 +155,14 @@ async def test_a_revision_that_tries_the_same_ends_the_run(panel: MakePanel, ser
     assert "tries nothing that was not tried" in declined.reason
 
 
-async def test_the_model_may_hold_nothing_else_to_be_worth_trying(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_the_model_may_decline_a_revision(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     answer = await panel(serve(Panel("no passage has this"))).research(QUESTION)
     assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
     [declined] = bodies(trace, answer.run_id, "revision_declined")
     assert declined.reason == "It is not there."
 
 
-async def test_a_run_whose_steps_fail_is_explained_by_the_model_with_the_error(panel: MakePanel, serve: Serve) -> None:
+async def test_the_model_explains_a_failed_run(panel: MakePanel, serve: Serve) -> None:
     asked: list[str] = []
 
     def explain(request: Request) -> str:
@@ -182,7 +178,7 @@ async def test_a_run_whose_steps_fail_is_explained_by_the_model_with_the_error(p
     assert "Step 'all' (Retriever) failed" in asked[0]
 
 
-async def test_a_budget_in_mid_extraction_ends_with_what_is_known_so_far(
+async def test_a_budget_reached_in_extraction_gives_the_quotes_so_far(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     scan = plan(("all", "Retriever", []), ("x", "Extractor", ["all"]), ("s", "Synthesizer", ["x"]), method="scan")
@@ -200,15 +196,13 @@ async def test_a_budget_in_mid_extraction_ends_with_what_is_known_so_far(
     assert trace.run(answer.run_id).status == "insufficient"
 
 
-async def test_a_budget_that_is_spent_by_the_plan_ends_with_nothing(panel: MakePanel, serve: Serve) -> None:
+async def test_a_budget_reached_by_the_plan_gives_nothing(panel: MakePanel, serve: Serve) -> None:
     request = Asked(question=QUESTION, budget=Budget(tokens=10))
     answer = await panel(serve(Panel())).research(request)
     assert (answer.status, answer.claims, answer.usage.model_calls) == (Status.INSUFFICIENT, (), 0)
 
 
-async def test_a_transient_error_repeats_the_step_and_pays_nothing_twice(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_a_retried_step_pays_for_no_call_twice(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     scan = plan(("all", "Retriever", []), ("x", "Extractor", ["all"]), ("s", "Synthesizer", ["x"]), method="scan")
     script, broken = Panel("°C"), ["once"]
     asked: list[str] = []
@@ -230,8 +224,8 @@ async def test_a_transient_error_repeats_the_step_and_pays_nothing_twice(
     assert len(set(asked)) == len(asked) == 3
 
 
-async def test_only_one_of_two_steps_side_by_side_waits_for_a_slow_one(panel: MakePanel) -> None:
-    """Steps that do not need each other are asked at the same time."""
+async def test_independent_steps_run_in_parallel(panel: MakePanel) -> None:
+    """Only one of two independent steps waits for a slow response."""
     parts = planned(
         reading("one", "What about winter?"),
         reading("two", "What about eggs?"),
@@ -245,7 +239,7 @@ async def test_only_one_of_two_steps_side_by_side_waits_for_a_slow_one(panel: Ma
         assert [role_of(request) for request in server.requests].count("ReaderAnswer") == 2
 
 
-async def test_every_attempt_stands_in_the_trace(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_every_attempt_is_in_the_trace(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     heard: list[Event] = []
 
     async def listen(event: Event) -> None:
@@ -259,7 +253,7 @@ async def test_every_attempt_stands_in_the_trace(panel: MakePanel, serve: Serve,
 
 
 @pytest.mark.parametrize("mode", ["fast", "direct"])
-async def test_a_person_who_chose_a_short_way_is_not_led_a_long_one(panel: MakePanel, serve: Serve, mode: str) -> None:
+async def test_modes_fast_and_direct_are_not_revised(panel: MakePanel, serve: Serve, mode: str) -> None:
     fast = planned(reading("answer", QUESTION, final=True), mode="fast")
     script = Panel("no passage has this", roles={PLANNER: lambda _: json.dumps(fast)})
     request = Asked(question=QUESTION, mode=mode, agent="Reader" if mode == "direct" else "")

@@ -1,4 +1,4 @@
-"""A question is researched to a terminal state, over real HTTP, a real store and the real embedding model."""
+"""Runs from question to terminal state, over real HTTP, a real store and the real embedding model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_type(events: list[Event], wanted: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("protocol", ["openai", "ollama"])
-async def test_an_answer_cites_the_words_of_the_page(panel: MakePanel, serve: Serve, protocol: str) -> None:
+async def test_an_answer_cites_verbatim_quotes(panel: MakePanel, serve: Serve, protocol: str) -> None:
     answer = await panel(serve(Panel("-25 °C"), protocol)).research(QUESTION)
 
     assert answer.status is Status.ANSWERED
@@ -52,9 +52,7 @@ async def test_an_answer_cites_the_words_of_the_page(panel: MakePanel, serve: Se
     assert answer.usage.prompt_tokens == 600
 
 
-async def test_events_are_numbered_without_gaps_told_live_and_kept(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_events_are_numbered_published_and_stored(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     heard: list[Event] = []
 
     async def listen(event: Event) -> None:
@@ -101,16 +99,14 @@ async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
     assert all(event.body.replayed for event in of_type(trace.events(again.run_id), "model_called"))
 
 
-async def test_without_evidence_the_answer_is_insufficient_and_says_what_was_looked_for(
-    panel: MakePanel, serve: Serve
-) -> None:
+async def test_without_evidence_the_answer_is_insufficient(panel: MakePanel, serve: Serve) -> None:
     answer = await panel(serve(Panel("no passage has this"))).research(QUESTION)
     assert answer.status is Status.INSUFFICIENT
     assert (answer.looked_for, answer.found, answer.missing) == (("the fact",), "nothing that helps", ("the fact",))
     assert answer.evidence == ()
 
 
-async def test_a_claim_without_evidence_is_marked_and_does_not_make_an_answer(panel: MakePanel, serve: Serve) -> None:
+async def test_a_claim_without_evidence_is_marked_and_insufficient(panel: MakePanel, serve: Serve) -> None:
     def boast(_: Request) -> str:
         return json.dumps(synthesis([{"text": "It works anywhere.", "evidence": []}], sufficient=True))
 
@@ -120,7 +116,7 @@ async def test_a_claim_without_evidence_is_marked_and_does_not_make_an_answer(pa
     assert not answer.claims[0].supported
 
 
-async def test_a_claim_cannot_name_evidence_that_is_not_there(panel: MakePanel, serve: Serve) -> None:
+async def test_a_claim_cannot_cite_unknown_evidence(panel: MakePanel, serve: Serve) -> None:
     attempts = [
         synthesis([{"text": "Down to -25 °C.", "evidence": [7]}], sufficient=True),
         synthesis([{"text": "Down to -25 °C.", "evidence": [1]}], sufficient=True),
@@ -132,7 +128,7 @@ async def test_a_claim_cannot_name_evidence_that_is_not_there(panel: MakePanel, 
 
 
 def misquote(*texts: str) -> Callable[[Request], str]:
-    """An Extractor that returns these as quotes of the manual, one each time it is asked."""
+    """An Extractor that returns these quotes of the manual, one per call."""
     remaining = list(texts)
 
     def extract(request: Request) -> str:
@@ -147,9 +143,7 @@ def misquote(*texts: str) -> Callable[[Request], str]:
     return extract
 
 
-async def test_a_wrong_quote_is_asked_for_again_and_taken_when_it_is_right(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
+async def test_a_wrong_quote_is_requested_again(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     extract = misquote("The Borea works to -25 °C", "The Borea 12 works down to -25 °C.")
     answer = await panel(serve(Panel(roles={EXTRACTION: extract}))).research(QUESTION)
     assert [quote.quote for quote in answer.evidence] == ["The Borea 12 works down to -25 °C."]
@@ -165,7 +159,7 @@ async def test_a_quote_that_stays_wrong_is_dropped_with_an_event(panel: MakePane
     assert [event.body.final for event in rejected] == [False, True]
 
 
-async def test_a_plan_with_faults_is_given_back_with_all_of_them(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_an_invalid_plan_is_returned_with_all_faults(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     asked: list[str] = []
     bad = plan(("extract", "Extractor", ["nothing"]), ("extract", "QueryPlanner", []))
 
@@ -180,7 +174,7 @@ async def test_a_plan_with_faults_is_given_back_with_all_of_them(panel: MakePane
     assert types(trace.events(answer.run_id))[1:5] == ["model_called", "plan_rejected", "model_called", "plan_made"]
 
 
-async def test_a_plan_that_stays_wrong_fails_the_run_and_names_the_faults(panel: MakePanel, serve: Serve) -> None:
+async def test_a_plan_that_stays_invalid_fails_the_run(panel: MakePanel, serve: Serve) -> None:
     bad = json.dumps(plan(("find", "Retriever", [])))
     answer = await panel(serve(Panel(roles={PLANNER: lambda _: bad})), plan_retries=1).research(QUESTION)
     assert answer.status is Status.FAILED
@@ -206,7 +200,7 @@ async def test_a_plan_that_stays_wrong_fails_the_run_and_names_the_faults(panel:
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, str) else "",
 )
-async def test_however_the_endpoint_fails_the_run_ends_and_says_why(
+async def test_every_endpoint_error_fails_the_run_with_a_reason(
     panel: MakePanel, serve: Serve, trace: Trace, role: str, fault: endpoint.Reply, reason: str
 ) -> None:
     settings = serve(
@@ -220,7 +214,7 @@ async def test_however_the_endpoint_fails_the_run_ends_and_says_why(
     assert trace.run(answer.run_id).status == "failed"
 
 
-async def test_a_dead_endpoint_fails_the_run_with_what_to_start(panel: MakePanel) -> None:
+async def test_an_unreachable_endpoint_fails_the_run_with_advice(panel: MakePanel) -> None:
     settings = EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9", model="any")
     answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=10)
     assert answer.status is Status.FAILED
@@ -228,7 +222,7 @@ async def test_a_dead_endpoint_fails_the_run_with_what_to_start(panel: MakePanel
     assert "This is the original error" in answer.reasoning
 
 
-async def test_a_question_longer_than_the_context_fails_before_anything_is_sent(panel: MakePanel) -> None:
+async def test_a_question_beyond_the_context_window_is_not_sent(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         answer = await panel(server.settings("openai", context_window=8_000)).research("Why? " * 3_900)
         assert answer.status is Status.FAILED
@@ -236,13 +230,13 @@ async def test_a_question_longer_than_the_context_fails_before_anything_is_sent(
         assert server.requests == []
 
 
-async def test_an_empty_question_is_refused(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_an_empty_question_is_rejected(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     with pytest.raises(AgentError, match="empty"):
         await panel(serve(Panel())).research("  \n ")
     assert trace.runs() == []
 
 
-async def test_a_cancelled_run_is_stored_and_drops_its_request(panel: MakePanel, trace: Trace) -> None:
+async def test_a_cancelled_run_is_stored_and_cancels_its_request(panel: MakePanel, trace: Trace) -> None:
     with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
         run = asyncio.create_task(panel(server.settings("openai")).research(QUESTION, run_id="run_cancelled"))
         while not any(role_of(request) == EXTRACTION for request in server.requests):  # noqa: ASYNC110 - in a thread
@@ -264,10 +258,8 @@ async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel, serve:
     assert "step_timeout_s" in answer.reasoning
 
 
-async def test_a_listener_that_fails_at_the_worst_time_ends_the_run_and_does_not_hang_it(
-    panel: MakePanel, serve: Serve, trace: Trace
-) -> None:
-    """As a full disk would: a step cannot be noted, nor that it failed."""
+async def test_a_failing_listener_ends_the_run(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    """As with a full disk: neither a step nor its failure can be stored."""
 
     async def broken(event: Event) -> None:
         if event.step:
@@ -279,7 +271,7 @@ async def test_a_listener_that_fails_at_the_worst_time_ends_the_run_and_does_not
     assert "no space left" in trace.answer("run_full").reasoning
 
 
-async def test_an_agents_own_time_out_is_not_taken_for_the_steps(
+async def test_an_agents_own_timeout_is_not_the_steps_timeout(
     panel: MakePanel, serve: Serve, package: Callable[..., str]
 ) -> None:
     source = """
@@ -327,7 +319,7 @@ async def test_a_scan_of_named_documents_reads_those(panel: MakePanel, serve: Se
     assert [quote.document for quote in answer.evidence] == ["/docs/notes.md"]
 
 
-async def test_a_scan_over_the_limit_is_refused_with_what_to_do(panel: MakePanel, serve: Serve) -> None:
+async def test_a_scan_over_the_limit_is_rejected_with_advice(panel: MakePanel, serve: Serve) -> None:
     scan = json.dumps(
         plan(
             ("all", "Retriever", []), ("extract", "Extractor", ["all"]), ("answer", "Synthesizer", ["extract"]),

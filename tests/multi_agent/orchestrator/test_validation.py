@@ -1,4 +1,4 @@
-"""Every fault of a plan is named before anything runs."""
+"""Validation of plans before they run."""
 
 from __future__ import annotations
 
@@ -127,13 +127,13 @@ def test_a_fast_plan_is_one_final_step() -> None:
         assert any("mode 'fast' is a single step" in each for each in faults(plan(*steps, mode="fast"), REGISTRY, ()))
 
 
-def test_what_an_earlier_attempt_found_need_not_be_found_again() -> None:
+def test_results_of_an_earlier_attempt_count_as_written() -> None:
     again = plan(step("e", "Extractor"), step("a", "Synthesizer", "e"))
     assert faults(again, REGISTRY, DOCUMENTS) != ()
     assert faults(again, REGISTRY, DOCUMENTS, known={"chunks"}) == ()
 
 
-def test_a_disabled_agent_is_said_to_be() -> None:
+def test_the_fault_says_that_an_agent_is_disabled() -> None:
     registry = AgentRegistry.discover(disabled=("Reader",))
     assert "agent 'Reader' is disabled" in " ".join(faults(plan(read("r", "x", final=True)), registry, DOCUMENTS))
 
@@ -155,7 +155,7 @@ STEPS = st.builds(
 
 
 @given(st.lists(STEPS, min_size=1, max_size=5))
-def test_a_plan_without_faults_runs_to_its_end_and_no_other_is_let_through(steps: list[Step]) -> None:
+def test_a_valid_plan_can_run_to_its_end(steps: list[Step]) -> None:
     made = plan(*steps)
     if found := faults(made, REGISTRY, DOCUMENTS):
         assert all(found)
