@@ -1,4 +1,4 @@
-"""An agent that works with whatever tools it is granted: it calls what the model says, and notes the model's report.
+"""An agent that calls its granted tools as the model says and notes the model's report.
 
 panel.registry.register(handyman("calculator", "search_documents"))
 answer = await panel.research(TASK)
@@ -32,14 +32,14 @@ TURN, REPORT = "ToolTurn", "Report"
 
 
 class Report(BaseModel):
-    """What the handyman ends with."""
+    """The handyman's final response."""
 
     text: str
     quotes: list[Quoted] = []
 
 
 def handyman(*tools: str) -> RegisteredAgent:
-    """The agent, granted these tools."""
+    """Return the agent with these tools."""
     granted = AgentCard(
         name="Handyman",
         description="Does what its tools can do.",
@@ -75,24 +75,24 @@ def handyman(*tools: str) -> RegisteredAgent:
 
 
 def calls(*wanted: tuple[str, dict[str, Any]]) -> str:
-    """A round in which these tools are called."""
+    """Return a response that calls these tools."""
     named = [{"tool": tool, "arguments": arguments, "why": "It helps."} for tool, arguments in wanted]
     return json.dumps({"thinking": "Let me see.", "calls": named})
 
 
 def done() -> str:
-    """The round after which nothing more is needed."""
+    """Return a response without further calls."""
     return calls()
 
 
 def report(text: str, *quotes: tuple[int, str]) -> str:
-    """What is made of it."""
+    """Return a report with these quotes."""
     quoted = [{"passage": number, "quote": quote, "shows": "it"} for number, quote in quotes]
     return json.dumps({"text": text, "quotes": quoted})
 
 
 def rounds(*turns: str, last: str) -> Callable[[ModelRequest], Reply | str]:
-    """A model that takes these turns, one for each time that it was shown results, and reports in the end."""
+    """Return a model that responds with these turns in order, then with ``done()``, and with ``last`` as its report."""
 
     def respond(request: ModelRequest) -> str:
         if role_of(request) == REPORT:
@@ -104,7 +104,7 @@ def rounds(*turns: str, last: str) -> Callable[[ModelRequest], Reply | str]:
 
 
 class Terminal(io.StringIO):
-    """What a person types where ``candor ask`` asks for approval; put it in the place of ``sys.stdin``."""
+    """Replaces ``sys.stdin`` with typed answers to the approval prompts of ``candor ask``."""
 
     def isatty(self) -> bool:
         return True

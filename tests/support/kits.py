@@ -1,8 +1,8 @@
-"""One agent's turn without an engine around it: a kit over a real model client, and what the turn published and kept.
+"""Runs one agent without an orchestrator: a kit over a real model client that records published events and updates.
 
 bench = Bench(Extractor, serve(responder))
-update = await bench.turn(make_context("Which pump?", chunks=chunks))
-bench.context.evidence     # as it stands after the turn, merged as the engine merges
+update = await bench.run(make_context("Which pump?", chunks=chunks))
+bench.context.evidence     # merged as in a run
 bench.of_type("evidence_rejected")
 """
 
@@ -31,25 +31,25 @@ from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, CollectionSpec
 from vectorstore.retrieval import Retriever
 
-NOBODY = EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9", model="none")
-"""Nothing listens there: an agent that calls a model fails."""
+UNREACHABLE = EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9", model="none")
+"""No server: an agent that calls a model fails."""
 
 
 class _NoLibrary:
-    """For agents that neither search nor scan: they find out that they do."""
+    """A library for agents that do not use one; any use fails the test."""
 
     collection = "none"
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AssertionError(f"this agent was not expected to use the library ({name})")
+        raise AssertionError(f"unexpected use of the library: {name}")
 
 
 @dataclass
 class Bench:
-    """Gives one agent its turns. ``context`` is what is known after the last one, also after one that failed."""
+    """Runs one agent. ``context`` is the shared context after the last run, even a failed one."""
 
     agent: Any
-    endpoint: EndpointSettings = NOBODY
+    endpoint: EndpointSettings = UNREACHABLE
     library: Library = field(default_factory=lambda: cast(Library, _NoLibrary()))
     settings: ResearchSettings = field(default_factory=ResearchSettings)
     context: ResearchContext = field(init=False)
@@ -61,7 +61,7 @@ class Bench:
     def card(self) -> AgentCard:
         return cast(AgentCard, self.agent.card)
 
-    async def turn(
+    async def run(
         self,
         context: ResearchContext,
         inputs: dict[str, Any] | None = None,
@@ -70,7 +70,7 @@ class Bench:
         step: str = "step",
         streams_claims: bool = False,
     ) -> ContextUpdate:
-        """What ``process`` returns, for an agent that sees what its card declares."""
+        """Run the agent with the fields its card declares and return its update."""
         self.context = context
         task = self._task(inputs or {}, instruction, step).model_copy(update={"streams_claims": streams_claims})
         agent = self._make()
@@ -80,11 +80,11 @@ class Bench:
         return update
 
     async def activates(self, context: ResearchContext) -> bool:
-        """Whether the agent finds anything to do."""
+        """Return whether the agent finds anything to do."""
         return await self._make().should_activate(context.only(self.card.sees))
 
     def of_type(self, wanted: str) -> list[Any]:
-        """The published bodies of this type, in order."""
+        """Return the published events of this type, in order."""
         return [body for body in self.published if body.type == wanted]
 
     def _task(self, inputs: dict[str, Any], instruction: str, step: str) -> TaskData:
@@ -123,19 +123,19 @@ class Bench:
 
 
 def make_context(question: str = "What is it?", **known: Any) -> ResearchContext:
-    """A context in which these fields are known already."""
+    """Return a context with these fields."""
     understanding = Understanding(intent="to know", domain="any", requirements=("the fact",))
     return ResearchContext(question=question, understanding=understanding, **known)
 
 
-def words(*searched: str) -> tuple[Wording, ...]:
-    """What was searched for in all documents."""
+def searched_for(*searched: str) -> tuple[Wording, ...]:
+    """Return searches in all documents."""
     return tuple(Wording(words=each) for each in searched)
 
 
 @contextmanager
 def library_of(chunks: Sequence[Chunk], embedder: Embedder, folder: Path) -> Iterator[CollectionLibrary]:
-    """A real collection in ``folder`` that holds these chunks."""
+    """Open a library over a real collection of these chunks in ``folder``."""
     spec = CollectionSpec(
         name="books", embedding_model=embedder.model, dimension=embedder.dimension, chunking="sections-v1/256"
     )

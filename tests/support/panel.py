@@ -1,7 +1,7 @@
-"""A scripted model that plays every role of the panel well enough for a run to end in a cited answer.
+"""A scripted model that responds for every role of the panel, so that a run ends with a cited answer.
 
-It knows nothing about the question: it copies out the lines of the passages that hold one of the ``quotes`` it was
-told to look for, and claims each. A test replaces single roles by passing its own responder for them.
+It quotes every line of the passages that contains one of ``quotes``, and claims each. A test replaces single roles by
+its own responders.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 def role_of(request: Request) -> str:
-    """Which response is asked for: the title of its schema."""
+    """Return the title of the requested schema."""
     assert request.schema is not None, "Candor never asks for free text"
     return str(request.schema["title"])
 
@@ -50,11 +50,11 @@ class Panel:
         role = role_of(request)
         reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
         if role == PLANNER and isinstance(reply, str) and "mode_reason" not in request.schema["properties"]:
-            return reply.replace(_MODE_REASON, "")  # the person chose the mode, and no script need know
+            return reply.replace(_MODE_REASON, "")  # the person chose the mode; scripts need not care
         return reply
 
     def play(self, request: Request) -> dict[str, Any]:
-        """The usual answer to this request."""
+        """Return the default response to this request."""
         role = role_of(request)
         if role == EXTRACTION:
             return {"items": list(self._items(request))}
@@ -90,7 +90,7 @@ class Panel:
 
 
 def plan(*steps: tuple[str, str, list[str]], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
-    """A planner's response of these (id, agent, needs); the whole panel in order if there are none."""
+    """Return a planner's response with steps of (id, agent, needs); without any, ``FULL_PLAN``."""
     retrieval = {"method": method, "documents": list(documents), "queries": []}
     made = [
         step(step_id, agent, needs, **({"inputs": retrieval} if agent == "Retriever" else {}))
@@ -100,33 +100,33 @@ def plan(*steps: tuple[str, str, list[str]], method: str = "search", documents: 
 
 
 def step(step_id: str, agent: str, needs: Sequence[str] = (), **more: Any) -> dict[str, Any]:
-    """A step of a planner's response."""
+    """Return a step of a planner's response."""
     return {"id": step_id, "agent": agent, "instruction": "Do it.", "needs": list(needs), "why": "It helps.", **more}
 
 
 def reading(step_id: str, question: str, needs: Sequence[str] = (), *, final: bool = False) -> dict[str, Any]:
-    """A step of the Reader."""
+    """Return a step of the Reader."""
     return step(step_id, "Reader", needs, inputs={"question": question, "queries": []}, final=final)
 
 
 def planned(*steps: dict[str, Any], mode: str = "high") -> dict[str, Any]:
-    """A planner's response of these steps."""
+    """Return a planner's response with these steps."""
     understood = {"intent": "know", "domain": "any", "requirements": ["the fact"]}
     return {**understood, "mode_reason": "It fits.", "mode": mode, "goal": "answer", "steps": list(steps)}
 
 
 def revised(*steps: dict[str, Any]) -> dict[str, Any]:
-    """A planner's response that tries another way."""
+    """Return a revised plan with these steps."""
     return {"diagnosis": "The wrong words.", "try_again": True, "goal": "other words", "steps": list(steps)}
 
 
 def give_up() -> dict[str, Any]:
-    """A planner's response that holds nothing else to be worth trying."""
+    """Return a response that declines a revision."""
     return {"diagnosis": "It is not there.", "try_again": False, "goal": "none", "steps": []}
 
 
 def synthesis(claims: list[dict[str, Any]], *, sufficient: bool, short: str = "") -> dict[str, Any]:
-    """The response of whoever writes an answer."""
+    """Return the response of an agent that writes an answer."""
     return {
         "short": short,
         "reasoning": "It follows." if sufficient else "Nothing says so.",

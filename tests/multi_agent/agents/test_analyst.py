@@ -47,7 +47,7 @@ def analysis(*queries: tuple[str, str]) -> str:
 
 async def test_evidence_of_shown_rows_comes_first(serve: Serve) -> None:
     bench = Bench(Analyst, serve(always(analysis((FASTEST, MEN)))))
-    update = await bench.turn(races())
+    update = await bench.run(races())
     [computation] = bench.context.computations
     assert computation.columns == ("runner", "time")
     assert computation.rows == (("Jonah", "2:02:08"), ("Abel", "2:02:31"), ("Tariku", "2:02:31"))
@@ -60,7 +60,7 @@ async def test_evidence_of_shown_rows_comes_first(serve: Serve) -> None:
 
 async def test_later_steps_get_a_single_figure(serve: Serve) -> None:
     bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) AS euros FROM records", MEN)))))
-    update = await bench.turn(races())
+    update = await bench.run(races())
     assert AnalystOutput.of(update) == AnalystOutput(result="69000.5", first="69000.5")
     assert AnalystOutput.of(ContextUpdate()) == AnalystOutput(result="", first="")
 
@@ -68,7 +68,7 @@ async def test_later_steps_get_a_single_figure(serve: Serve) -> None:
 async def test_a_computation_lists_values_of_the_wrong_type(serve: Serve) -> None:
     count = ("SELECT count(*) FROM records", "SELECT record FROM records")
     bench = Bench(Analyst, serve(always(analysis(("SELECT sum(prize) FROM records", MEN), count))))
-    await bench.turn(races())
+    await bench.run(races())
     with_prize, without = bench.context.computations
     assert with_prize.flaws == ("record 2 (races.csv): prize is 'a bonus', no number",)
     assert without.flaws == ()
@@ -76,7 +76,7 @@ async def test_a_computation_lists_values_of_the_wrong_type(serve: Serve) -> Non
 
 async def test_each_query_is_published(serve: Serve) -> None:
     bench = Bench(Analyst, serve(in_turn(analysis(("SELECT nothing FROM records", MEN)), analysis((FASTEST, MEN)))))
-    await bench.turn(races())
+    await bench.run(races())
     told = [(body.purpose, body.rows, bool(body.error)) for body in bench.of_type("computed")]
     behind = "records behind: it"
     assert told == [("it", 0, True), (behind, 3, False), ("it", 3, False), (behind, 3, False)]
@@ -95,7 +95,7 @@ async def test_all_faults_are_returned_at_once(serve: Serve) -> None:
         return wrong if len(prompts) == 1 else analysis((FASTEST, MEN))
 
     bench = Bench(Analyst, serve(answer))
-    await bench.turn(races())
+    await bench.run(races())
     assert len(bench.context.computations) == 1
     for fault in (
         'calculation 1, sql: DuckDB says: Binder Error: Referenced column "runer" not found',
@@ -116,19 +116,19 @@ async def test_queries_that_stay_invalid_fail_the_step(serve: Serve) -> None:
 
     bench = Bench(Analyst, serve(answer), settings=ResearchSettings(sql_retries=1))
     with pytest.raises(QueryRefused, match="'read_csv' is not available"):
-        await bench.turn(races())
+        await bench.run(races())
     assert len(asked) == 2
 
 
 async def test_a_result_without_values_is_questioned_once(serve: Serve) -> None:
     nobody = analysis(("SELECT runner FROM records WHERE category = 'men'", "SELECT record FROM records"))
     bench = Bench(Analyst, serve(always(nobody)))
-    await bench.turn(races())
+    await bench.run(races())
     assert bench.context.computations[0].rows == ()
     assert len(bench.of_type("computed")) == 4
 
     mended = Bench(Analyst, serve(in_turn(nobody, analysis((FASTEST, MEN)))))
-    await mended.turn(races())
+    await mended.run(races())
     assert len(mended.context.computations[0].rows) == 3
 
 
@@ -141,7 +141,7 @@ async def test_the_model_sees_columns_flaws_and_duplicates(serve: Serve) -> None
 
     twice: list[Values] = [ROWS[0], *ROWS]
     bench = Bench(Analyst, serve(answer))
-    await bench.turn(table_context(RACE, {"old.md": twice[:1], "races.csv": twice[1:]}), instruction="Rank the men.")
+    await bench.run(table_context(RACE, {"old.md": twice[:1], "races.csv": twice[1:]}), instruction="Rank the men.")
     [prompt] = prompts
     for line in (
         "Your task: Rank the men.",
@@ -167,7 +167,7 @@ async def test_few_of_hundreds_of_records_are_shown(serve: Serve) -> None:
         {"runner": f"Runner {number}", "category": "Men", "time": "2:10:00", "prize": 0.1} for number in range(300)
     ]
     bench = Bench(Analyst, serve(answer))
-    await bench.turn(table_context(RACE, {"races.csv": rows}))
+    await bench.run(table_context(RACE, {"races.csv": rows}))
     [computation] = bench.context.computations
     assert computation.rows == ((300, 30),)
     assert len(computation.evidence) == 300
@@ -185,7 +185,7 @@ async def test_reserved_names_are_shown_in_quotes(serve: Serve) -> None:
         return analysis((sql, "SELECT record FROM records"))
 
     bench = Bench(Analyst, serve(answer))
-    await bench.turn(table_context(fields(order="number"), {"a.md": [{"order": 1}, {"order": 2}]}))
+    await bench.run(table_context(fields(order="number"), {"a.md": [{"order": 1}, {"order": 2}]}))
     assert '- "order" BIGINT: the order (1 to 2)' in prompts[0]
     assert bench.context.computations[0].rows == ((3,),)
 
@@ -200,7 +200,7 @@ async def test_it_runs_only_with_records_of_the_current_fields() -> None:
 async def test_cancellation_interrupts_the_query(serve: Serve) -> None:
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
     bench = Bench(Analyst, serve(always(analysis((endless, MEN)))), settings=ResearchSettings(sql_seconds=60))
-    turn = asyncio.create_task(bench.turn(races()))
+    turn = asyncio.create_task(bench.run(races()))
     await asyncio.sleep(1.5)
     loop = asyncio.get_running_loop()
     started = loop.time()

@@ -69,7 +69,7 @@ def quotes(bench: Bench) -> list[str]:
 
 async def test_it_reads_all_passages_a_few_at_a_time(serve: Serve) -> None:
     bench = Bench(Extractor, serve(copy_all), settings=TWO_A_CALL)
-    update = await bench.turn(make_context(chunks=CHUNKS))
+    update = await bench.run(make_context(chunks=CHUNKS))
     assert quotes(bench) == [chunk.text for chunk in CHUNKS]
     assert ExtractorOutput.of(update) == ExtractorOutput(quotes=5, documents=("a.md",))
     assert "Read 5 passages in 3 calls: 5 quotes verified" in bench.reasoning
@@ -80,7 +80,7 @@ async def test_the_result_is_in_order_of_the_passages(serve: Serve) -> None:
         return delayed(copy_rows(request), 0.2 if "Row 0" in request.prompt else 0.0)
 
     bench = Bench(Extractor, serve(slower_first), settings=TWO_A_CALL)
-    update = await bench.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    update = await bench.run(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
     assert bench.kept[0].evidence[0].quote != CHUNKS[0].text
     assert [item.quote for item in update.evidence] == [chunk.text for chunk in CHUNKS]
     assert [record.values["units"] for record in bench.context.records] == [0, 100, 200, 300, 400]
@@ -92,11 +92,11 @@ async def test_results_before_a_failure_are_kept(serve: Serve) -> None:
 
     bench = Bench(Extractor, serve(refuse_the_last), settings=TWO_A_CALL)
     with pytest.raises(LLMRefused):
-        await bench.turn(make_context(chunks=CHUNKS))
+        await bench.run(make_context(chunks=CHUNKS))
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
     again = Bench(Extractor, serve(copy_all), settings=TWO_A_CALL)
-    await again.turn(bench.context)
+    await again.run(bench.context)
     assert again.reasoning.startswith("Read 1 passages in 1 calls (4 more were read in the same way before)")
     assert quotes(again) == [chunk.text for chunk in CHUNKS]
 
@@ -106,7 +106,7 @@ async def test_results_before_a_cancellation_are_kept(serve: Serve) -> None:
         return Reply(hang=True) if "Row 4" in request.prompt else copy_all(request)
 
     bench = Bench(Extractor, serve(hang_at_the_last), settings=TWO_A_CALL)
-    turn = asyncio.create_task(bench.turn(make_context(chunks=CHUNKS)))
+    turn = asyncio.create_task(bench.run(make_context(chunks=CHUNKS)))
     while len(bench.kept) < 2:  # noqa: ASYNC110 - told by another thread
         await asyncio.sleep(0.01)
     turn.cancel()
@@ -121,7 +121,7 @@ async def test_calls_in_progress_at_the_budgets_end_are_kept(
     two_calls = ResearchSettings(passages_per_call=2, budget=Budget(model_calls=2))
     bench = Bench(Extractor, serve(lambda request: delayed(copy_all(request), 0.1)), settings=two_calls)
     with pytest.raises(BudgetReached):
-        await bench.turn(make_context(chunks=CHUNKS))
+        await bench.run(make_context(chunks=CHUNKS))
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
@@ -131,14 +131,14 @@ async def test_quotes_are_kept_if_the_budget_allows_no_retry(
     wrong = serve(always(items((1, CHUNKS[0].text), (2, "other words"))))
     bench = Bench(Extractor, wrong, settings=ResearchSettings(budget=Budget(model_calls=1)))
     with pytest.raises(BudgetReached):
-        await bench.turn(make_context(chunks=CHUNKS[:2]))
+        await bench.run(make_context(chunks=CHUNKS[:2]))
     assert quotes(bench) == [CHUNKS[0].text]
     assert not bench.context.read, "they are to be read again"
 
 
 async def test_passages_are_read_once_for_the_same_strategies_and_fields(serve: Serve) -> None:
     bench = Bench(Extractor, serve(copy_all))
-    await bench.turn(make_context(chunks=CHUNKS, strategies=(ROWS,)))
+    await bench.run(make_context(chunks=CHUNKS, strategies=(ROWS,)))
     assert not await bench.activates(bench.context)
     assert await bench.activates(bench.context.model_copy(update={"strategies": ()}))
     assert await bench.activates(bench.context.model_copy(update={"record_fields": (UNITS,)}))
@@ -147,24 +147,24 @@ async def test_passages_are_read_once_for_the_same_strategies_and_fields(serve: 
 
 async def test_passages_without_a_quote_count_as_read(serve: Serve) -> None:
     bench = Bench(Extractor, serve(always(items())))
-    await bench.turn(make_context(chunks=CHUNKS))
+    await bench.run(make_context(chunks=CHUNKS))
     assert not await bench.activates(bench.context)
 
 
 async def test_reading_with_other_fields_replaces_the_records(serve: Serve) -> None:
     first = Bench(Extractor, serve(copy_rows))
-    await first.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    await first.run(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
     price = RecordField(name="price", type="number", meaning="of a unit")
     again = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), record={"price": 7}))))
-    await again.turn(first.context.model_copy(update={"record_fields": (price,)}))
+    await again.run(first.context.model_copy(update={"record_fields": (price,)}))
     assert [record.values for record in again.context.records] == [{"price": 7}]
 
 
 async def test_reading_again_without_fields_keeps_the_records(serve: Serve) -> None:
     first = Bench(Extractor, serve(copy_rows))
-    await first.turn(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    await first.run(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
     again = Bench(Extractor, serve(copy_all))
-    await again.turn(first.context.model_copy(update={"record_fields": ()}))
+    await again.run(first.context.model_copy(update={"record_fields": ()}))
     assert len(again.context.records) == 5
 
 
@@ -176,7 +176,7 @@ async def test_prompts_of_a_step_differ_only_in_their_passages(serve: Serve) -> 
         return copy_all(request)
 
     bench = Bench(Extractor, serve(remember), settings=TWO_A_CALL)
-    await bench.turn(make_context(chunks=CHUNKS, strategies=(ROWS,)), instruction="Copy the rows.")
+    await bench.run(make_context(chunks=CHUNKS, strategies=(ROWS,)), instruction="Copy the rows.")
     assert len(asked) == 3
     assert len({request.messages[0]["content"] for request in asked}) == 1
     [head] = {request.messages[1]["content"].partition("=== Passage 1")[0] for request in asked}
@@ -194,7 +194,7 @@ async def test_a_passage_number_beyond_its_group_is_rejected(serve: Serve) -> No
         return beyond if len(corrections) == 1 else right
 
     bench = Bench(Extractor, serve(misnumber), settings=TWO_A_CALL)
-    await bench.turn(make_context(chunks=CHUNKS))
+    await bench.run(make_context(chunks=CHUNKS))
     [rejected] = bench.of_type("evidence_rejected")
     assert (rejected.passage, rejected.final) == ("passage 2, which was not shown", False)
     assert f"- passage 2: {CHUNKS[4].text}" in corrections[1]
@@ -203,7 +203,7 @@ async def test_a_passage_number_beyond_its_group_is_rejected(serve: Serve) -> No
 
 async def test_a_quote_that_stays_wrong_is_dropped(serve: Serve) -> None:
     bench = Bench(Extractor, serve(in_turn(items((1, "Row one")), items((1, "Row, one")))))
-    update = await bench.turn(make_context(chunks=CHUNKS[:1]))
+    update = await bench.run(make_context(chunks=CHUNKS[:1]))
     assert [(body.quote, body.final) for body in bench.of_type("evidence_rejected")] == [
         ("Row one", False),
         ("Row, one", True),
@@ -217,7 +217,7 @@ async def test_a_field_may_have_the_name_of_a_pydantic_method(serve: Serve) -> N
     fields = tuple(RecordField(name=name, type="text", meaning="m") for name in names)
     record = {name: name.upper() for name in names}
     bench = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), record=record))))
-    await bench.turn(make_context(chunks=CHUNKS[:1], record_fields=fields))
+    await bench.run(make_context(chunks=CHUNKS[:1], record_fields=fields))
     assert [each.values for each in bench.context.records] == [record]
 
 

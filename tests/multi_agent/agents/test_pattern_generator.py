@@ -34,7 +34,7 @@ def patterns(*fields: str) -> str:
 
 async def test_later_steps_can_refer_to_the_field_names(serve: Serve) -> None:
     bench = Bench(PatternGenerator, serve(always(patterns("units", "year"))))
-    update = await bench.turn(make_context(chunks=CHUNKS, inspection=INSPECTION))
+    update = await bench.run(make_context(chunks=CHUNKS, inspection=INSPECTION))
     assert PatternGeneratorOutput.of(update).fields == ("units", "year")
 
 
@@ -46,11 +46,11 @@ async def test_two_fields_of_one_name_are_rejected(serve: Serve) -> None:
         return patterns("units", "units") if len(asked) == 1 else patterns("units", "year")
 
     bench = Bench(PatternGenerator, serve(answer))
-    update = await bench.turn(make_context(chunks=CHUNKS, inspection=INSPECTION))
+    update = await bench.run(make_context(chunks=CHUNKS, inspection=INSPECTION))
     assert [field.name for field in update.record_fields] == ["units", "year"]
     assert "used twice: units" in asked[1].prompt
     with pytest.raises(InvalidResponse):
-        await Bench(PatternGenerator, serve(always(patterns("x", "x")))).turn(bench.context)
+        await Bench(PatternGenerator, serve(always(patterns("x", "x")))).run(bench.context)
 
 
 async def test_both_agents_see_the_same_unread_passages(serve: Serve) -> None:
@@ -69,7 +69,7 @@ async def test_both_agents_see_the_same_unread_passages(serve: Serve) -> None:
         read=(f"{CHUNKS[8].id}/abc",),
     )
     for agent in (DataInspector, PatternGenerator):
-        await Bench(agent, serve(answer), settings=ResearchSettings(sample_passages=2)).turn(context)
+        await Bench(agent, serve(answer), settings=ResearchSettings(sample_passages=2)).run(context)
     assert shown == [["Passage number 0.", "Passage number 5."]] * 2
 
 

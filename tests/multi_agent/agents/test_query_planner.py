@@ -13,7 +13,7 @@ from multi_agent.agents.query_planner import QueryPlanner, QueryPlannerOutput, _
 from multi_agent.context import Finding, Synthesis
 from multi_agent.errors import AgentError
 from multi_agent.llm.settings import EndpointSettings
-from support.kits import Bench, make_context, words
+from support.kits import Bench, make_context, searched_for
 from support.scripted_endpoint import Request, always
 
 Serve = Callable[..., EndpointSettings]
@@ -32,7 +32,7 @@ def write(*queries: str) -> str:
 
 
 async def test_later_steps_can_refer_to_its_queries(serve: Serve) -> None:
-    update = await Bench(QueryPlanner, serve(always(write("a", "b", "c")))).turn(make_context())
+    update = await Bench(QueryPlanner, serve(always(write("a", "b", "c")))).run(make_context())
     assert QueryPlannerOutput.of(update).queries == update.queries == ("a", "b", "c")
 
 
@@ -44,9 +44,9 @@ async def test_a_revision_shows_earlier_searches_and_findings(serve: Serve) -> N
         return write("works of Kestrel", "Kestrel address", "Kestrel plant")
 
     context = make_context(
-        searched=words("What is it?", "compressor"), queries=("compressor", "unit"), findings=(MAKER,)
+        searched=searched_for("What is it?", "compressor"), queries=("compressor", "unit"), findings=(MAKER,)
     )
-    await Bench(QueryPlanner, serve(answer)).turn(context, instruction="Find where the maker is.")
+    await Bench(QueryPlanner, serve(answer)).run(context, instruction="Find where the maker is.")
     told = asked[0].messages[1]["content"]
     assert "- Who makes the compressor? Kestrel" in told
     assert "write others:\n- What is it?\n- compressor\n- unit\n" in told
@@ -60,20 +60,20 @@ async def test_the_first_prompt_has_no_earlier_searches(serve: Serve) -> None:
         asked.append(request)
         return write("a", "b", "c")
 
-    await Bench(QueryPlanner, serve(answer)).turn(make_context())
+    await Bench(QueryPlanner, serve(answer)).run(make_context())
     assert "before" not in asked[0].messages[1]["content"]
 
 
 async def test_known_queries_are_dropped(serve: Serve) -> None:
     planner = serve(always(write("Frost  limit", "cold start", "Cold start")))
-    update = await Bench(QueryPlanner, planner).turn(make_context(searched=words("frost limit")))
+    update = await Bench(QueryPlanner, planner).run(make_context(searched=searched_for("frost limit")))
     assert update.queries == ("cold start",)
 
 
 async def test_only_known_queries_fail_the_step(serve: Serve) -> None:
     bench = Bench(QueryPlanner, serve(always(write("a", "b", "c"))))
     with pytest.raises(AgentError, match="find the same again"):
-        await bench.turn(make_context(searched=words("a", "b"), queries=("C",)))
+        await bench.run(make_context(searched=searched_for("a", "b"), queries=("C",)))
 
 
 @given(st.lists(st.text("aAbB ", max_size=3)), st.lists(st.text("aAbB ", max_size=3)))

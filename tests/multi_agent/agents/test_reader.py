@@ -16,7 +16,7 @@ from multi_agent.errors import LLMError
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
-from support.kits import NOBODY, Bench, library_of, make_context
+from support.kits import UNREACHABLE, Bench, library_of, make_context
 from support.scripted_endpoint import Request, always
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import PageSpan
@@ -67,7 +67,7 @@ MAKER = claim("Kestrel Kompressoren makes it.", (2, "The compressor of the Borea
 
 async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(always(response(MAKER, short="Kestrel Kompressoren"))), books)
-    update = await bench.turn(make_context(), INPUTS, step="maker")
+    update = await bench.run(make_context(), INPUTS, step="maker")
 
     [finding] = update.findings
     assert (finding.step, finding.question) == ("maker", QUESTION)
@@ -81,7 +81,7 @@ async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibr
 
 async def test_it_searches_the_question_and_the_other_wordings(serve: Serve, books: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(always(response(MAKER))), books, ResearchSettings(reader_passages=2))
-    update = await bench.turn(make_context(), INPUTS)
+    update = await bench.run(make_context(), INPUTS)
     [searched] = bench.of_type("searched")
     assert searched.queries == (QUESTION, "compressor supplier")
     assert searched.chunks_found == len(update.chunks) == len(update.ranking) == 2
@@ -96,7 +96,7 @@ async def test_it_searches_only_the_named_documents(serve: Serve, books: Collect
         return response(MAKER)
 
     bench = Bench(Reader, serve(answer), books)
-    update = await bench.turn(make_context(), {**INPUTS, "documents": ["companies.md"]})
+    update = await bench.run(make_context(), {**INPUTS, "documents": ["companies.md"]})
     assert {chunk.name for chunk in update.chunks} == {"companies.md"}
     assert bench.of_type("searched")[0].documents == ("companies.md",)
     assert "compressor supplier (in companies.md)" in asked[0].prompt
@@ -116,7 +116,7 @@ async def test_the_prompt_has_the_whole_question_and_ends_with_passages(serve: S
         return response(MAKER)
 
     whole = "Who founded the company that makes the compressor of the Borea 12?"
-    await Bench(Reader, serve(answer), books).turn(make_context(whole), INPUTS)
+    await Bench(Reader, serve(answer), books).run(make_context(whole), INPUTS)
     [request] = asked
     told = request.messages[1]["content"]
     assert told.startswith(f"The whole question: {whole}")
@@ -137,7 +137,7 @@ async def test_it_reads_the_best_passages_that_fit_one_call(
     long = [make_chunk(f"{SUPPLIER} " + "blue sky " * 70 * index, index=index) for index in range(3)]
     with library_of(long, embedder, tmp_path_factory.mktemp("long")) as library:
         bench = Bench(Reader, serve(answer), library, ResearchSettings(tokens_per_call=300))
-        update = await bench.turn(make_context(), INPUTS)
+        update = await bench.run(make_context(), INPUTS)
     assert asked[0].prompt.count("=== Passage") == 2
     assert SUPPLIER in asked[0].prompt
     assert len(update.chunks) == 3, "the others are there for whoever reads more"
@@ -153,7 +153,7 @@ async def test_readers_of_one_question_share_a_prompt_prefix(serve: Serve, books
 
     settings = serve(answer)
     for question in (QUESTION, "When was Kestrel Kompressoren founded?"):
-        await Bench(Reader, settings, books).turn(make_context(), {"question": question, "queries": []})
+        await Bench(Reader, settings, books).run(make_context(), {"question": question, "queries": []})
     system, user = zip(*(tuple(message["content"] for message in request.messages) for request in asked), strict=True)
     assert system[0] == system[1]
     assert user[0].partition("Your question")[0] == user[1].partition("Your question")[0]
@@ -164,7 +164,7 @@ async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serv
     reply = response(
         MAKER, claim("Marta Olin founded it.", (1, founder), (1, founder), (2, MAKER["quotes"][0]["quote"]))
     )
-    update = await Bench(Reader, serve(always(reply)), books).turn(make_context(), INPUTS)
+    update = await Bench(Reader, serve(always(reply)), books).run(make_context(), INPUTS)
     synthesis = update.findings[0].synthesis
     assert [(item.number, item.name) for item in synthesis.evidence] == [(1, "companies.md"), (2, "parts.pdf")]
     assert [each.evidence for each in synthesis.claims] == [(2,), (1, 2)]
@@ -173,7 +173,7 @@ async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serv
 async def test_an_answer_in_sentences_has_no_bare_answer(serve: Serve, books: CollectionLibrary) -> None:
     """A later step cannot search for sentences; the planner sees them and can ask about each."""
     bench = Bench(Reader, serve(always(response(MAKER, short=""))), books)
-    output = ReaderOutput.of(await bench.turn(make_context(), INPUTS))
+    output = ReaderOutput.of(await bench.run(make_context(), INPUTS))
     assert (output.answer, output.sufficient) == ("", True)
     assert "several things fit: “Kestrel Kompressoren makes it.” Ask about each" in output.why_empty
 
@@ -192,7 +192,7 @@ async def test_a_wrong_quote_is_dropped_and_its_claim_marked(
 ) -> None:
     reply = response(claim("Kestrel makes it.", (passage, quote)), short="Kestrel")
     bench = Bench(Reader, serve(always(reply)), books)
-    update = await bench.turn(make_context(), INPUTS)
+    update = await bench.run(make_context(), INPUTS)
 
     [rejected] = bench.of_type("evidence_rejected")
     assert (rejected.quote, rejected.passage, rejected.final) == (quote, where, True)
@@ -204,7 +204,7 @@ async def test_a_wrong_quote_is_dropped_and_its_claim_marked(
 
 async def test_an_insufficient_answer_is_empty_for_later_steps(serve: Serve, books: CollectionLibrary) -> None:
     reply = response(MAKER, sufficient=False)
-    update = await Bench(Reader, serve(always(reply)), books).turn(make_context(), INPUTS)
+    update = await Bench(Reader, serve(always(reply)), books).run(make_context(), INPUTS)
     assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
     assert update.evidence, "but what was found is kept"
 
@@ -213,8 +213,8 @@ async def test_without_passages_no_model_is_called(
     embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with library_of([], embedder, tmp_path_factory.mktemp("empty")) as nothing:
-        bench = Bench(Reader, NOBODY, nothing)
-        update = await bench.turn(make_context(), INPUTS)
+        bench = Bench(Reader, UNREACHABLE, nothing)
+        update = await bench.run(make_context(), INPUTS)
     synthesis = update.findings[0].synthesis
     assert (synthesis.sufficient, synthesis.found) == (False, "The search found no passage.")
     assert synthesis.looked_for == (QUESTION, "compressor supplier")
@@ -227,7 +227,7 @@ async def test_it_calls_the_model_once(serve: Serve, books: CollectionLibrary) -
         calls.append(request)
         return response(claim("Kestrel makes it.", (1, "wrong")), MAKER)
 
-    await Bench(Reader, serve(answer), books).turn(make_context(), INPUTS)
+    await Bench(Reader, serve(answer), books).run(make_context(), INPUTS)
     assert len(calls) == 1
     with pytest.raises(LLMError):
-        await Bench(Reader, NOBODY, books).turn(make_context(), INPUTS)
+        await Bench(Reader, UNREACHABLE, books).run(make_context(), INPUTS)

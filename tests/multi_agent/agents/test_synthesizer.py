@@ -14,7 +14,7 @@ from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchC
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
-from support.kits import Bench, make_context, words
+from support.kits import Bench, make_context, searched_for
 from support.panel import synthesis
 from support.scripted_endpoint import Request
 from support.tables import Values, fields, table_context
@@ -42,7 +42,7 @@ async def write(serve: Serve, context: ResearchContext, **answer: Any) -> tuple[
         return json.dumps({**synthesis(answer.pop("claims", []), sufficient=True), **answer})
 
     bench = Bench(Synthesizer, serve(respond), settings=ResearchSettings(records_shown=3))
-    await bench.turn(context)
+    await bench.run(context)
     return bench, asked[-1]
 
 
@@ -173,7 +173,7 @@ async def test_the_prompt_lists_the_searches(serve: Serve) -> None:
         "What is it?",
         chunks=(chunk,),
         ranking=(chunk.id,),
-        searched=words("What is it?", "its name"),
+        searched=searched_for("What is it?", "its name"),
         queries=("planned",),
     )
     _, request = await write(serve, context)

@@ -143,7 +143,7 @@ class TestTheReader:
         async def read(*claims: dict[str, Any]) -> Bench:
             reply = in_pieces(json.dumps(synthesis(list(claims), sufficient=True)), 7)
             bench = Bench(Reader, serve(always(reply)), books)
-            await bench.turn(make_context(), {"question": "What is it?", "queries": []}, streams_claims=True)
+            await bench.run(make_context(), {"question": "What is it?", "queries": []}, streams_claims=True)
             return bench
 
         return read
@@ -176,7 +176,7 @@ async def test_the_synthesizer_publishes_claims_with_their_evidence(serve: Serve
     claims = [{"text": "One.", "evidence": [3, 1]}, {"text": "Two.", "evidence": []}]
     reply = in_pieces(json.dumps(synthesis(claims, sufficient=True)), 7)
     bench = Bench(Synthesizer, serve(always(reply)))
-    await bench.turn(make_context(chunks=(CHUNK,), evidence=evidence), streams_claims=True)
+    await bench.run(make_context(chunks=(CHUNK,), evidence=evidence), streams_claims=True)
     one, two = bench.of_type("claim_drafted")
     assert bench.context.synthesis
     assert (one.claim, two.claim) == bench.context.synthesis.claims
