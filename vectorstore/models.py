@@ -24,7 +24,7 @@ class FrozenModel(BaseModel):
 
 
 class ChunkKind(StrEnum):
-    """What form a passage has."""
+    """The form of a passage."""
 
     PROSE = "prose"
     TABLE = "table"
@@ -33,7 +33,7 @@ class ChunkKind(StrEnum):
 
 
 class PageSpan(FrozenModel):
-    """The part [start, end) of the parsed text that stands on page ``number`` (counted from 1)."""
+    """The part [start, end) of the parsed text on page ``number``, counted from 1."""
 
     number: int = Field(ge=1)
     start: int = Field(ge=0)
@@ -41,7 +41,7 @@ class PageSpan(FrozenModel):
 
 
 class TableHeader(FrozenModel):
-    """The header rows of a table, repeated before each chunk that holds later rows of it."""
+    """The header rows of a table, repeated for each chunk with later rows."""
 
     text: str
     start: int = Field(ge=0)
@@ -96,19 +96,19 @@ class Chunk(FrozenModel):
 
 
 class ChunkFilter(FrozenModel):
-    """Which chunks: every given condition must hold; an empty filter means all of them."""
+    """Selects chunks that meet every given condition. An empty filter selects all chunks."""
 
     documents: tuple[str, ...] = Field(default=(), description="any of these document ids")
-    folder: str | None = Field(default=None, description="document path lies in this folder, at any depth")
+    folder: str | None = Field(default=None, description="the document is in this folder, at any depth")
     kinds: tuple[ChunkKind, ...] = Field(default=(), description="any of these kinds")
     metadata: dict[str, Scalar] = Field(default_factory=dict, description="each key has this value")
     without: dict[str, tuple[Scalar, ...]] = Field(
-        default_factory=dict, description="metadata: chunks whose key has any of these values are left out"
+        default_factory=dict, description="chunks with any of these metadata values are excluded"
     )
 
 
 class SearchMode(StrEnum):
-    """How chunks are ranked."""
+    """The ranking of chunks."""
 
     HYBRID = "hybrid"
     DENSE = "dense"
@@ -116,7 +116,7 @@ class SearchMode(StrEnum):
 
 
 class Hit(FrozenModel):
-    """One found chunk. ``score`` orders the hits of one search and means nothing across searches."""
+    """A chunk found by a search. ``score`` is comparable only within one search."""
 
     chunk: Chunk
     score: float

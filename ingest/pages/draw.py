@@ -76,7 +76,7 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
             return RenderedPage(error=f"it has {len(document)} pages"), b""
         page = document[request.page - 1]
         width, height = page.get_size()
-        boxes = _boxes(page, request)
+        boxes = _locate_boxes(page, request)
         rendered = RenderedPage(width=width, height=height, located=bool(boxes), boxes=boxes)
         if not request.scale:
             return rendered, b""
@@ -86,33 +86,33 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
         return RenderedPage(error=f"page {request.page} of the PDF cannot be shown: {error}"), b""
 
 
-def _highlight(picture: Image, boxes: Sequence[PageBox]) -> Image:
-    """Return the picture with translucent rectangles over the boxes."""
+def _highlight(image: Image, boxes: Sequence[PageBox]) -> Image:
+    """Return the image with translucent rectangles over the boxes."""
     from PIL import Image, ImageDraw
 
-    layer = Image.new("RGBA", picture.size)
+    layer = Image.new("RGBA", image.size)
     pen = ImageDraw.Draw(layer)
     for x0, y0, x1, y1 in boxes:
-        corners = (x0 * picture.width, y0 * picture.height, x1 * picture.width, y1 * picture.height)
+        corners = (x0 * image.width, y0 * image.height, x1 * image.width, y1 * image.height)
         pen.rectangle(corners, fill=_HIGHLIGHT)
-    return Image.alpha_composite(picture.convert("RGBA"), layer).convert("RGB")
+    return Image.alpha_composite(image.convert("RGBA"), layer).convert("RGB")
 
 
-def _png(picture: Image) -> bytes:
+def _png(image: Image) -> bytes:
     out = io.BytesIO()
-    picture.save(out, "PNG", compress_level=1)  # fast: the image is shown once
+    image.save(out, "PNG", compress_level=1)  # fast: the image is shown once
     return out.getvalue()
 
 
 # Locating text on the page
 
 
-def _boxes(page: PdfPage, request: PageRequest) -> tuple[PageBox, ...]:
+def _locate_boxes(page: PdfPage, request: PageRequest) -> tuple[PageBox, ...]:
     """Return the boxes of the requested text, in fractions of the page; none if its location is uncertain."""
     if request.start >= request.end:
         return ()
     text_page = page.get_textpage()
-    letters, origins = _letters_of(text_page)
+    letters, origins = _extract_letters(text_page)
     spans = _locate(request.text, request.start, request.end, letters) or _locate_by_parts(request, letters)
     indices = [index for start, end in spans for index in range(origins[start], origins[end - 1] + 1)]
     rectangles = _merge_lines(_rectangle(text_page, index) for index in indices)
@@ -121,15 +121,15 @@ def _boxes(page: PdfPage, request: PageRequest) -> tuple[PageBox, ...]:
 
 def _locate(text: str, start: int, end: int, letters: str) -> list[tuple[int, int]]:
     """Return the span of text[start:end] in the letters of the page, if it is unique with some context."""
-    before, wanted, after = fold(text[:start]), fold(text[start:end]), fold(text[end:])
-    if not wanted:
+    before, target, after = fold(text[:start]), fold(text[start:end]), fold(text[end:])
+    if not target:
         return []
     for context in _CONTEXTS:
         left = before[max(0, len(before) - context) :] if context else ""
-        sought = left + wanted + after[:context]
-        if letters.count(sought) == 1:
-            at = letters.index(sought) + len(left)
-            return [(at, at + len(wanted))]
+        pattern = left + target + after[:context]
+        if letters.count(pattern) == 1:
+            at = letters.index(pattern) + len(left)
+            return [(at, at + len(target))]
     return []
 
 
@@ -150,7 +150,7 @@ def fold(text: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text)))
 
 
-def _letters_of(text_page: PdfTextPage) -> tuple[str, list[int]]:
+def _extract_letters(text_page: PdfTextPage) -> tuple[str, list[int]]:
     """Return the folded text of the page, and the character index of each of its letters."""
     import pypdfium2.raw as pdfium
 

@@ -18,7 +18,7 @@ class PageRequest(FrozenModel):
     text: str = ""
     start: int = 0
     end: int = 0
-    scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no picture")
+    scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no image")
 
 
 class RenderedPage(FrozenModel):

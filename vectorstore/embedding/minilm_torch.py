@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 in PyTorch, for many passages: half the memory and time of sentence-transformers.
 
 Passages of a batch are concatenated instead of padded. Matrices are multiplied in bfloat16 where the settings choose
-it; sums, means and norms stay in float32. The vectors equal those of sentence-transformers, whose import alone takes
-seconds and as much memory as this computation.
+it; sums, means and norms stay in float32. The vectors equal those of sentence-transformers. Importing that package
+alone takes seconds and as much memory as this computation.
 
 Batches have only a few sizes. PyTorch keeps a compiled multiplication of a megabyte or more per matrix for each size it
 meets, so arbitrary sizes would fill the memory during a long ingest.
