@@ -1,64 +1,68 @@
-"""What the roof itself can refuse."""
+"""Errors of the ``api`` package. ``problems.py`` maps them, and those of the other packages, to HTTP statuses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class UsageError(Exception):
-    """The caller asked for something that cannot be: exit code 2."""
+    """The request or command is invalid. The command line exits with code 2."""
 
 
 class SettingsError(UsageError):
-    """A setting is unknown or has a wrong value; the message names it and where it stands."""
+    """A setting is unknown or invalid; the message names it and its source."""
 
 
 class UploadTooLarge(UsageError):
-    """More was uploaded than the settings allow."""
+    """The upload exceeds a limit of the settings."""
 
 
 class OriginalGone(Exception):
-    """The file of a document is not there any more, or not as it was ingested."""
+    """The file of a document was deleted or changed after it was ingested."""
 
 
 class HomeError(Exception):
-    """The home folder or its database cannot be used."""
+    """The data folder or its database cannot be used."""
 
 
 class ServiceEnding(Exception):
-    """The service is being ended and takes on nothing new."""
+    """The service is shutting down and accepts no new work."""
 
     def __init__(self) -> None:
-        super().__init__("The service is being ended and takes on nothing new. Ask again when it has been started.")
+        super().__init__("The service is shutting down and accepts no new work. Try again when it has restarted.")
 
 
 class JobNotFound(Exception):
-    """There is no such job."""
+    """No job has this id."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"There is no job {job_id!r}.")
 
 
 class ResearchLost(Exception):
-    """The process that researches ended while something was under way in it."""
+    """The research process ended during a task."""
 
 
 class JobFailed(Exception):
-    """A job cannot be done, for a reason that the person is told; no defect."""
+    """A job failed for an expected reason, which the message explains."""
 
 
 class KeyReused(Exception):
-    """An idempotency key came again with another request."""
+    """An idempotency key was sent again with a different request."""
 
 
 class Refused(Exception):
-    """The request is not served; ``headers`` go out with the refusal."""
+    """A request was rejected; ``headers`` belong to the response."""
 
     headers: Mapping[str, str] = {}
 
 
 class RangeNotThere(Refused):
-    """Bytes of a file were asked for that it does not have, or in words that are none for bytes."""
+    """The Range header asks for bytes that the file does not have, or is malformed."""
 
     def __init__(self, asked: str, size: int) -> None:
         super().__init__(f"The header Range asks for {asked!r}; the file has {size} bytes, from 0 to {size - 1}.")
@@ -66,16 +70,16 @@ class RangeNotThere(Refused):
 
 
 class Unauthorized(Refused):
-    """No valid key was sent where one is needed. Says of no key why it is not valid: a stranger is told nothing."""
+    """The request has no valid key. The message does not say why a key is invalid, so it reveals no key's state."""
 
     headers: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="candor"'}
 
     def __init__(self) -> None:
-        super().__init__("No valid key was sent; it is wrong, has expired or was revoked, or there was none.")
+        super().__init__("No valid key was sent: it is missing, wrong, expired or revoked.")
 
 
 class LimitReached(Refused):
-    """The key has taken what it may take today."""
+    """The key has used up its limit for today."""
 
     def __init__(self, what: str, again_in_s: int) -> None:
         super().__init__(f"This key has reached its limit of {what}, which counts from midnight UTC.")
@@ -83,35 +87,40 @@ class LimitReached(Refused):
 
 
 class KeyNotFound(Exception):
-    """There is no key with that id."""
+    """No key has this id."""
 
 
 class Forbidden(Exception):
-    """The caller is known and lacks the right."""
+    """The caller is known but lacks the required right."""
 
 
 class ModelNotFound(Exception):
-    """A chat client names a model that stands for no collection or agent, or for none that it may read."""
+    """A chat client named a model that matches no collection or agent that the caller may read."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no model {name!r}.")
 
 
 class FileNotThere(Exception):
-    """No file of that name among those of a run."""
+    """The run has no file of this name."""
 
 
 class NotOurs(Exception):
-    """What is asked for can be done only by the process that a run belongs to."""
+    """Only the process that owns the run or job can do this."""
 
 
-def in_words(error: Exception) -> str:
-    """The message; the database's own, where SQLAlchemy wraps it in links and statements."""
+def error_message(error: Exception) -> str:
+    """Return the message of an error; of SQLAlchemy's errors, the database driver's message without the statement."""
     cause = getattr(error, "orig", None)
     if cause is None:
         return str(error)
-    told = " ".join(str(cause).split()).rstrip(".")
+    message = " ".join(str(cause).split()).rstrip(".")
     return (
-        f"The database cannot be used: {told}. Check that it runs, or that its disk has room and may be written to; "
-        "CANDOR_DATABASE_URL names it, without one it is candor.db in the home folder."
+        f"The database cannot be used: {message}. Check that it runs, that its disk has free space and that it is "
+        "writable. CANDOR_DATABASE_URL names the database; without it, it is candor.db in the data folder."
     )
+
+
+def fault_list(error: ValidationError) -> str:
+    """Return the faults that pydantic found, as "place: message", separated by semicolons."""
+    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())

@@ -1,7 +1,8 @@
-"""All settings in one tree, and the only place that reads the environment.
+"""All settings in one tree. This is the only module that reads the environment.
 
-From weakest to strongest: defaults, ``candor.toml`` in the home folder, ``candor.toml`` in the working folder,
-``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are refused.
+Sources, each overriding the ones before: defaults, ``candor.toml`` in the data folder, ``candor.toml`` in the working
+folder, ``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are
+errors.
 """
 
 from __future__ import annotations
@@ -31,52 +32,58 @@ EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$
 
 
 class ServiceSettings(SettingsGroup):
-    """Where the service listens, and how much it does at once."""
+    """The address of the service, and its limits."""
 
     renamed: ClassVar[dict[str, str]] = {"runs": "concurrent_runs", "ingests": "concurrent_ingests"}
 
-    host: str = Field(default="127.0.0.1", description="where it listens; elsewhere than here only with keys")
-    port: int = Field(default=8484, ge=0, le=65535, description="0 takes any that is free")
-    concurrent_runs: int = Field(default=8, ge=1, description="runs at once; further runs wait in a fair queue")
-    research_process: bool = Field(default=True, description="research in a process of its own, so that many runs keep "
-                                   "nobody waiting who searches or reads")  # fmt: skip
-    concurrent_ingests: int = Field(default=1, ge=1, description="ingest jobs at once")
-    request_bytes: int = Field(default=8 * 2**20, gt=0, description="of the body of a request that is no upload")
-    upload_bytes: int = Field(default=2 * 2**30, gt=0, description="of one upload, all its files together")
-    upload_files: int = Field(default=2000, gt=0, description="of one upload")
-    ingest_roots: tuple[Path, ...] = Field(default=(), description="folders of this machine whose files may be "
-                                           "ingested through the service; none: only what is uploaded")  # fmt: skip
-    require_key: bool = Field(default=False, description="also from this machine; elsewhere one is always needed")
-    audit_days: int = Field(default=365, ge=0, description="how long the audit keeps an entry; 0 keeps all")
-    hosts: tuple[str, ...] = Field(
-        default=(), description="names that it answers to, beside its addresses: candor.example.com, or with a port"
+    host: str = Field(
+        default="127.0.0.1", description="Address to listen on. Other addresses than localhost need an API key."
     )
-    certfile: Path | None = Field(default=None, description="certificate of TLS, and those it rests on, as PEM")
-    keyfile: Path | None = Field(default=None, description="private key of the certificate, as PEM")
+    port: int = Field(default=8484, ge=0, le=65535, description="Port to listen on. 0 chooses a free port.")
+    concurrent_runs: int = Field(
+        default=8, ge=1, description="Maximum number of concurrent runs. Other runs wait in a fair queue."
+    )
+    research_process: bool = Field(default=True, description="Run research in a separate process, so that searches "
+                                   "stay fast during many runs.")  # fmt: skip
+    concurrent_ingests: int = Field(default=1, ge=1, description="Maximum number of concurrent ingest jobs.")
+    request_bytes: int = Field(default=8 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
+    upload_bytes: int = Field(default=2 * 2**30, gt=0, description="Maximum total size of one upload.")
+    upload_files: int = Field(default=2000, gt=0, description="Maximum number of files in one upload.")
+    ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders of this machine that the service may "
+                                           "ingest from. Empty: only uploads.")  # fmt: skip
+    require_key: bool = Field(
+        default=False, description="Require a key for local requests, too. Remote requests always need one."
+    )
+    audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
+    hosts: tuple[str, ...] = Field(
+        default=(), description="Host names of the service, for example candor.example.com, optionally with a port."
+    )
+    certfile: Path | None = Field(default=None, description="TLS certificate with its chain, as PEM.")
+    keyfile: Path | None = Field(default=None, description="Private key of the certificate, as PEM.")
 
     @property
     def local(self) -> bool:
-        """Whether nobody but this machine is to reach it, not even by way of another program."""
+        """Whether only this machine can reach the service, with no proxy configured."""
         return self.host in LOOPBACK and not self.hosts
 
     @property
     def needs_key(self) -> bool:
-        """Whether nobody may do anything without a key."""
+        """Whether every request needs a key."""
         return self.require_key or not self.local
 
 
 class Settings(BaseSettings):
-    """Everything that can be set."""
+    """The root of the settings."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True)
 
-    home: Path = Field(description="folder of all data")
+    home: Path = Field(description="Data folder.")
     database_url: SecretStr | None = Field(
-        default=None, description="of Postgres; none means SQLite in the home folder"
+        default=None, description="URL of a Postgres database. Default: SQLite in the data folder."
     )
     llm: EndpointSettings = EndpointSettings()
     llms: dict[EndpointName, EndpointSettings] = Field(
-        default={}, description="further models by name, for agents and questions that name one"
+        default={}, description="Named model endpoints, for agents and questions that name one."
     )
     research: ResearchSettings = ResearchSettings()
     ingest: IngestSettings = IngestSettings()
@@ -86,8 +93,8 @@ class Settings(BaseSettings):
 
     @field_validator("llms")
     @classmethod
-    def _know_their_place(cls, value: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
-        """So that messages name the settings of the endpoint that they are about."""
+    def _set_tables(cls, value: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
+        """Tell each endpoint its table, so that its errors name the right settings."""
         return {name: settings.in_table(f"llms.{name}") for name, settings in value.items()}
 
     @classmethod
@@ -102,36 +109,36 @@ class Settings(BaseSettings):
 
 
 def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
-    """The settings in force. ``home`` is ``--home``, else ``CANDOR_HOME``, else the user's data folder.
+    """Return the settings in force. ``home`` is ``--home``, else ``CANDOR_HOME``, else the user's data folder.
 
-    Raises SettingsError naming every unknown key and wrong value.
+    Raises SettingsError, which names every unknown key and invalid value. Warns (FutureWarning) about renamed keys.
     """
-    _refuse_unknown_variables()
+    _reject_unknown_variables()
     folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
     try:
         return Settings(home=folder.expanduser().absolute(), **overrides)
     except ValidationError as error:
-        faults = "; ".join(f"{_place(each['loc'])}: {_explain(each)}" for each in error.errors())
+        faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in error.errors())
         raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
-    except (SourceError, ValueError) as error:  # not TOML, or not the JSON that a variable has to hold
-        raise SettingsError(f"The settings in {FILE} or a {PREFIX}… variable cannot be read: {error}.") from error
+    except (SourceError, ValueError) as error:  # invalid TOML in a file, or invalid JSON in a variable
+        raise SettingsError(f"Cannot read the settings in {FILE} or a {PREFIX}… variable: {error}.") from error
 
 
-def _refuse_unknown_variables() -> None:
+def _reject_unknown_variables() -> None:
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     unknown = sorted(
         name for name in os.environ if name.startswith(PREFIX) and name.upper().split("__")[0] not in known
     )
     if unknown:
-        raise SettingsError(f"Unknown variables {', '.join(unknown)}; there are {', '.join(sorted(known))} (and …__…).")
+        raise SettingsError(f"Unknown variables {', '.join(unknown)}. Known: {', '.join(sorted(known))} (and …__…).")
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _setting_name(location: tuple[int | str, ...]) -> str:
     path = ".".join(str(part) for part in location)
     return f"{path} ({PREFIX}{'__'.join(str(part) for part in location).upper()})"
 
 
 def _explain(error: Any) -> str:
     if error["type"] == "extra_forbidden":
-        return "there is no such setting"
+        return "unknown setting"
     return f"{error['msg']}, not {error['input']!r}"

@@ -17,7 +17,6 @@ from rich.console import Console
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.cli.render.evaluations import progress, show_comparison, show_summary
-from api.services.evaluations import begin, evaluate, make_configuration, store_of
 from api.settings import load_settings
 from benchmarks.question_sets import make_set
 from multi_agent.evaluation.question_set import load_questions
@@ -52,8 +51,8 @@ def main() -> None:
     run_ingest(candor, [folder / "documents"], chosen.set, progress=True)
     results = [_result(candor, chosen, folder / "questions.jsonl", label) for label in chosen.configurations]
     with progress(results, visible=True) as tell:
-        evaluate(candor, results, parallel=chosen.parallel, budget=Budget(), tell=tell)
-    store, console = store_of(candor), Console(highlight=False)
+        candor.evaluations.run_all(results, parallel=chosen.parallel, budget=Budget(), tell=tell)
+    store, console = candor.evaluations.store, Console(highlight=False)
     finished = [store.get(each.evaluation.id) for each in results]
     for each in finished:
         show_summary(console, each, summarise(each))
@@ -68,13 +67,13 @@ def _result(candor: Candor, chosen: argparse.Namespace, path: Path, label: str) 
         kept = tuple(each for each in questions.questions if each.id in chosen.questions)
         questions = questions.model_copy(update={"questions": kept})
     questions = questions.model_copy(update={"name": chosen.set})
-    configuration = make_configuration(candor, {"label": label, **CONFIGURATIONS[label]}, label)
+    configuration = candor.evaluations.make_configuration({"label": label, **CONFIGURATIONS[label]}, label)
     judge = "" if chosen.judge == "default" else chosen.judge
-    for known in store_of(candor).list():
+    for known in candor.evaluations.store.list():
         same = known.fingerprint == questions.fingerprint and known.configuration == configuration
         if same and known.judge_endpoint == judge and known.state is not State.FINISHED:
-            return store_of(candor).get(known.id)
-    return begin(candor, questions, chosen.set, configuration, judge=judge)
+            return candor.evaluations.store.get(known.id)
+    return candor.evaluations.start(questions, chosen.set, configuration, judge=judge)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def main() -> None:
         candor = Candor(load_settings(Path(folder), research={"plan_examples": 0}))
         with as_file(files("sample_docs") / "documents") as documents:
             run_ingest(candor, [documents], "sample_docs", progress=False)
-        with candor.open_library("sample_docs") as library:
+        with candor.collections.open_library("sample_docs") as library:
             candor.embedder.embed_query("load the model")
             with endpoint(SECONDS_A_CALL) as url:
                 _show_kinds(asyncio.run(_run_sequentially(candor, library, url, SECONDS_A_CALL)))
@@ -187,7 +187,7 @@ def _panel(candor: Candor, library: Any, url: str, parallel: int) -> Orchestrato
     settings = EndpointSettings(
         provider="openai", base_url=url, model="scripted", parallel=parallel, context_window=64_000, timeout_s=600
     )
-    return candor.orchestrator(library, Models(build_llm(settings)))
+    return candor.panel.orchestrator(library, Models(build_llm(settings)))
 
 
 async def _run_sequentially(candor: Candor, library: Any, url: str, seconds: float) -> dict[str, Measured]:

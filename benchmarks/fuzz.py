@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from api.bootstrap import Candor
-from api.services.ingest import make_ingest_service
 from api.settings import Settings
 from ingest.ledger.records import DocumentRecord, DocumentState, document_id
 from ingest.pipeline.plan import IngestRequest
@@ -101,7 +100,7 @@ def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], count: int, seed
     for name, content in mutants(seeds, count, seed):
         written.append(folder / name)
         written[-1].write_bytes(content)
-    make_ingest_service(candor).ingest(IngestRequest("fuzz", (folder,)))
+    candor.ingest.ingest(IngestRequest("fuzz", (folder,)))
     records = (candor.ledger.get("fuzz", document_id(str(path))) for path in written)
     return [record for record in records if record]
 

@@ -113,7 +113,7 @@ def _drop_foreign_collection(candor: Candor, folder: Path, *, progress: bool) ->
     if foreign:
         if progress:
             print("The demo's collection belongs to another copy of Candor. It is created again.", file=sys.stderr)
-        candor.drop(COLLECTION)
+        candor.collections.drop(COLLECTION)
 
 
 def demo_questions() -> list[str]:
@@ -142,7 +142,9 @@ def _settings(home: Path | None) -> Any:
 def _answer(candor: Candor, question: str, models: Models | None, *, progress: bool) -> Answer:
     if progress:
         print(f"\n▸ {question}", flush=True)
-    answer = run_question(candor, Request(question=question), COLLECTION, progress=progress, models=models)
+    answer = run_question(
+        candor.panel, candor.collections, Request(question=question), COLLECTION, progress=progress, models=models
+    )
     if progress:
         from rich.console import Console
 

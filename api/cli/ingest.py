@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.bootstrap import Candor
-from api.services.ingest import make_ingest_service
 from ingest.pipeline.plan import IngestRequest
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def run_ingest(
     """Ingest, showing the progress on standard error. Raises IngestError, StoreError, UsageError."""
     request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
     with _bar(shown=progress) as show:
-        report = make_ingest_service(candor).ingest(
+        report = candor.ingest.ingest(
             request, show, on_plan=_print_notices, on_reembedded=_print_reembedded
         )  # fmt: skip
     if progress:
@@ -50,7 +49,7 @@ def run_dry(
 ) -> Plan:
     """Show what an ingest would do. Raises IngestError, UsageError."""
     request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
-    plan = make_ingest_service(candor).plan(request)
+    plan = candor.ingest.plan(request)
     if progress:
         for line in planned(plan):
             _say(line)
@@ -66,7 +65,7 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
 
     from ingest.errors import IngestError
 
-    make_ingest_service(candor).check(IngestRequest(collection, tuple(paths), sync=sync))
+    candor.ingest.check(IngestRequest(collection, tuple(paths), sync=sync))
     first = True
     with _until_interrupted() as stop:
         # Watch before the first ingest, so that no change during it is missed.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -18,7 +19,7 @@ import typer
 
 from api.cli import commands
 from api.cli.common import command_group, print_json, print_message
-from api.errors import HomeError, KeyNotFound, UsageError, in_words
+from api.errors import HomeError, KeyNotFound, UsageError, error_message
 
 
 def make_app() -> typer.Typer:
@@ -57,7 +58,10 @@ def main() -> None:
     """Run the command line. Exit code 0: done; 1: failed; 2: wrong use. Known errors print one paragraph."""
     as_json = "--json" in sys.argv
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", FutureWarning)  # renamed settings
+            warnings.showwarning = _print_warning
+            app()
     except UsageError as error:
         _fail(str(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
@@ -65,7 +69,11 @@ def main() -> None:
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
-        _fail(in_words(error), type(error).__name__, as_json, 1)
+        _fail(error_message(error), type(error).__name__, as_json, 1)
+
+
+def _print_warning(message: Warning | str, *_: object) -> None:
+    print_message(f"candor: warning: {message}")
 
 
 def _expected() -> tuple[type[Exception], ...]:

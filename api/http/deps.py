@@ -1,46 +1,72 @@
-"""What the routes of the service share."""
+"""Dependencies that routes declare as parameters, for example ``trace: TraceDep``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query
 from fastapi.requests import HTTPConnection
 
-from api.auth.permissions import Caller, Right, caller_of, optional_caller_of
-from api.bootstrap import Candor
+from api.auth.audit import Audit
+from api.auth.keys import Keys
+from api.auth.permissions import Caller, caller_of, optional_caller_of
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
+from api.services.agents import Agents
 from api.services.collection_pool import CollectionPool
+from api.services.collections import Collections
+from api.services.doctor import Doctor
+from api.services.documents import Documents
+from api.services.evaluations import Evaluations
+from api.services.ingest import IngestService
+from api.services.plans import Plans
+from api.services.skills import Skills
+from api.settings import Settings
+from api.storage.uploads import Uploads
 from api.workers.contract import Researcher
+from ingest.ledger.ledger import Ledger
+from ingest.pages.renderer import PageRenderer
+from multi_agent.catalog.catalog import AgentCatalog
+from multi_agent.memory.memories import Memories
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
-class Service:
-    """Candor, its open collections, its jobs, its runs, and who does the research."""
+class AppState:
+    """What the dependencies return. ``app.py`` builds it when the service starts."""
 
-    candor: Candor
-    pool: CollectionPool
+    settings: Settings
+    agents: Agents
+    audit: Audit
+    catalog: AgentCatalog
+    collections: Collections
+    doctor: Doctor
+    documents: Documents
+    evaluations: Evaluations
+    ingest: IngestService
     jobs: Jobs
-    runs: Runs
+    keys: Keys
+    ledger: Ledger
+    memories: Memories
+    pages: PageRenderer
+    plans: Plans
+    pool: CollectionPool
     researcher: Researcher
-
-    def collection(self, caller: Caller, right: Right, name: str | None) -> str:
-        """The collection that is meant, the one named or the only one they may read, if they have this right over it.
-
-        Whether it is there is not asked before they are known to have the right. Raises UsageError,
-        CollectionNotFound, Forbidden.
-        """
-        meant = self.candor.collection_name(name, among=caller.readable)
-        caller.require(right, meant)
-        return meant
+    runs: Runs
+    skills: Skills
+    tools: Toolbox
+    trace: Trace
+    uploads: Uploads
 
 
 # Dependencies are coroutines: FastAPI calls others in a thread, which costs more than the call itself.
-async def _of(connection: HTTPConnection) -> Service:
-    service: Service = connection.app.state.service
-    return service
+def _part(name: str) -> Any:
+    async def get(connection: HTTPConnection) -> Any:
+        return getattr(connection.app.state.parts, name)
+
+    return Depends(get)
 
 
 async def _caller(connection: HTTPConnection) -> Caller:
@@ -51,19 +77,42 @@ async def _optional_caller(connection: HTTPConnection) -> Caller | None:
     return optional_caller_of(connection)
 
 
-Served = Annotated[Service, Depends(_of)]
 CurrentCaller = Annotated[Caller, Depends(_caller)]
 OptionalCaller = Annotated[Caller | None, Depends(_optional_caller)]
+
+SettingsDep = Annotated[Settings, _part("settings")]
+AgentsDep = Annotated[Agents, _part("agents")]
+AuditDep = Annotated[Audit, _part("audit")]
+CatalogDep = Annotated[AgentCatalog, _part("catalog")]
+CollectionsDep = Annotated[Collections, _part("collections")]
+DoctorDep = Annotated[Doctor, _part("doctor")]
+DocumentsDep = Annotated[Documents, _part("documents")]
+EvaluationsDep = Annotated[Evaluations, _part("evaluations")]
+IngestDep = Annotated[IngestService, _part("ingest")]
+JobsDep = Annotated[Jobs, _part("jobs")]
+KeysDep = Annotated[Keys, _part("keys")]
+LedgerDep = Annotated[Ledger, _part("ledger")]
+MemoriesDep = Annotated[Memories, _part("memories")]
+PagesDep = Annotated[PageRenderer, _part("pages")]
+PlansDep = Annotated[Plans, _part("plans")]
+PoolDep = Annotated[CollectionPool, _part("pool")]
+ResearcherDep = Annotated[Researcher, _part("researcher")]
+RunsDep = Annotated[Runs, _part("runs")]
+SkillsDep = Annotated[Skills, _part("skills")]
+ToolsDep = Annotated[Toolbox, _part("tools")]
+TraceDep = Annotated[Trace, _part("trace")]
+UploadsDep = Annotated[Uploads, _part("uploads")]
+
 IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
         max_length=200,
-        description="Made up by the client for one request. Sent again with the same request, as after a connection "
-        "that broke, it begins nothing new; with another request, it is refused.",
+        description="A string that the client generates for one request. Repeating the request with the same key, for "
+        "example after a lost connection, starts nothing new. A different request with the same key is rejected.",
         examples=["8b7e2c9a-question-17"],
     ),
 ]
 CollectionQuery = Annotated[
-    str | None, Query(description="Name of the collection; not needed if there is just one.", examples=["papers"])
+    str | None, Query(description="Name of the collection. Optional if there is only one.", examples=["papers"])
 ]

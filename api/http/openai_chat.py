@@ -1,8 +1,8 @@
-"""Candor as a chat model: what clients of OpenAI's API send, and what they are answered.
+"""The request and response models of OpenAI's chat API, and the conversion of answers to them.
 
-A collection is a model, and so is an agent of it that can be asked alone (``papers``, ``papers:Reader``). A question is
-researched by itself: it is the last message of the user, and earlier ones are not read. The answer is the text with its
-marks, the sources under it, and for every mark an annotation with the address of the evidence.
+A collection is a model (``papers``), and so is a collection with an agent (``papers:Reader``). Only the last message of
+the user is researched. The answer is a text with citation marks and its sources; every mark has an annotation with a
+link to the evidence.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
+from api.services.research import request_fields
 from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
-_NOT_READ = "Each question is researched by itself; the earlier messages of this conversation are not read."
-_NO_ANSWER = "The documents do not hold a complete answer."
-# These would change what is answered; all other parameters tell a language model how to write, which is left to the
-# panel, so they are taken and have no effect.
-_NOT_DONE = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
+_IGNORED_MESSAGES = "Each question is researched independently; the earlier messages of this conversation are ignored."
+_NO_ANSWER = "The documents do not contain a complete answer."
+# These would change the answer. Other parameters control how a language model writes; they are accepted and ignored.
+_UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
 
 
 class TextPart(BaseModel):
@@ -33,95 +33,99 @@ class TextPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of the conversation; what else a client writes into one is left aside."""
+    """A message of the conversation. Unknown fields are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[TextPart] | None = None
 
     @property
     def text(self) -> str:
-        """What it says. Raises UsageError for what is not text."""
+        """The text of the message. Raises UsageError for other content."""
         if isinstance(self.content, str) or self.content is None:
             return self.content or ""
         if other := [part.type for part in self.content if part.type != "text"]:
-            raise UsageError(f"A question is text; a part of the type {other[0]!r} cannot be read.")
+            raise UsageError(f"A question must be text; a part has the type {other[0]!r}.")
         return "\n".join(part.text for part in self.content)
 
 
 class StreamOptions(BaseModel):
-    """How a stream ends."""
+    """Options of a stream."""
 
-    include_usage: bool = Field(default=False, description="whether its last chunk tells the tokens")
+    include_usage: bool = Field(default=False, description="Whether the last chunk contains the token usage.")
 
 
 class ChatRequest(BaseModel):
-    """A question, as clients of OpenAI's API send it. Parameters that tell a model how to write have no effect."""
+    """A question in the format of OpenAI's API. Parameters that control how a model writes have no effect."""
 
     model_config = ConfigDict(extra="allow")
 
-    model: str = Field(description="a collection, or `collection:agent`; GET /v1/models lists them")
-    messages: list[ChatMessage] = Field(min_length=1, description="the last one of the user is the question")
+    model: str = Field(description="A collection, or `collection:agent`. GET /v1/models lists them.")
+    messages: list[ChatMessage] = Field(
+        min_length=1, description="The last message with the role `user` is the question."
+    )
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    n: int | None = Field(default=1, ge=1, description="one answer is given")
+    n: int | None = Field(default=1, ge=1, description="Must be 1.")
 
     @property
     def collection(self) -> str:
-        """The collection that the model stands for."""
+        """The collection part of the model name."""
         return self.model.partition(":")[0]
 
     @property
-    def continued(self) -> bool:
-        """Whether anything was said before the question."""
+    def has_history(self) -> bool:
+        """Whether there are messages before the question."""
         return sum(message.role in ("user", "assistant") for message in self.messages) > 1
 
-    def asked(self) -> Request:
-        """What the panel is asked. Raises UsageError for what it cannot do."""
+    def to_request(self) -> Request:
+        """Return the request to the panel. Raises UsageError for unsupported parameters."""
         given = self.model_extra or {}
-        if refused := [name for name in _NOT_DONE if given.get(name) not in (None, False, [], {"type": "text"})]:
-            raise UsageError(f"{refused[0]!r} is not supported: the panel answers in text, with tools of its own.")
+        if refused := [
+            name for name in _UNSUPPORTED_PARAMETERS if given.get(name) not in (None, False, [], {"type": "text"})
+        ]:
+            raise UsageError(f"{refused[0]!r} is not supported. Answers are text, and agents use their own tools.")
         if (self.n or 1) > 1:
-            raise UsageError(f"One answer is given, not {self.n}: leave out 'n'.")
+            raise UsageError(f"'n' must be 1, not {self.n}.")
         questions = [message.text for message in self.messages if message.role == "user"]
         if not questions:
-            raise UsageError("There is no message of the user, so nothing is asked.")
+            raise UsageError("No message has the role 'user', so there is no question.")
         agent = self.model.partition(":")[2]
-        return Request(question=questions[-1], agent=agent, mode="direct" if agent else "auto").validated()
+        return Request.model_construct(**request_fields({"question": questions[-1], "agent": agent}))
 
 
 class ChatModel(FrozenModel):
-    """What can be asked: a collection, or one agent of the panel over it."""
+    """A collection, or one agent over a collection."""
 
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(default=0, description="always 0: a collection grows, and has no day on which it was made")
+    created: int = Field(default=0, description="Always 0; collections have no creation date.")
     owned_by: str = "candor"
 
 
 class ChatModels(FrozenModel):
-    """All that can be asked."""
+    """The available models."""
 
     object: Literal["list"] = "list"
     data: tuple[ChatModel, ...]
 
 
 class UrlCitation(FrozenModel):
-    """Where the evidence for a mark in the text can be seen."""
+    """A link from a citation mark to its evidence."""
 
-    start_index: int = Field(description="of the mark's first character in the text")
-    end_index: int = Field(description="of its last one")
-    title: str = Field(description="document and page")
+    start_index: int = Field(description="Index of the mark's first character in the text.")
+    end_index: int = Field(description="Index after the mark's last character.")
+    title: str = Field(description="Document and page.")
     url: str
 
 
 class Annotation(FrozenModel):
-    """Belongs to a mark in the text."""
+    """An annotation of a citation mark."""
 
     type: Literal["url_citation"] = "url_citation"
     url_citation: UrlCitation
 
 
-class Said(FrozenModel):
+class AnnotatedText(FrozenModel):
     """The text of an answer with its annotations."""
 
     text: str
@@ -129,7 +133,7 @@ class Said(FrozenModel):
 
 
 class ChatUsage(FrozenModel):
-    """The tokens of all prompts and responses of the run."""
+    """The tokens of all prompts and completions of the run."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -137,7 +141,7 @@ class ChatUsage(FrozenModel):
 
 
 class AssistantMessage(FrozenModel):
-    """The answer."""
+    """The answer as a message."""
 
     role: Literal["assistant"] = "assistant"
     content: str
@@ -146,7 +150,7 @@ class AssistantMessage(FrozenModel):
 
 
 class Choice(FrozenModel):
-    """The one answer that is given."""
+    """The only choice."""
 
     index: int = 0
     message: AssistantMessage
@@ -155,17 +159,17 @@ class Choice(FrozenModel):
 
 
 class About(FrozenModel):
-    """What OpenAI's API has no place for."""
+    """Fields that OpenAI's API does not have."""
 
     run_id: str
     status: Status
     confidence: float
-    url: str = Field(description="where the run can be seen")
-    note: str = Field(default="", description="what was left aside of the request")
+    url: str = Field(description="Page of the run in the viewer.")
+    note: str = Field(default="", description="What part of the request was ignored.")
 
 
 class ChatCompletion(FrozenModel):
-    """An answer, as clients of OpenAI's API read it."""
+    """An answer in the format of OpenAI's API."""
 
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -177,7 +181,7 @@ class ChatCompletion(FrozenModel):
 
 
 class ErrorBody(FrozenModel):
-    """What was wrong."""
+    """The content of an error."""
 
     message: str
     type: str
@@ -186,50 +190,50 @@ class ErrorBody(FrozenModel):
 
 
 class ChatError(FrozenModel):
-    """An error, as clients of OpenAI's API read it."""
+    """An error in the format of OpenAI's API."""
 
     error: ErrorBody
 
 
 class Reply:
-    """An answer on its way to a chat client: as a whole, or in chunks. ``page`` is the address of the viewer."""
+    """Converts the answer of a run to a completion or to chunks. ``page`` is the URL of the viewer."""
 
-    def __init__(self, asked: ChatRequest, run_id: str, created: int, page: str) -> None:
-        self._asked, self._run_id, self._created = asked, run_id, created
+    def __init__(self, request: ChatRequest, run_id: str, created: int, page: str) -> None:
+        self._request, self._run_id, self._created = request, run_id, created
         self._url = f"{page}#/ask/{run_id}"
 
-    def whole(self, run: RunSummary, answer: Answer) -> ChatCompletion:
-        """The answer at once."""
-        said = told(run, answer, self._url)
-        message = AssistantMessage(content=said.text, annotations=said.annotations)
+    def completion(self, run: RunSummary, answer: Answer) -> ChatCompletion:
+        """Return the whole answer."""
+        text = annotated_text(run, answer, self._url)
+        message = AssistantMessage(content=text.text, annotations=text.annotations)
         return ChatCompletion(
-            id=self._id, created=self._created, model=self._asked.model, choices=(Choice(message=message),),
+            id=self._id, created=self._created, model=self._request.model, choices=(Choice(message=message),),
             usage=usage_of(answer), candor=self._about(answer),
         )  # fmt: skip
 
-    def begins(self) -> list[dict[str, Any]]:
-        """The first chunks."""
-        note = [self.chunk({"reasoning_content": f"{_NOT_READ}\n"})] if self._asked.continued else []
+    def first_chunks(self) -> list[dict[str, Any]]:
+        """Return the chunks to send before the run starts."""
+        note = [self.chunk({"reasoning_content": f"{_IGNORED_MESSAGES}\n"})] if self._request.has_history else []
         return [self.chunk({"role": "assistant", "content": ""}), *note]
 
-    def ends(self, run: RunSummary, answer: Answer) -> list[dict[str, Any]]:
-        """The text line by line, its annotations, and what was used if that was asked for."""
-        said = told(run, answer, self._url)
-        chunks = [self.chunk({"content": line}) for line in said.text.splitlines(keepends=True)]
-        annotations = [each.model_dump(mode="json") for each in said.annotations]
+    def last_chunks(self, run: RunSummary, answer: Answer) -> list[dict[str, Any]]:
+        """Return the text line by line, its annotations, and the usage if the client wants it."""
+        text = annotated_text(run, answer, self._url)
+        chunks = [self.chunk({"content": line}) for line in text.text.splitlines(keepends=True)]
+        annotations = [each.model_dump(mode="json") for each in text.annotations]
         last = self.chunk({"annotations": annotations} if annotations else {}, finish_reason="stop")
         chunks.append({**last, "candor": self._about(answer).model_dump(mode="json")})
-        if self._asked.stream_options and self._asked.stream_options.include_usage:
+        if self._request.stream_options and self._request.stream_options.include_usage:
             chunks.append({**self.chunk({}), "choices": [], "usage": usage_of(answer).model_dump()})
         return chunks
 
     def chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-        """A piece of the answer."""
+        """Return one chunk of the stream."""
         return {
             "id": self._id,
             "object": "chat.completion.chunk",
             "created": self._created,
-            "model": self._asked.model,
+            "model": self._request.model,
             "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}],
         }
 
@@ -243,12 +247,12 @@ class Reply:
             status=answer.status,
             confidence=answer.confidence,
             url=self._url,
-            note=_NOT_READ if self._asked.continued else "",
+            note=_IGNORED_MESSAGES if self._request.has_history else "",
         )
 
 
-def told(run: RunSummary, answer: Answer, url: str) -> Said:
-    """The text of an answer: its statements with their marks, what it lacks, and its sources."""
+def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
+    """Return the text of an answer: its statements with citation marks, its gaps, and its sources."""
     report = Report.of(run, answer)
     where = {source.mark: source.where for source in report.sources}
     text, annotations = "", []
@@ -270,11 +274,11 @@ def told(run: RunSummary, answer: Answer, url: str) -> Said:
     sources = [f"[{source.mark}] {source.where}: “{source.quote}”" for source in report.sources]
     sources += [f"[{computed.mark}] {computed.purpose}" for computed in report.calculations]
     blocks.append("\n".join(["Sources:", *sources]) if sources else "")
-    return Said(text="\n\n".join(filter(None, blocks)), annotations=tuple(annotations))
+    return AnnotatedText(text="\n\n".join(filter(None, blocks)), annotations=tuple(annotations))
 
 
 def usage_of(answer: Answer) -> ChatUsage:
-    """What the run took."""
+    """Return the token usage of a run."""
     used = answer.usage
     total = used.prompt_tokens + used.completion_tokens
     return ChatUsage(prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens, total_tokens=total)

@@ -1,4 +1,4 @@
-"""How the API is described to programs (OpenAPI), where what FastAPI makes of the routes says less, or is wrong."""
+"""The OpenAPI description of the service, where FastAPI's generated one is incomplete or wrong."""
 
 from __future__ import annotations
 
@@ -7,29 +7,55 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from api.http.errors import problem_responses
+from api.problems import Problem
+
+ABOUT = """Cited, checked and explained answers from your own documents.
+
+Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`. Every error is a problem
+(`application/problem+json`) that says what happened and what to do."""
+_SECURITY = {
+    "key": {
+        "type": "http", "scheme": "bearer", "description": "A key of `candor keys add`. Not needed on localhost.",
+    },
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
+}  # fmt: skip
 _METHODS = ("get", "put", "post", "delete", "patch")
 
 
-def describe(app: FastAPI) -> None:
-    """Every operation in a sentence, the first one of its description; only problems that it can answer with."""
-    before = app.openapi
+def customize_openapi(app: FastAPI) -> None:
+    """Extend the description that FastAPI generates. It is generated on the first request and cached."""
+    generate = app.openapi
 
-    def described() -> dict[str, Any]:
+    def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            for operation in operations(before()):
-                operation["summary"] = _first_sentence(operation["description"])
-                # FastAPI expects it of every route with parameters; those that can be wrong are documented as problems.
-                if "HTTPValidationError" in str(operation["responses"].get("422")):
-                    del operation["responses"]["422"]
-        return before()
+            _extend(generate())
+        return generate()
 
-    app.openapi = described  # type: ignore[method-assign]
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def operations(description: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Those of an OpenAPI description."""
+    """Yield the operations of an OpenAPI description."""
     for path in description["paths"].values():
         yield from (operation for method, operation in path.items() if method in _METHODS)
+
+
+def _extend(description: dict[str, Any]) -> None:
+    components = description["components"]
+    components["securitySchemes"] = _SECURITY
+    description["security"] = [{}, *({name: []} for name in _SECURITY)]
+    for operation in operations(description):
+        operation["summary"] = _first_sentence(operation["description"])
+        # FastAPI adds this to every route with parameters. Routes that can reject input document a problem instead.
+        if "HTTPValidationError" in str(operation["responses"].get("422")):
+            del operation["responses"]["422"]
+        if "requestBody" in operation:
+            operation["responses"].setdefault("413", problem_responses(413)[413])
+    schemas = components["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
 
 
 def _first_sentence(text: str) -> str:

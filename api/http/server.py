@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let the runs rest, then what uvicorn does."""
-        await self._app.state.service.runs.stop()
+        await self._app.state.parts.runs.stop()
         await super().shutdown(sockets)
 
 
@@ -52,7 +52,10 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
 
     Raises UsageError if it cannot or may not listen there, or if another service has the home folder or the database.
     """
-    _ = candor.trace, candor.registry  # what is wrong with these is to be known before anybody is told the address
+    _ = (
+        candor.trace,
+        candor.agent_catalog.registry(),
+    )  # what is wrong with these is to be known before anybody is told the address
     service = candor.settings.service
     _check_keys(candor)
     _check_certificate(service)

@@ -1,4 +1,4 @@
-"""Events of a run as a client is told of them while they happen: as server-sent events, or through a web socket."""
+"""Live events of a run: as server-sent events or over a WebSocket."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from fastapi.responses import StreamingResponse
 
 from multi_agent.events import Event
 
-Happening = AsyncIterator[Event | None]
-"""Events in order; None stands for a time without one."""
+EventStream = AsyncIterator[Event | None]
+"""Events in order. None means that nothing happened for a while."""
 
-LAST = 2**31 - 1
-"""No event has a higher number: its column in the database holds none."""
+MAX_EVENT_NUMBER = 2**31 - 1
+"""The largest number that the database column holds."""
 KEEP_ALIVE = ": nothing new\n\n"
 EVENT_STREAM: dict[str, Any] = {
     "text/event-stream": {
         "schema": {
             "type": "object",
-            "description": "One of the stream's events; `data` is JSON.",
+            "description": "One event of the stream; `data` is JSON.",
             "required": ["data"],
             "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
         }
     }
 }
-"""For OpenAPI: the content of a response that is a stream."""
-_NOT_KEPT = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""OpenAPI content of a streaming response."""
+_NO_CACHE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def stream(told: AsyncIterator[str], headers: dict[str, str] | None = None) -> Response:
-    """Server-sent events, each passed on at once."""
-    return StreamingResponse(told, media_type="text/event-stream", headers=_NOT_KEPT | (headers or {}))
+def stream_response(lines: AsyncIterator[str], headers: dict[str, str] | None = None) -> Response:
+    """Return a response that sends each server-sent event at once."""
+    return StreamingResponse(lines, media_type="text/event-stream", headers=_NO_CACHE | (headers or {}))
 
 
-def event_stream(happening: Happening) -> Response:
-    """The events as server-sent ones."""
-    return stream(told(happening))
+def event_response(events: EventStream) -> Response:
+    """Return a response that streams the events of a run."""
+    return stream_response(format_events(events))
 
 
-async def told(happening: Happening) -> AsyncIterator[str]:
-    """As server-sent events; JSON has no line breaks in it."""
-    async for event in happening:
+async def format_events(events: EventStream) -> AsyncIterator[str]:
+    """Yield events in the format of server-sent events. JSON contains no line breaks."""
+    async for event in events:
         yield f"id: {event.number}\ndata: {event.model_dump_json()}\n\n" if event else KEEP_ALIVE
 
 
-async def send_events(socket: WebSocket, happening: Happening) -> None:
-    """The events through an open socket, a message each, then its end. A client that goes away is not waited for."""
-    sending, leaving = asyncio.create_task(_send(socket, happening)), asyncio.create_task(_until_gone(socket))
+async def send_events(socket: WebSocket, events: EventStream) -> None:
+    """Send each event as one message, then close the socket. Stops when the client disconnects."""
+    sending, leaving = asyncio.create_task(_send(socket, events)), asyncio.create_task(_until_disconnect(socket))
     try:
         await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if sending.done():
-            await sending  # raises what the events ended with
+            await sending  # raises the error that ended the events, if any
             await socket.close()
     except WebSocketDisconnect:
         return
@@ -62,13 +62,13 @@ async def send_events(socket: WebSocket, happening: Happening) -> None:
         leaving.cancel()
 
 
-async def _send(socket: WebSocket, happening: Happening) -> None:
-    async for event in happening:
+async def _send(socket: WebSocket, events: EventStream) -> None:
+    async for event in events:
         if event:
             await socket.send_text(event.model_dump_json())
 
 
-async def _until_gone(socket: WebSocket) -> None:
-    """Until the client has closed; what it says before is for nobody."""
+async def _until_disconnect(socket: WebSocket) -> None:
+    """Wait until the client disconnects. Messages of the client are ignored."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass

@@ -1,12 +1,10 @@
-"""What may stand in a text that is sent here, whatever it is sent for.
+"""Rejects text that cannot be stored, in every parameter and JSON body.
 
-Not the character U+0000, which Postgres keeps in no text; and no half of a surrogate pair, which JSON can name and
-UTF-8 cannot hold, so that it could neither be stored nor told of.
+Postgres stores no U+0000 in text. UTF-8 encodes no half of a surrogate pair, but JSON can contain one.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -17,45 +15,49 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.requests import HTTPConnection
 from starlette.exceptions import HTTPException
 
-_ILLEGIBLE = re.compile("[\0\ud800-\udfff]")
-_MESSAGE = "A text cannot hold the character U+0000 or half of a surrogate pair"
+_INVALID = re.compile("[\0\ud800-\udfff]")
+_MESSAGE = "A text cannot contain the character U+0000 or half of a surrogate pair"
 
-Place = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 
 
-async def require_legible(connection: HTTPConnection) -> None:
-    """A dependency of every route. Raises RequestValidationError, which names the places; HTTPException (404) for an
-    address that nothing can have."""
-    if any(_ILLEGIBLE.search(str(part)) for part in connection.path_params.values()):
-        raise HTTPException(HTTPStatus.NOT_FOUND, "Nothing has an address with the character U+0000 in it.")
-    sent: list[tuple[Place, Any]] = [(("query", name), value) for name, value in connection.query_params.multi_items()]
+async def require_valid_text(connection: HTTPConnection) -> None:
+    """Check the path, the query and the JSON body of a request; a dependency of every route.
+
+    Raises RequestValidationError with the location of each invalid text, HTTPException (404) for the path.
+    """
+    if any(_INVALID.search(str(part)) for part in connection.path_params.values()):
+        raise HTTPException(HTTPStatus.NOT_FOUND, "A path cannot contain the character U+0000.")
+    sent: list[tuple[Location, Any]] = [
+        (("query", name), value) for name, value in connection.query_params.multi_items()
+    ]
     if isinstance(connection, Request) and connection.scope["route"].body_field is not None:
-        sent.append((("body",), await _parsed(connection)))
+        sent.append((("body",), await _json(connection)))
     faults = [
-        {"type": "illegible_text", "loc": place, "msg": _MESSAGE}
-        for within, value in sent for place in _illegible(value, within)
+        {"type": "invalid_text", "loc": location, "msg": _MESSAGE}
+        for within, value in sent for location in _invalid_texts(value, within)
     ]  # fmt: skip
     if faults:
         raise RequestValidationError(faults)
 
 
-async def _parsed(request: Request) -> Any:
-    """The body, which the route has read already; None if it is no JSON, which the route tells."""
+async def _json(request: Request) -> Any:
+    """Return the body, which FastAPI has parsed already; None if it is not JSON, which FastAPI reports."""
     try:
-        return json.loads(await request.body())
+        return await request.json()
     except ValueError:
         return None
 
 
-def _illegible(value: Any, place: Place) -> Iterator[Place]:
-    """Where in a value of JSON such texts stand; of a name, where that stands which it is in."""
-    waiting = [(place, value)]
+def _invalid_texts(value: Any, location: Location) -> Iterator[Location]:
+    """Yield the locations of invalid texts in a JSON value; for an object's key, the location of the object."""
+    waiting = [(location, value)]
     while waiting:
-        place, value = waiting.pop()
-        if isinstance(value, str) and _ILLEGIBLE.search(value):
-            yield place
+        location, value = waiting.pop()
+        if isinstance(value, str) and _INVALID.search(value):
+            yield location
         elif isinstance(value, list):
-            waiting += [((*place, number), each) for number, each in enumerate(value)]
+            waiting += [((*location, number), each) for number, each in enumerate(value)]
         elif isinstance(value, dict):
             for name, each in value.items():
-                waiting.append((place, name) if _ILLEGIBLE.search(name) else ((*place, name), each))
+                waiting.append((location, name) if _INVALID.search(name) else ((*location, name), each))

@@ -1,6 +1,6 @@
-"""Receives uploaded files: a form (multipart/form-data) straight to disk, never whole in memory.
+"""Receives uploads (multipart/form-data) and writes their files to disk as they arrive, within limits.
 
-Owns the limits on what one upload may be. Where the files go then, and what they may be named, is in ``uploads.py``.
+``api/storage/uploads.py`` validates file names and stores the files permanently.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _MB = 1 << 20
 
 
 class UploadLimits(FrozenModel):
-    """How much one upload may be."""
+    """Limits of one upload."""
 
     total_bytes: int
     files: int
     file_bytes: int
 
 
-async def receive(request: Request, folder: Path, limits: UploadLimits) -> dict[PurePosixPath, Path]:
-    """The files of the form in the request's body, by their names; each is written into the folder as it comes.
+async def receive_files(request: Request, folder: Path, limits: UploadLimits) -> dict[PurePosixPath, Path]:
+    """Write the files of the form into ``folder`` and return their paths by file name.
 
-    Raises UsageError for what is no such form, or is cut off, and for names that cannot be; UploadTooLarge, HomeError.
+    Raises UsageError for a malformed or incomplete form and for invalid names, UploadTooLarge, HomeError.
     """
     form = _Form(folder, limits)
     try:
@@ -41,9 +41,9 @@ async def receive(request: Request, folder: Path, limits: UploadLimits) -> dict[
         async for part in request.stream():
             await asyncio.to_thread(form.feed, parser, part)
     except FormParserError as error:
-        raise UsageError(f"The upload is no well-formed multipart/form-data: {error}.") from error
+        raise UsageError(f"The upload is not valid multipart/form-data: {error}.") from error
     except ClientDisconnect as error:
-        raise UsageError("The upload ended before all of it was there. Nothing of it was kept.") from error
+        raise UsageError("The upload is incomplete. Nothing was stored.") from error
     finally:
         form.close()
     return form.received()
@@ -52,10 +52,10 @@ async def receive(request: Request, folder: Path, limits: UploadLimits) -> dict[
 def _parser(request: Request, form: _Form) -> MultipartParser:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
-        raise UsageError("Files are uploaded as multipart/form-data, such as `curl -F files=@report.pdf` sends.")
+        raise UsageError("Send files as multipart/form-data, for example with `curl -F files=@report.pdf`.")
     sent = request.headers.get("content-length", "")
     if sent.isdecimal():
-        form.check_total(int(sent))  # before any of it is read
+        form.check_total(int(sent))  # before reading the body
     return MultipartParser(
         options[b"boundary"],
         {
@@ -72,7 +72,7 @@ def _parser(request: Request, form: _Form) -> MultipartParser:
 
 
 class _Form:
-    """What has come of a form so far. Its methods are called by the parser, with what it finds."""
+    """The part of a form received so far. Most methods are callbacks of the parser."""
 
     def __init__(self, folder: Path, limits: UploadLimits) -> None:
         self._folder, self._limits = folder, limits
@@ -84,34 +84,34 @@ class _Form:
         self._complete = False
 
     def feed(self, parser: MultipartParser, part: bytes) -> None:
-        """The next part of the body. Blocks."""
+        """Parse the next part of the body. Blocks. Raises UploadTooLarge, HomeError, UsageError."""
         self.check_total(self._total + len(part))
         self._total += len(part)
         try:
             parser.write(part)
         except OSError as error:
             raise HomeError(
-                f"The upload cannot be stored in {str(self._folder)!r}: {error.strerror or error}. Free some space "
-                "there. Nothing of it was kept."
+                f"Cannot store the upload in {str(self._folder)!r}: {error.strerror or error}. Free some disk space. "
+                "Nothing was stored."
             ) from error
 
     def check_total(self, size: int) -> None:
-        """Raises UploadTooLarge."""
+        """Raise UploadTooLarge if the upload exceeds the total limit."""
         if size > self._limits.total_bytes:
             raise UploadTooLarge(
-                f"The upload has more than {self._limits.total_bytes / _MB:,.1f} MB. Send the files in several, or "
-                "raise service.upload_bytes."
+                f"The upload has more than {self._limits.total_bytes / _MB:,.1f} MB. Send the files in several "
+                "uploads, or raise service.upload_bytes."
             )
 
     def received(self) -> dict[PurePosixPath, Path]:
-        """All files, when the form has come to its end."""
+        """Return all files of a complete form. Raises UsageError if it is incomplete or empty."""
         if not self._complete:
-            raise UsageError("The upload is cut off: its form does not come to its end. Nothing of it was kept.")
+            raise UsageError("The upload is incomplete: the form has no end. Nothing was stored.")
         if not self._files:
-            raise UsageError("There is no file in the upload.")
+            raise UsageError("The upload contains no file.")
         return self._files
 
-    # What the parser finds
+    # Callbacks of the parser
 
     def begin(self) -> None:
         self._disposition = b""
@@ -131,13 +131,13 @@ class _Form:
         _, options = parse_options_header(self._disposition)
         if b"filename" not in options:
             field = options.get(b"name", b"").decode(errors="replace")
-            raise UsageError(f"The upload has a part {field!r} that is no file: it has no file name.")
+            raise UsageError(f"The part {field!r} of the upload has no file name.")
         name = safe_name(_text(options[b"filename"]))
         if name in self._files:
-            raise UsageError(f"There are two files {str(name)!r} in the upload. Name one otherwise.")
+            raise UsageError(f"The upload contains two files named {str(name)!r}. Rename one.")
         if len(self._files) == self._limits.files:
             raise UploadTooLarge(
-                f"There are more than {self._limits.files:,} files in the upload. Send them in several, or raise "
+                f"The upload has more than {self._limits.files:,} files. Send them in several uploads, or raise "
                 "service.upload_files."
             )
         path = self._folder / str(len(self._files))
@@ -150,8 +150,8 @@ class _Form:
         self._written += end - start
         if self._written > self._limits.file_bytes:
             raise UploadTooLarge(
-                f"{self._shown!r} has more than {self._limits.file_bytes / _MB:,.0f} MB, which is as much as is "
-                "ingested of a file. Split it, or raise ingest.max_file_mb."
+                f"{self._shown!r} has more than {self._limits.file_bytes / _MB:,.0f} MB, the limit for one file. "
+                "Split it, or raise ingest.max_file_mb."
             )
         self._open.write(memoryview(data)[start:end])
 
@@ -168,4 +168,4 @@ def _text(name: bytes) -> str:
     try:
         return name.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(f"The file name {name!r} is not in UTF-8.") from error
+        raise UsageError(f"The file name {name!r} is not valid UTF-8.") from error

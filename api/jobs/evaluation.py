@@ -6,15 +6,15 @@ from statistics import fmean
 
 from pydantic import Field, JsonValue
 
-from api.bootstrap import Candor
-from api.errors import JobFailed, ResearchLost
-from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus
+from api.auth.permissions import Caller
+from api.errors import JobFailed, JobNotFound, ResearchLost, UsageError
+from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs
-from api.services.evaluations import store_of
 from api.workers.contract import EvaluationJobSpec, Researcher
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import rightness
+from multi_agent.evaluation.store import EvaluationStore
 from vectorstore.errors import StoreError
 from vectorstore.models import FrozenModel
 
@@ -30,15 +30,15 @@ class EvaluationProgress(FrozenModel):
 class EvaluationJobs:
     """The handler of evaluation jobs."""
 
-    def __init__(self, candor: Candor, jobs: Jobs, researcher: Researcher) -> None:
-        self._candor, self._researcher = candor, researcher
+    def __init__(self, store: EvaluationStore, jobs: Jobs, researcher: Researcher) -> None:
+        self._store, self._researcher = store, researcher
         jobs.register(JobKind.EVALUATION, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
         """Ask the unfinished questions. Raises JobFailed."""
         spec = EvaluationJobSpec.model_validate_json(job.spec.content)
         try:
-            result = store_of(self._candor).get(spec.evaluation)
+            result = self._store.get(spec.evaluation)
             finished = [row for row in result.rows if row.finished]
             progress = _Progress(job, len(result.questions), finished)
             collection = result.evaluation.collection
@@ -49,6 +49,34 @@ class EvaluationJobs:
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
         """Do nothing: finished rows are stored, and the evaluation can be resumed."""
+
+
+async def submit_evaluation(jobs: Jobs, spec: EvaluationJobSpec, collection: str, caller: Caller, job_id: str) -> Job:
+    """Submit an evaluation and return its job. Raises ServiceEnding."""
+    await jobs.submit(
+        JobSpec(
+            id=job_id,
+            kind=JobKind.EVALUATION,
+            collection=collection,
+            key=caller.key,
+            content=spec.model_dump_json(),
+        )
+    )
+    return await jobs.get(job_id)
+
+
+async def free_job_id(jobs: Jobs, evaluation: str) -> str:
+    """Return an unused id for the next job of an evaluation. Raises UsageError while one of its jobs is active."""
+    number = 1
+    while True:
+        job_id = evaluation if number == 1 else f"{evaluation}-{number}"
+        try:
+            job = await jobs.get(job_id)
+        except JobNotFound:
+            return job_id
+        if not job.status.ended:
+            raise UsageError(f"The evaluation {evaluation!r} is active as job {job_id!r}. Wait for it, or cancel it.")
+        number += 1
 
 
 class _Progress:

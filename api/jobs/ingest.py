@@ -8,12 +8,11 @@ import threading
 from pydantic import JsonValue
 
 from api.auth.permissions import Caller
-from api.bootstrap import Candor
 from api.errors import JobFailed, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs, new_job_id
 from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec, run_ingest_job
+from api.services.ingest import IngestJobSpec, IngestService, run_ingest_job
 from ingest.errors import IngestError
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import StoreError
@@ -22,8 +21,8 @@ from vectorstore.errors import StoreError
 class IngestJobs:
     """The handler of ingest jobs. The ledger knows which files are already done."""
 
-    def __init__(self, candor: Candor, pool: CollectionPool, jobs: Jobs) -> None:
-        self._candor, self._pool = candor, pool
+    def __init__(self, ingest: IngestService, pool: CollectionPool, jobs: Jobs) -> None:
+        self._ingest, self._pool = ingest, pool
         jobs.register(JobKind.INGEST, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -34,7 +33,7 @@ class IngestJobs:
             job.progress = progress.model_dump(mode="json")
 
         def ingest() -> IngestReport:
-            return run_ingest_job(self._candor, self._pool, spec, report_progress, stop.is_set)
+            return run_ingest_job(self._ingest, self._pool, spec, report_progress, stop.is_set)
 
         ingesting = asyncio.create_task(asyncio.to_thread(ingest))
         try:

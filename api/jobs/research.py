@@ -14,22 +14,22 @@ from functools import partial
 
 from pydantic import JsonValue
 
+from api.auth.keys import Keys
 from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
-from api.bootstrap import Candor
 from api.errors import JobFailed, JobNotFound, NotOurs, ResearchLost, ServiceEnding
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
 from api.services.collection_pool import CollectionPool
+from api.services.research import PanelFactory
 from api.workers.contract import Researcher, ResearchTask
-from api.workers.panel import Panel
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.request import Request
-from multi_agent.storage.trace import WAITING, RunSummary
+from multi_agent.storage.trace import WAITING, RunSummary, Trace
 from vectorstore.errors import StoreError
 
 IDLE_S = 15.0  # proxies and browsers drop connections that are silent for much longer
@@ -59,9 +59,11 @@ class LiveRun:
 class Runs:
     """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
-    def __init__(self, candor: Candor, pool: CollectionPool, jobs: Jobs, panel: Panel, researcher: Researcher) -> None:
-        self._candor, self._pool, self._jobs = candor, pool, jobs
-        self._panel, self._researcher = panel, researcher
+    def __init__(
+        self, trace: Trace, keys: Keys, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, researcher: Researcher
+    ) -> None:
+        self._trace, self._keys, self._panel = trace, keys, panel
+        self._pool, self._jobs, self._researcher = pool, jobs, researcher
         self.listeners: list[Subscriber] = []
         self._live: dict[str, LiveRun] = {}
         self._closing = False
@@ -71,7 +73,7 @@ class Runs:
 
     async def recover(self) -> None:
         """End runs whose job has ended, but whose own end could not be stored because the database was down."""
-        for run in self._candor.trace.unfinished():
+        for run in self._trace.unfinished():
             try:
                 job = await self._jobs.get(run.run_id)
             except JobNotFound:  # a run of another process, for example of `candor ask`
@@ -93,33 +95,33 @@ class Runs:
         """
         if self._closing:
             raise ServiceEnding
-        await asyncio.to_thread(require_tokens, self._candor.trace, caller)
-        library = (await asyncio.to_thread(self._pool.take, collection)).library
-        await self._panel.prepare(request, library, caller.key)
+        await asyncio.to_thread(require_tokens, self._trace, caller)
+        library = (await asyncio.to_thread(self._pool.get, collection)).library
+        request = await asyncio.to_thread(self._panel.validate, request, library)
         spec = JobSpec(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
             collection=collection,
             key=caller.key,
             content=request.model_dump_json(),
-            note=self._panel.models.get(request.model).model,
+            note=self._panel.model_name(request.model),
             priority=priority,
         )
         if await self._jobs.submit(spec):
-            await asyncio.to_thread(self._create_run, spec)
+            await asyncio.to_thread(self._create_run, spec, request)
         return spec.id
 
     async def wait(self, run_id: str) -> Answer:
         """Wait until a run has ended, and return its answer. Raises ServiceEnding if the run is paused."""
         async for _ in self.follow(run_id, 0):
             pass
-        if not (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
+        if not (await asyncio.to_thread(self._trace.run, run_id)).ended:
             raise ServiceEnding
-        return await asyncio.to_thread(self._candor.trace.answer, run_id)
+        return await asyncio.to_thread(self._trace.answer, run_id)
 
     async def cancel(self, run_id: str) -> RunSummary:
         """Cancel a run; an ended run stays unchanged. Raises RunNotFound; NotOurs if it belongs to another process."""
-        run = await asyncio.to_thread(self._candor.trace.run, run_id)
+        run = await asyncio.to_thread(self._trace.run, run_id)
         if not run.ended:
             try:
                 await self._jobs.cancel(run.run_id)
@@ -128,14 +130,14 @@ class Runs:
                     f"Run {run.run_id!r} belongs to another process, for example `candor ask`; stop it there with "
                     "Ctrl-C."
                 ) from error
-        return await asyncio.to_thread(self._candor.trace.run, run.run_id)
+        return await asyncio.to_thread(self._trace.run, run.run_id)
 
     async def follow(self, run_id: str, after: int) -> AsyncIterator[Event | None]:
         """Yield every event of the run with a number above ``after``, once and in order, until the run has ended.
 
         Yields None after ``IDLE_S`` without an event. After the last event the answer is stored.
         """
-        trace, live, last_event = self._candor.trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
+        trace, live, last_event = self._trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
         subscription = Subscription[Event]()
         live.subscriptions.add(subscription)  # before the trace is read; numbers identify duplicates
         try:
@@ -173,25 +175,26 @@ class Runs:
     async def run(self, job: ActiveJob) -> JsonValue:
         """Start or resume the run."""
         await self._research(job)
-        run = await asyncio.to_thread(self._candor.trace.run, job.spec.id)
+        run = await asyncio.to_thread(self._trace.run, job.spec.id)
         return {"run_id": run.run_id, "status": run.status}
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
         """Store the end of the run, with the reason."""
-        await asyncio.to_thread(self._create_run, spec)
-        if not (await asyncio.to_thread(self._candor.trace.run, spec.id)).ended:
+        await asyncio.to_thread(self._create_run, spec, Request.model_validate_json(spec.content))
+        if not (await asyncio.to_thread(self._trace.run, spec.id)).ended:
             await self._abort(spec.id, status, reason)
 
     async def _research(self, job: ActiveJob) -> None:
         spec, run_id = job.spec, job.spec.id
+        request = Request.model_validate_json(spec.content)
         live = self._live.setdefault(run_id, LiveRun())
         live.active = True
         try:
             async with self._database_slot:
-                await asyncio.to_thread(self._create_run, spec)
-                if (await asyncio.to_thread(self._candor.trace.run, run_id)).ended:
+                await asyncio.to_thread(self._create_run, spec, request)
+                if (await asyncio.to_thread(self._trace.run, run_id)).ended:
                     return  # the process was killed after the run ended and before its job did
-                limited = await asyncio.to_thread(self._limited_request, spec)
+                limited = await asyncio.to_thread(self._limited_request, spec, request)
             task = ResearchTask(run_id=run_id, request=limited, key=spec.key)
             await self._researcher.research(task, spec.collection, partial(self._publish, live), job.is_paused)
         except (AgentError, StoreError, ResearchLost) as error:  # for example: its saved plan was deleted meanwhile
@@ -209,21 +212,19 @@ class Runs:
         for listener in (live.publish, *self.listeners):
             await listener(event)
 
-    def _limited_request(self, spec: JobSpec) -> Request:
-        request = Request.model_validate_json(spec.content)
+    def _limited_request(self, spec: JobSpec, request: Request) -> Request:
         if not spec.key:
             return request
-        limits = self._candor.keys.get(spec.key).limits
-        return limit_budget(self._candor.trace, spec.key, limits, request, self._candor.settings.research.budget)
+        limits = self._keys.get(spec.key).limits
+        return limit_budget(self._trace, spec.key, limits, request, self._panel.settings.research.budget)
 
-    def _create_run(self, spec: JobSpec) -> None:
-        question = Request.model_validate_json(spec.content).question.strip()
+    def _create_run(self, spec: JobSpec, request: Request) -> None:
         with self._creating:
-            self._candor.trace.create(spec.id, question, spec.collection, spec.note, spec.key)
+            self._trace.create(spec.id, request.question, spec.collection, spec.note, spec.key)
 
     async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED
-        last = await asyncio.to_thread(self._candor.trace.abort, run_id, ended, reason)
+        last = await asyncio.to_thread(self._trace.abort, run_id, ended, reason)
         if live := self._live.get(run_id):
             await live.publish(last)
             live.close()

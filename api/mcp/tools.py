@@ -1,7 +1,7 @@
-"""Candor as tools for the agents of others, by the Model Context Protocol: search, research, reading, and past runs.
+"""The tools of the MCP server: search, research, reading documents, and past runs.
 
-The tools are the same over stdio and over HTTP. What differs is who calls, and at which ``Desk`` the work is done: by
-the service, beside all its other work, or by this process alone.
+The tools are the same over stdio and over HTTP. The transports differ in the caller and in the ``Backend``. The
+docstrings and field descriptions of tools are prompts: the client's model reads them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right
-from api.bootstrap import Candor
-from api.http.errors import EXPECTED, problem_of
-from api.services.documents import find_document
+from api.problems import EXPECTED, problem_of
+from api.services.collections import Collections
+from api.services.documents import Documents
 from api.services.exports.export import Report
 from api.services.progress import progress
 from api.services.runs import find_run, list_runs
@@ -29,7 +29,7 @@ from multi_agent.bus import Subscriber
 from multi_agent.events import Event
 from multi_agent.request import LONGEST, Request
 from multi_agent.storage.run_filter import RunFilter, RunState
-from multi_agent.storage.trace import RunSummary
+from multi_agent.storage.trace import RunSummary, Trace
 from vectorstore.models import FrozenModel, Hit
 
 P = ParamSpec("P")
@@ -43,25 +43,20 @@ _INSTRUCTIONS = (
 _Collection = Annotated[str | None, Field(description="name of the collection; not needed if there is just one")]
 
 
-class Desk(Protocol):
-    """Where the work of a tool is done."""
-
-    @property
-    def candor(self) -> Candor:
-        """What is worked with."""
-        ...
+class Backend(Protocol):
+    """Runs searches and research for the tools."""
 
     async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
-        """The best passages. Raises StoreError."""
+        """Return the best passages. Raises StoreError."""
         ...
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
-        """The answer, whatever state the run ends in; its events go to ``tell``. Raises AgentError, StoreError."""
+        """Return the answer, whatever its status; send the run's events to ``tell``. Raises AgentError, StoreError."""
         ...
 
 
-Who = Callable[[Context[Any, Any]], Awaitable[Caller]]
-"""Who calls a tool."""
+GetCaller = Callable[[Context[Any, Any]], Awaitable[Caller]]
+"""Returns the caller of a tool."""
 
 
 class CollectionFound(FrozenModel):
@@ -108,7 +103,7 @@ class Researched(FrozenModel):
 
     @classmethod
     def of(cls, run: RunSummary, answer: Answer) -> Researched:
-        """What another agent needs of it."""
+        """Return the parts of an answer that another agent needs."""
         where = {source.mark: source.where for source in Report.of(run, answer).sources}
         return cls(
             run_id=answer.run_id,
@@ -142,30 +137,32 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(destructive_hint=False, open_world_hint=False)
 
 
-def make_server(desk: Desk, who: Who) -> MCPServer[Any]:
-    """The tools, for those that ``who`` knows."""
+def make_server(tools: Tools) -> MCPServer[Any]:
+    """Return an MCP server with all tools."""
     server: MCPServer[Any] = MCPServer(
         "candor", title="Candor", instructions=_INSTRUCTIONS, version=version("candor"), log_level="WARNING"
     )
-    tools = Tools(desk, who)
-    server.tool(annotations=_READS)(_telling(tools.collections))
-    server.tool(annotations=_READS)(_telling(tools.search))
-    server.tool(annotations=_ADDS)(_telling(tools.research))
-    server.tool(annotations=_READS)(_telling(tools.read_document))
-    server.tool(annotations=_READS)(_telling(tools.runs))
-    server.tool(annotations=_READS)(_telling(tools.run))
+    server.tool(annotations=_READS)(_with_tool_errors(tools.collections))
+    server.tool(annotations=_READS)(_with_tool_errors(tools.search))
+    server.tool(annotations=_ADDS)(_with_tool_errors(tools.research))
+    server.tool(annotations=_READS)(_with_tool_errors(tools.read_document))
+    server.tool(annotations=_READS)(_with_tool_errors(tools.runs))
+    server.tool(annotations=_READS)(_with_tool_errors(tools.run))
     return server
 
 
 class Tools:
-    """What each tool does. Its name, its docstring and the descriptions of its arguments are what agents are told."""
+    """The tools. The name, the docstring and the argument descriptions of each method are prompts."""
 
-    def __init__(self, desk: Desk, who: Who) -> None:
-        self._desk, self._candor, self._who = desk, desk.candor, who
+    def __init__(
+        self, backend: Backend, get_caller: GetCaller, collections: Collections, documents: Documents, trace: Trace
+    ) -> None:
+        self._backend, self._get_caller = backend, get_caller
+        self._collections, self._documents, self._trace = collections, documents, trace
 
     async def collections(self, ctx: Context[Any, Any]) -> list[CollectionFound]:
         """The collections of documents there are."""
-        return await asyncio.to_thread(_collections, self._candor, await self._who(ctx))
+        return await asyncio.to_thread(_list_collections, self._collections, await self._get_caller(ctx))
 
     async def search(
         self,
@@ -175,7 +172,9 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
     ) -> list[Passage]:
         """Find passages by words and by meaning, best first."""
-        return [_passage(hit) for hit in await self._desk.search(query, await self._may_read(ctx, collection), limit)]
+        return [
+            _passage(hit) for hit in await self._backend.search(query, await self._readable(ctx, collection), limit)
+        ]
 
     async def research(
         self,
@@ -185,17 +184,17 @@ class Tools:
         mode: Annotated[Literal["auto", "fast", "high"], Field(description="fast: one search; high: planned")] = "auto",
     ) -> Researched:
         """Research a question over the documents: an answer whose claims cite the words that support them."""
-        name, heard = await self._may_read(ctx, collection), 0
+        name, reported = await self._readable(ctx, collection), 0
 
         async def tell(event: Event) -> None:
-            nonlocal heard
-            if told := progress(event):
-                heard += 1
-                await ctx.report_progress(heard, message=told)
+            nonlocal reported
+            if line := progress(event):
+                reported += 1
+                await ctx.report_progress(reported, message=line)
 
-        request = Request(question=question, mode=mode).validated()
-        answer = await self._desk.research(request, name, await self._who(ctx), tell)
-        run = await asyncio.to_thread(self._candor.trace.run, answer.run_id)
+        request = Request(question=question, mode=mode)
+        answer = await self._backend.research(request, name, await self._get_caller(ctx), tell)
+        run = await asyncio.to_thread(self._trace.run, answer.run_id)
         return Researched.of(run, answer)
 
     async def read_document(
@@ -207,8 +206,8 @@ class Tools:
         length: Annotated[int, Field(ge=1, le=100_000)] = 10_000,
     ) -> Reading:
         """Read the text of a document, from any place in it."""
-        name = await self._may_read(ctx, collection)
-        return await asyncio.to_thread(_reading, self._candor, name, document, start, length)
+        name = await self._readable(ctx, collection)
+        return await asyncio.to_thread(_read, self._documents, name, document, start, length)
 
     async def runs(
         self,
@@ -220,37 +219,35 @@ class Tools:
     ) -> list[RunSummary]:
         """The questions that were researched before, newest first."""
         wanted = RunFilter(collection=collection, status=(status,) if status else None, text=text)
-        return await asyncio.to_thread(list_runs, self._candor, wanted, limit, await self._who(ctx))
+        return await asyncio.to_thread(list_runs, self._trace, wanted, limit, await self._get_caller(ctx))
 
     async def run(self, ctx: Context[Any, Any], run_id: str) -> Researched:
         """The answer of a run that has ended."""
-        found = await asyncio.to_thread(find_run, self._candor, run_id, await self._who(ctx))
-        return Researched.of(found, await asyncio.to_thread(self._candor.trace.answer, found.run_id))
+        found = await asyncio.to_thread(find_run, self._trace, run_id, await self._get_caller(ctx))
+        return Researched.of(found, await asyncio.to_thread(self._trace.answer, found.run_id))
 
-    async def _may_read(self, ctx: Context[Any, Any], collection: str | None) -> str:
-        """The collection that is meant, if the caller may read it. Raises UsageError, StoreError, Forbidden."""
-        caller = await self._who(ctx)
-        name = await asyncio.to_thread(self._candor.collection_name, collection, among=caller.readable)
-        caller.require(Right.READ, name)
-        return name
+    async def _readable(self, ctx: Context[Any, Any], collection: str | None) -> str:
+        """Return the collection's name if the caller may read it. Raises UsageError, CollectionNotFound."""
+        caller = await self._get_caller(ctx)
+        return await asyncio.to_thread(self._collections.resolve_for, caller, Right.READ, collection)
 
 
-def _telling(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """The tool, whose errors are told as what the calling agent can read."""
+def _with_tool_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Wrap a tool so that expected errors reach the calling agent as text."""
 
     @functools.wraps(tool)
-    async def told(*given: P.args, **named: P.kwargs) -> T:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await tool(*given, **named)
+            return await tool(*args, **kwargs)
         except EXPECTED as error:
             raise ToolError(f"{problem_of(error).title}: {problem_of(error).detail}") from error
 
-    return told
+    return call
 
 
-def _collections(candor: Candor, caller: Caller) -> list[CollectionFound]:
-    known = [spec.collection for spec in candor.collections() if caller.may(Right.READ, spec.collection)]
-    counted = candor.ledger.counts()
+def _list_collections(collections: Collections, caller: Caller) -> list[CollectionFound]:
+    known = [spec.collection for spec in collections.list() if caller.may(Right.READ, spec.collection)]
+    counted = collections.ledger.counts()
     return [
         CollectionFound(
             name=name,
@@ -269,9 +266,9 @@ def _passage(hit: Hit) -> Passage:
     )  # fmt: skip
 
 
-def _reading(candor: Candor, collection: str, document: str, start: int, length: int) -> Reading:
-    found = find_document(candor, document, collection)
-    whole = candor.ledger.text(found.collection, found.id).text
+def _read(documents: Documents, collection: str, document: str, start: int, length: int) -> Reading:
+    found = documents.find(document, collection)
+    whole = documents.text(found).text
     end = start + length
     return Reading(
         document=found.id, name=found.name, text=whole[start:end], start=start, characters=len(whole),

@@ -1,4 +1,4 @@
-"""The agents there are, as they are listed; and what can be changed of one."""
+"""Agents: list, describe, add, change and remove them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.bootstrap import Candor
-from multi_agent.catalog.catalog import CatalogAgent
+from api.errors import UsageError
+from multi_agent.catalog.catalog import AgentCatalog, CatalogAgent
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, SkillName
 from multi_agent.orchestrator.direct import can_be_asked
 from vectorstore.models import FrozenModel
@@ -16,30 +16,30 @@ _BUILT_IN = "multi_agent."
 
 
 class AgentDescription(FrozenModel):
-    """An agent's card, as JSON, and what is known of it beside."""
+    """An agent's card with its current settings."""
 
     name: str
     description: str
     capabilities: tuple[str, ...]
-    requires: tuple[str, ...] = Field(description="fields of the context that must be written before it")
+    requires: tuple[str, ...] = Field(description="Context fields that other agents must write first.")
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    inputs: dict[str, Any] = Field(description="JSON schema of what the planner gives it")
-    outputs: dict[str, Any] = Field(description="JSON schema of what later steps may refer to")
-    listens_to: tuple[str, ...] = Field(description="types of events that it may react to")
-    direct: bool = Field(description="whether a person can ask it alone, by `agent`; false while it is disabled")
-    enabled: bool = Field(description="whether plans may use it")
-    origin: Literal["built-in", "package", "custom"] = Field(description="what it is kept as")
-    model: str = Field(description="named endpoint that it asks; empty for the default one")
-    tools: tuple[str, ...] = Field(description="tools that it may call, those of its skills among them")
-    skills: tuple[str, ...] = Field(description="skills that it was given")
-    weight: float | None = Field(description="of its vote; null leaves it to the number of votes")
-    custom: CustomAgent | None = Field(description="a custom agent in full, as it can be changed")
-    file: str = Field(description="the file that holds it, and has to be edited then; mostly empty")
+    inputs: dict[str, Any] = Field(description="JSON schema of the inputs that the planner provides.")
+    outputs: dict[str, Any] = Field(description="JSON schema of the outputs that later steps can reference.")
+    listens_to: tuple[str, ...] = Field(description="Event types that the agent can react to.")
+    direct: bool = Field(description="Whether a question can name this agent in `agent`. False while it is disabled.")
+    enabled: bool = Field(description="Whether plans can use the agent.")
+    origin: Literal["built-in", "package", "custom"] = Field(description="Where the agent comes from.")
+    model: str = Field(description="Name of the endpoint that the agent uses. Empty for the default endpoint.")
+    tools: tuple[str, ...] = Field(description="Tools that the agent can call, including those of its skills.")
+    skills: tuple[str, ...] = Field(description="Skills assigned to the agent.")
+    weight: float | None = Field(description="Weight of the agent's vote. Null: all votes weigh the same.")
+    custom: CustomAgent | None = Field(description="The full definition of a custom agent, as PUT accepts it.")
+    file: str = Field(description="The file that defines the agent and must be edited to change it. Often empty.")
 
     @classmethod
     def of(cls, member: CatalogAgent, models: dict[str, str]) -> AgentDescription:
-        """Its types as schemas, its sets in order; ``models`` are what the settings say."""
+        """Describe a member of the catalog; ``models`` are the endpoints that the settings assign to agents."""
         card = member.registered.card
         return cls(
             name=card.name,
@@ -64,30 +64,53 @@ class AgentDescription(FrozenModel):
 
 
 class AgentChanges(FrozenModel):
-    """What is to be changed of any agent; what is not given stays as it is."""
+    """Changes to an agent. Omitted fields keep their values."""
 
-    enabled: bool | None = Field(default=None, description="whether plans may use it")
-    model: str | None = Field(default=None, description="named endpoint that it is to ask; '' for the default one")
-    skills: tuple[SkillName, ...] | None = Field(default=None, description="all skills that it is to have")
-
-
-def list_agents(candor: Candor) -> list[AgentDescription]:
-    """All agents, disabled ones too. Raises AgentError if what is kept cannot be used."""
-    models = candor.settings.research.agent_models
-    return [AgentDescription.of(member, models) for member in candor.agent_catalog.agents().values()]
+    enabled: bool | None = Field(default=None, description="Whether plans can use the agent.")
+    model: str | None = Field(default=None, description="Name of the endpoint to use; '' for the default endpoint.")
+    skills: tuple[SkillName, ...] | None = Field(default=None, description="The complete list of the agent's skills.")
 
 
-def describe_agent(candor: Candor, name: str) -> AgentDescription:
-    """One agent. Raises NotKept."""
-    return AgentDescription.of(candor.agent_catalog.get(name), candor.settings.research.agent_models)
+class Agents:
+    """The agents of the catalog; ``models`` are the endpoints that the settings assign to agents. Calls block."""
 
+    def __init__(self, catalog: AgentCatalog, models: dict[str, str]) -> None:
+        self._catalog, self._models = catalog, models
 
-def change_agent(candor: Candor, name: str, changes: AgentChanges) -> AgentDescription:
-    """The agent as it is then. Raises NotKept, KeptInFile, AgentError."""
-    given = changes.model_dump(exclude_none=True)
-    options = candor.agent_catalog.get(name).options.model_dump() | given
-    candor.agent_catalog.set_options(name, AgentOptions(**options))
-    return describe_agent(candor, name)
+    def describe(self, name: str) -> AgentDescription:
+        """Describe one agent. Raises NotKept."""
+        return AgentDescription.of(self._catalog.get(name), self._models)
+
+    def add(self, agent: CustomAgent) -> AgentDescription:
+        """Add a custom agent; the next run can use it. Raises NameTaken, AgentError."""
+        self._catalog.add(agent)
+        return self.describe(agent.name)
+
+    def replace(self, name: str, agent: CustomAgent) -> AgentDescription:
+        """Replace the definition of a custom agent. Raises NotKept, KeptInFile, AgentError, UsageError."""
+        if agent.name != name:
+            raise UsageError(f"The definition is of {agent.name!r}, not of {name!r}. An agent cannot be renamed.")
+        self._catalog.edit(agent)
+        return self.describe(name)
+
+    def change(self, name: str, changes: AgentChanges) -> AgentDescription:
+        """Change the settings of any agent. Raises NotKept, KeptInFile, AgentError."""
+        given = changes.model_dump(exclude_none=True)
+        options = self._catalog.get(name).options.model_dump() | given
+        self._catalog.set_options(name, AgentOptions(**options))
+        return self.describe(name)
+
+    def custom(self, name: str) -> CustomAgent:
+        """Return the definition of a custom agent. Raises NotKept, AgentError."""
+        return self._catalog.get_custom(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a custom agent. Runs that already use it keep it. Raises NotKept, KeptInFile, AgentError."""
+        self._catalog.remove(name)
+
+    def list(self) -> list[AgentDescription]:
+        """Describe all agents, including disabled ones. Raises AgentError if a stored definition is invalid."""
+        return [AgentDescription.of(member, self._models) for member in self._catalog.agents().values()]
 
 
 def _origin(member: CatalogAgent) -> Literal["built-in", "package"]:

@@ -1,6 +1,6 @@
-"""Collections that stay open. An embedded one belongs to one process and can be opened once: all share it.
+"""The service's open collections. Only one process can open an embedded collection, so all requests share one handle.
 
-While the service has it open, another process that wants to change it is told so, with the service's name.
+Another process that opens such a collection gets CollectionLocked, with this service named as the owner.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from api.bootstrap import Candor
 from api.errors import ServiceEnding
+from api.services.collections import Collections
 from api.services.library import CollectionLibrary
 from api.services.priority_executor import PriorityExecutor
 from vectorstore.errors import CollectionNotFound
@@ -21,8 +21,8 @@ from vectorstore.store import Collection
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A collection as it is stored, as searches see it, and as the panel does."""
+class OpenCollection:
+    """One open collection in three views: all stored versions, the live documents, and the panel's library."""
 
     stored: Collection
     collection: Collection
@@ -30,72 +30,70 @@ class Opened:
 
 
 class CollectionPool:
-    """Opens a collection when it is first asked for, and all of them stay open until ``close``. Calls block.
+    """Opens each collection on first use and keeps it open until ``close``. Calls block.
 
     ``searches`` gives searches of users priority over searches of runs.
     """
 
-    def __init__(self, candor: Candor) -> None:
-        self._candor = candor
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
         self._lock = threading.Lock()
-        self._turns: dict[str, threading.Lock] = {}
-        self._opened: dict[str, Opened] = {}
+        self._write_locks: dict[str, threading.Lock] = {}
+        self._opened: dict[str, OpenCollection] = {}
         self._closed = False
         self.searches = PriorityExecutor()
 
-    def take(self, name: str) -> Opened:
-        """The collection as it is searched now. Raises StoreError, ServiceEnding.
+    def get(self, name: str) -> OpenCollection:
+        """Return the live version of a collection; runs that use a replaced version keep it.
 
-        One that was built anew for another place in the store is opened there; runs that have the one before go on
-        with it.
+        Raises StoreError, ServiceEnding.
         """
         with self._lock:
             if self._closed:
                 raise ServiceEnding
-            place = self._candor.place_of(name)
-            if place not in self._opened:
-                self._opened[place] = self._open(name, place)
-            return self._opened[place]
+            alias = self._collections.alias_of(name)
+            if alias not in self._opened:
+                self._opened[alias] = self._open(name, alias)
+            return self._opened[alias]
 
     @contextmanager
     def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:
-        """The stored collection, which stays open. For the holder of its ingest lock. Raises StoreError."""
+        """Yield the stored collection, and keep it open. The caller must hold its ingest lock. Raises StoreError."""
         try:
-            opened = self.take(spec.collection)
+            opened = self.get(spec.collection)
         except CollectionNotFound:
-            self._candor.store.create(spec).close()
-            opened = self.take(spec.collection)
+            self._collections.store.create(spec).close()
+            opened = self.get(spec.collection)
         yield opened.stored
 
     def drop(self, name: str) -> None:
-        """Delete a collection; who still reads in it is told that it is closed. Raises StoreError, IngestError."""
+        """Close and delete a collection. Readers that still use it get an error. Raises StoreError, IngestError."""
         with self._lock:
-            self._candor.drop(name, lambda: self._close(name))
+            self._collections.drop(name, lambda: self._close(name))
 
     @contextmanager
-    def turn(self, name: str) -> Iterator[None]:
-        """Wait until nobody else of this process changes the collection so."""
+    def write_lock(self, name: str) -> Iterator[None]:
+        """Hold the lock that orders the ingests of this process into one collection."""
         with self._lock:
-            turn = self._turns.setdefault(name, threading.Lock())
-        with turn:
+            lock = self._write_locks.setdefault(name, threading.Lock())
+        with lock:
             yield
 
-    def _open(self, name: str, place: str) -> Opened:
-        _ = self._candor.embedder  # first, so that nothing is left open if it cannot be loaded
-        stored = self._candor.store.open(place)
-        collection = self._candor.live(stored)
-        opened = Opened(stored, collection, self._candor.library(name, collection))
+    def _open(self, name: str, alias: str) -> OpenCollection:
+        self._collections.load_embedder()  # before opening, so a failure leaves nothing open
+        stored = self._collections.store.open(alias)
+        collection = self._collections.live(stored)
+        opened = OpenCollection(stored, collection, self._collections.library(name, collection))
         gc.collect()  # see docs/concurrency.md
         gc.freeze()
         return opened
 
     def _close(self, name: str) -> None:
-        """Release every place of the collection."""
-        for place in [place for place, opened in self._opened.items() if opened.stored.spec.collection == name]:
-            self._opened.pop(place).collection.close()
+        for alias in [alias for alias, opened in self._opened.items() if opened.stored.spec.collection == name]:
+            self._opened.pop(alias).collection.close()
 
     def close(self) -> None:
-        """Release all. Idempotent."""
+        """Close all collections. Idempotent."""
         self.searches.close()
         with self._lock:
             self._closed = True

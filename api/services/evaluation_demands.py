@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from operator import ge, gt, le, lt
 from typing import NamedTuple
 
-from api.bootstrap import Candor
 from api.errors import UsageError
-from api.services.evaluations import store_of
 from multi_agent.evaluation.metric import Figure, MetricClass, figures_of
 from multi_agent.evaluation.records import EvaluationResult
+from multi_agent.evaluation.store import EvaluationStore
 from multi_agent.evaluation.summary import Comparison, Summary, against
 
 SIGNIFICANT = 0.05
@@ -106,7 +105,7 @@ class Demands:
 
 
 def demands_on(
-    candor: Candor,
+    store: EvaluationStore,
     conditions: Sequence[str] | None,
     worse_than: str | None,
     figure: str,
@@ -115,7 +114,7 @@ def demands_on(
     fingerprint: str,
 ) -> Demands:
     """As they are given on the command line. Raises UsageError, EvaluationNotFound."""
-    before = store_of(candor).get(worse_than) if worse_than else None
+    before = store.get(worse_than) if worse_than else None
     return Demands(conditions or (), before, figure, figures=figures_of(metrics.values()), fingerprint=fingerprint)
 
 

@@ -25,7 +25,6 @@ from vectorstore.models import NAME, CollectionSpec, FrozenModel
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from api.bootstrap import Candor
     from api.services.collection_pool import CollectionPool
     from api.storage.uploads import Uploads
     from ingest.chunking.chunker import Chunker
@@ -86,7 +85,7 @@ class IngestService:
         store: VectorStore,
         ledger: Ledger,
         aliases: CollectionAliases,
-        embedder: Embedder,
+        load_embedder: Callable[[], Embedder],
         uploads: Uploads,
     ) -> None:
         self._home = settings.home
@@ -95,8 +94,12 @@ class IngestService:
         self._store = store
         self._ledger = ledger
         self._aliases = aliases
-        self._embedder = embedder
+        self._load_embedder = load_embedder
         self._uploads = uploads
+
+    @property
+    def _embedder(self) -> Embedder:
+        return self._load_embedder()
 
     def check(self, request: IngestRequest) -> None:
         """Raise what makes the ingest impossible, without judging any file. Raises IngestError, UsageError."""
@@ -255,21 +258,8 @@ class IngestService:
         )
 
 
-def make_ingest_service(candor: Candor) -> IngestService:
-    """Build the use case from the parts of Candor."""
-    return IngestService(
-        candor.settings,
-        engine=candor.engine,
-        store=candor.store,
-        ledger=candor.ledger,
-        aliases=candor.aliases,
-        embedder=candor.embedder,
-        uploads=candor.uploads,
-    )
-
-
 def run_ingest_job(
-    candor: Candor,
+    ingest: IngestService,
     pool: CollectionPool,
     spec: IngestJobSpec,
     progress: Callable[[Progress], None],
@@ -279,8 +269,8 @@ def run_ingest_job(
 
     Raises IngestError, StoreError, UsageError.
     """
-    with pool.turn(spec.collection):
-        return make_ingest_service(candor).ingest(
+    with pool.write_lock(spec.collection):
+        return ingest.ingest(
             spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create
         )  # fmt: skip
 

@@ -1,10 +1,11 @@
-"""A collection as the research panel sees it: the store finds passages, the ledger knows the documents."""
+"""A collection as the research panel reads it: passages from the store, documents from the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ingest.ledger.ledger import Ledger
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.retrieval import Retriever
@@ -20,17 +21,26 @@ class CollectionLibrary:
     retriever: Retriever
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        if (where := self._only(documents)) is None:
+        if (where := self._filter(documents)) is None:
             return []
         return [hit.chunk for hit in self.retriever.search(queries, limit, where)]
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        where = self._only(documents)
+        where = self._filter(documents)
         return [] if where is None else list(self.retriever.scan(where))
 
-    def _only(self, documents: Sequence[str]) -> ChunkFilter | None:
-        """None if there is no document of these names any more: without names, a filter lets all through."""
+    def _filter(self, documents: Sequence[str]) -> ChunkFilter | None:
+        """Return None when none of the named documents exists (an empty filter would match everything)."""
         if not documents:
             return EVERYTHING
         ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents)
         return ChunkFilter(documents=ids) if ids else None
+
+
+def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
+    """Return the searchable documents of a collection. A failed new version does not hide the indexed one."""
+    return [
+        CatalogueEntry(name=document.name, id=document.id, title=document.title, chunks=document.chunks)
+        for document in ledger.list(collection)
+        if document.chunks
+    ]

@@ -1,4 +1,4 @@
-"""The file that a document was read from: as it is stored, if it is still what was read."""
+"""Opens the original file of a document, if it has not changed since it was ingested."""
 
 from __future__ import annotations
 
@@ -8,67 +8,67 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from api.bootstrap import Candor
 from api.errors import OriginalGone
+from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord
 
-_OTHER_TIME_S = 0.001  # a modification time that has been through a database
+_TIME_TOLERANCE_S = 0.001  # databases round modification times
 
 
 @contextmanager
-def original(candor: Candor, document: DocumentRecord) -> Iterator[Path]:
-    """Where the bytes of the document lie until the end of the block. Blocks.
+def open_original(ledger: Ledger, document: DocumentRecord, max_member_mb: int) -> Iterator[Path]:
+    """Return the path of the original file, valid inside the context. Blocks.
 
-    What lies in an archive or a message is taken out of it once more. Raises OriginalGone, saying what became of it.
+    A member of an archive or message is extracted to a temporary folder. Raises OriginalGone.
     """
     if not document.version:
-        raise OriginalGone(f"{document.name!r} could not be read: {document.reason}")
+        raise OriginalGone(f"{document.name!r} was never read: {document.reason}")
     if not document.container:
         _check_unchanged(document)
         yield Path(document.path)
         return
-    holder = next((each for each in candor.ledger.list(document.collection) if each.path == document.container), None)
-    if holder is None:
+    container = next((each for each in ledger.list(document.collection) if each.path == document.container), None)
+    if container is None:
         raise OriginalGone(
-            f"{document.container!r}, which {document.name!r} lay in, is not in the collection any more."
+            f"{document.container!r}, which contains {document.name!r}, was removed from the collection."
         )
-    _check_unchanged(holder)
+    _check_unchanged(container)
     with tempfile.TemporaryDirectory(prefix="candor-") as folder:
-        yield _taken_out(candor, document, Path(folder))
+        yield _extract(document, Path(folder), max_member_mb)
 
 
-def _taken_out(candor: Candor, document: DocumentRecord, folder: Path) -> Path:
+def _extract(document: DocumentRecord, folder: Path, max_member_mb: int) -> Path:
     from ingest.containers.unpack import ContainerLimits, expand
 
-    limits = ContainerLimits(member_mb=candor.settings.ingest.max_file_mb)
+    limits = ContainerLimits(member_mb=max_member_mb)
     name = document.path.removeprefix(f"{document.container}/")
-    passed: Path | None = None
+    previous: Path | None = None
     for member in expand(Path(document.container), limits, folder):
         if member.path and member.name == name and _digest(member.path) == document.version:
             return member.path
-        if passed:  # only now: it may have held the one that came after it
-            passed.unlink(missing_ok=True)
-        passed = member.path
-    raise OriginalGone(f"{document.name!r} cannot be taken out of {document.container!r} any more.")
+        if previous:  # only now: the next member may come from inside it
+            previous.unlink(missing_ok=True)
+        previous = member.path
+    raise OriginalGone(f"{document.container!r} no longer contains {document.name!r}.")
 
 
 def _check_unchanged(document: DocumentRecord) -> None:
-    """By size and time, and by content only where these do not tell."""
+    """Raise OriginalGone if the file changed. Compares size and time, and the content only if the time differs."""
     path = Path(document.path)
     try:
         status = path.stat()
         same = status.st_size == document.size and (
-            abs(status.st_mtime - document.modified) < _OTHER_TIME_S or _digest(path) == document.version
+            abs(status.st_mtime - document.modified) < _TIME_TOLERANCE_S or _digest(path) == document.version
         )
     except OSError as error:
         raise OriginalGone(
-            f"The file of {document.name!r}, {document.path!r}, cannot be read any more: {error.strerror}. "
-            "Its parsed text is kept."
+            f"Cannot read the file of {document.name!r}, {document.path!r}: {error.strerror}. Its parsed text is still "
+            "available."
         ) from error
     if not same:
         raise OriginalGone(
-            f"The file of {document.name!r}, {document.path!r}, has changed since it was read. Ingest it again; until "
-            "then, its parsed text is as it was."
+            f"The file of {document.name!r}, {document.path!r}, has changed since it was ingested. Ingest it again. "
+            "Until then, its old parsed text is available."
         )
 
 

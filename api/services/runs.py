@@ -1,20 +1,32 @@
-"""Runs as those who ask for them may see them: one by its id, or the latest in a list."""
+"""Runs that a caller may see: find one, list the latest, export an answer."""
 
 from __future__ import annotations
 
 from api.auth.permissions import Caller, record_access
-from api.bootstrap import Candor
+from api.services.exports.export import Export, Format, export
 from multi_agent.storage.run_filter import RunFilter
-from multi_agent.storage.trace import RunSummary
+from multi_agent.storage.trace import RunSummary, Trace
 
 
-def find_run(candor: Candor, run_id: str, caller: Caller) -> RunSummary:
-    """The run that is meant, if the caller may read its collection. Raises RunNotFound, the same for both."""
-    run = candor.trace.run(run_id, among=caller.readable)
+def find_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
+    """Find a run by its id or the beginning of its id.
+
+    Raises RunNotFound, also for a run over a collection that the caller may not read.
+    """
+    run = trace.run(run_id, among=caller.readable)
     record_access(run.collection)
     return run
 
 
-def list_runs(candor: Candor, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:
-    """The latest runs that are wanted and that the caller may read. Raises RunNotFound for the one to go on after."""
-    return candor.trace.runs(limit, wanted, among=caller.readable)
+def list_runs(trace: Trace, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:
+    """Return the latest matching runs that the caller may read.
+
+    Raises RunNotFound if the run that the page starts after does not exist.
+    """
+    return trace.runs(limit, wanted, among=caller.readable)
+
+
+def export_run(trace: Trace, run_id: str, caller: Caller, form: Format) -> Export:
+    """Export a run with its answer as a file. Raises RunNotFound, RunUnderWay."""
+    run = find_run(trace, run_id, caller)
+    return export(run, trace.answer(run.run_id), form)

@@ -1,21 +1,32 @@
-"""Searching from the command line, with an account of where the time goes."""
+"""Searching a collection for passages, without a language model."""
 
 from __future__ import annotations
 
 import time
 
-from api.bootstrap import Candor
+from api.services.collection_pool import CollectionPool
+from api.services.collections import Collections
 from vectorstore.models import Hit
 
 
-def run_search(candor: Candor, query: str, collection: str | None, limit: int) -> tuple[list[Hit], dict[str, float]]:
-    """The hits, best first, and seconds per stage. Raises UsageError, StoreError."""
+def search(pool: CollectionPool, collection: str, query: str, limit: int) -> list[Hit]:
+    """Search a collection of the pool; best hits first. Raises StoreError, ServiceEnding."""
+    return pool.get(collection).library.retriever.search([query], limit)
+
+
+def timed_search(
+    collections: Collections, collection: str | None, query: str, limit: int
+) -> tuple[list[Hit], dict[str, float]]:
+    """Open a collection, search it and close it. Returns the hits, best first, and the seconds of each stage.
+
+    Raises UsageError, StoreError.
+    """
     clock = _Clock()
-    with candor.open_collection(candor.collection_name(collection)) as opened:
+    with collections.open(collections.resolve(collection)) as opened:
         from vectorstore.retrieval import Retriever
 
         clock.lap("open collection")
-        embedder = candor.embedder
+        embedder = collections.load_embedder()
         clock.lap("load embedding model")
         hits = Retriever(opened, embedder).search([query], limit)
         clock.lap("embed query and search")
@@ -23,7 +34,7 @@ def run_search(candor: Candor, query: str, collection: str | None, limit: int) -
 
 
 class _Clock:
-    """Seconds between one lap and the next."""
+    """Measures the seconds between laps."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}

@@ -1,34 +1,60 @@
-"""The skills there are, as they are listed."""
+"""Skills: list, describe, add, change and remove them."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from api.bootstrap import Candor
+from api.errors import UsageError
+from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.catalog.entries import Skill
 
 
 class SkillDescription(Skill):
-    """A skill, who has it, and where it is kept."""
+    """A skill, the agents that have it, and where it is stored."""
 
-    given_to: tuple[str, ...] = Field(description="agents that have it")
-    file: str = Field(description="the file that holds it, and has to be edited then; mostly empty")
-
-
-def list_skills(candor: Candor) -> list[SkillDescription]:
-    """All skills. Raises AgentError if what is kept cannot be used."""
-    agents = candor.agent_catalog.agents()
-    return [
-        SkillDescription(
-            **dict(kept.value),
-            given_to=tuple(agent for agent, found in agents.items() if name in found.options.skills),
-            file=str(kept.file or ""),
-        )
-        for name, kept in candor.agent_catalog.skills().items()
-    ]
+    given_to: tuple[str, ...] = Field(description="Agents that have the skill.")
+    file: str = Field(description="The file that defines the skill and must be edited to change it. Often empty.")
 
 
-def describe_skill(candor: Candor, name: str) -> SkillDescription:
-    """One skill. Raises NotKept."""
-    candor.agent_catalog.get_skill(name)
-    return next(each for each in list_skills(candor) if each.name == name)
+class Skills:
+    """The skills of the catalog. Calls block."""
+
+    def __init__(self, catalog: AgentCatalog) -> None:
+        self._catalog = catalog
+
+    def get(self, name: str) -> Skill:
+        """Return one skill. Raises NotKept."""
+        return self._catalog.get_skill(name).value
+
+    def describe(self, name: str) -> SkillDescription:
+        """Describe one skill. Raises NotKept."""
+        self._catalog.get_skill(name)
+        return next(each for each in self.list() if each.name == name)
+
+    def add(self, skill: Skill) -> SkillDescription:
+        """Add a skill. Raises NameTaken, AgentError."""
+        self._catalog.add_skill(skill)
+        return self.describe(skill.name)
+
+    def replace(self, name: str, skill: Skill) -> SkillDescription:
+        """Replace a skill; its agents use the new version from the next run. Raises NotKept, KeptInFile, UsageError."""
+        if skill.name != name:
+            raise UsageError(f"The definition is of {skill.name!r}, not of {name!r}. A skill cannot be renamed.")
+        self._catalog.edit_skill(skill)
+        return self.describe(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a skill that no agent has. Raises NotKept, KeptInFile, AgentError."""
+        self._catalog.remove_skill(name)
+
+    def list(self) -> list[SkillDescription]:
+        """Describe all skills. Raises AgentError if a stored definition is invalid."""
+        agents = self._catalog.agents()
+        return [
+            SkillDescription(
+                **dict(kept.value),
+                given_to=tuple(agent for agent, found in agents.items() if name in found.options.skills),
+                file=str(kept.file or ""),
+            )
+            for name, kept in self._catalog.skills().items()
+        ]

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 
-from api.bootstrap import Candor
 from api.services.collection_pool import CollectionPool
+from api.settings import Settings
 from api.workers.contract import Researcher
 from api.workers.in_process import InProcessResearcher
 from api.workers.lock import research_lock
 from api.workers.panel import Panel
 from api.workers.subprocess import SubprocessResearcher
+from vectorstore.store import Vectors
 
 
 @asynccontextmanager
-async def open_researcher(candor: Candor, pool: CollectionPool, panel: Panel) -> AsyncIterator[Researcher]:
-    """Yield the researcher and close it at the end, when no task may be running. ``panel`` is used in process."""
-    if candor.settings.service.research_process:
-        remote = SubprocessResearcher(candor, pool)
+async def open_researcher(
+    settings: Settings, embed: Callable[[str], Vectors], pool: CollectionPool, make_panel: Callable[[], Panel]
+) -> AsyncIterator[Researcher]:
+    """Yield the researcher and close it at the end, when no task may be running.
+
+    ``make_panel`` builds the panel for research in this process. Create all database tables before: two processes
+    that create a table at once conflict.
+    """
+    if settings.service.research_process:
+        remote = SubprocessResearcher(settings, embed, pool)
         await remote.start()
         try:
             yield remote
@@ -27,5 +34,5 @@ async def open_researcher(candor: Candor, pool: CollectionPool, panel: Panel) ->
             await remote.close()
         return
     with ExitStack() as stack:
-        await asyncio.to_thread(stack.enter_context, research_lock(candor.settings.home))
-        yield InProcessResearcher(panel, pool)
+        await asyncio.to_thread(stack.enter_context, research_lock(settings.home))
+        yield InProcessResearcher(make_panel(), pool)

@@ -13,13 +13,14 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
+from api.bootstrap import Candor
 from api.settings import Settings
 from api.workers.channel import Channel, RemoteError
 from api.workers.contract import ResearchTask
 from api.workers.lock import research_lock
 from api.workers.messages import CancelTask, Progress, Ready, StartTask, Stop, TaskEnded
 from api.workers.panel import Panel
-from api.workers.service_client import RemoteCandor, RemoteLibrary, ServiceClient
+from api.workers.service_client import RemoteLibrary, ServiceClient
 from multi_agent.evaluation.records import Row
 from multi_agent.events import Event
 
@@ -53,8 +54,9 @@ class ResearchWorker:
     """The running tasks of this process. Belongs to its event loop."""
 
     def __init__(self, settings: Settings, tasks: Connection, service: ServiceClient) -> None:
-        self._candor, self._service = RemoteCandor(settings, service), service
-        self._panel = Panel(self._candor)
+        candor = Candor(settings, embed_query=service.embed_query)
+        self._ledger, self._service = candor.ledger, service
+        self._panel = Panel(candor.panel, candor.evaluations)
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._pausing: set[int] = set()
         loop = asyncio.get_running_loop()
@@ -77,7 +79,7 @@ class ResearchWorker:
 
     async def _run(self, start: StartTask) -> Any:
         task = start.task
-        library = RemoteLibrary(start.collection, self._candor, self._service, task)
+        library = RemoteLibrary(start.collection, self._ledger, self._service, task)
 
         def is_pausing() -> bool:
             return task in self._pausing

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from api.bootstrap import Candor
-from api.settings import Settings
+from api.services.library import list_catalogue
 from api.workers.channel import Channel
 from api.workers.messages import Operation, ServiceRequest, ServiceResponse
+from ingest.ledger.ledger import Ledger
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk
 from vectorstore.store import Vectors
@@ -34,6 +34,11 @@ class ServiceClient:
         self._channel.send(ServiceRequest(number, task, operation, arguments))
         return response.result()
 
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a question with the service's embedding model. Raises EmbeddingModelError."""
+        vector: Vectors = self.call("embed", 0, text)
+        return vector
+
     def _receive(self, response: ServiceResponse) -> None:
         pending = self._pending.pop(response.number)
         if response.error:
@@ -42,29 +47,17 @@ class ServiceClient:
             pending.set_result(response.result)
 
 
-class RemoteCandor(Candor):
-    """The composition root of the research process; the service embeds its queries."""
-
-    def __init__(self, settings: Settings, service: ServiceClient) -> None:
-        super().__init__(settings)
-        self._service = service
-
-    def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._service.call("embed", 0, text)
-        return vector
-
-
 @dataclass(frozen=True)
 class RemoteLibrary:
     """Implements ``multi_agent.library.Library`` over the collection that the service has open for a task."""
 
     collection: str
-    candor: Candor
+    ledger: Ledger
     service: ServiceClient
     task: int
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        return self.candor.catalogue(self.collection)  # read from the database, which both processes can open
+        return list_catalogue(self.ledger, self.collection)  # read from the database, which both processes can open
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         found: list[Chunk] = self.service.call("search", self.task, queries, limit, documents)

@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from api.bootstrap import Candor
 from api.errors import ResearchLost, ServiceEnding
 from api.services.collection_pool import CollectionPool
+from api.settings import Settings
 from api.workers.contract import EvaluationJobSpec, ResearchTask
 from api.workers.research_process import Publish, ResearchProcess
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
+from vectorstore.store import Vectors
 
 _ATTEMPTS = 2
 
@@ -24,8 +25,8 @@ _ATTEMPTS = 2
 class SubprocessResearcher:
     """Implements ``Researcher``. When its process ends unexpectedly, a new one resumes the tasks."""
 
-    def __init__(self, candor: Candor, pool: CollectionPool) -> None:
-        self._candor, self._pool = candor, pool
+    def __init__(self, settings: Settings, embed: Callable[[str], Vectors], pool: CollectionPool) -> None:
+        self._settings, self._embed, self._pool = settings, embed, pool
         self._start_lock = asyncio.Lock()
         self._process: ResearchProcess | None = None
         self._closing = False
@@ -74,7 +75,7 @@ class SubprocessResearcher:
         is_pausing: Callable[[], bool],
     ) -> Any:
         """Run a task. If the process ends, resume the task once in a new process."""
-        library = (await asyncio.to_thread(self._pool.take, collection)).library
+        library = (await asyncio.to_thread(self._pool.get, collection)).library
         for _ in range(_ATTEMPTS):
             process = await self._running_process()
             try:
@@ -91,10 +92,7 @@ class SubprocessResearcher:
             if self._closing:
                 raise ServiceEnding
             if self._process is None or self._process.ended:
-                ended, candor = self._process, self._candor
-                if ended:
-                    await ended.stop()
-                self._process = ResearchProcess(
-                    candor.settings, lambda text: candor.embedder.embed_query(text), self._pool.searches
-                )
+                if self._process:
+                    await self._process.stop()
+                self._process = ResearchProcess(self._settings, self._embed, self._pool.searches)
             return self._process

@@ -32,10 +32,10 @@ async def asking(store: Path, url: str, way: str, ask_all: Callable[[Ask], Await
     # Without examples: the planner would otherwise see the plan of the previous run of the same question.
     candor = Candor(load_settings(store, research={"plan_examples": 0}))
     endpoint = EndpointSettings(provider="openai", base_url=url, model=way, context_window=64_000, timeout_s=600)
-    with candor.open_collection(COLLECTION) as collection:
+    with candor.collections.open(COLLECTION) as collection:
         texts = {chunk.id: _plain(chunk.text) for chunk in collection.scan()}
-    with candor.open_library(COLLECTION) as library:
-        panel = candor.orchestrator(library, Models(build_llm(endpoint)))
+    with candor.collections.open_library(COLLECTION) as library:
+        panel = candor.panel.orchestrator(library, Models(build_llm(endpoint)))
 
         async def ask(question: str) -> Said:
             answer = await panel.research(Request(question=question, mode="fast" if way == "candor-fast" else "high"))

@@ -1,4 +1,4 @@
-"""Settings come from files, the environment and the command line; what is not known is refused by name."""
+"""Settings come from files, the environment and the command line. Errors name the setting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from api.errors import SettingsError
 from api.settings import load_settings
 
 
-def test_the_stronger_source_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_sources_override_earlier_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()
@@ -33,7 +33,9 @@ def test_the_stronger_source_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("[llm\n", "candor.toml"),
     ],
 )
-def test_a_fault_in_the_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, named: str) -> None:
+def test_an_invalid_key_in_a_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, named: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "candor.toml").write_text(toml)
     with pytest.raises(SettingsError, match=named):
@@ -48,7 +50,7 @@ def test_a_fault_in_the_file_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         ("CANDOR_LLM__TIMEOUT_S", "CANDOR_LLM__TIMEOUT_S"),
     ],
 )
-def test_a_fault_in_the_environment_is_named(
+def test_an_invalid_variable_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, named: str
 ) -> None:
     monkeypatch.setenv(variable, "red")
@@ -56,19 +58,19 @@ def test_a_fault_in_the_environment_is_named(
         load_settings(tmp_path)
 
 
-def test_all_faults_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_invalid_settings_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDOR_LLM__PARALLEL", "none")
     monkeypatch.setenv("CANDOR_RESEARCH__PASSAGES", "-1")
     with pytest.raises(SettingsError, match=r"llm\.parallel.*research\.passages"):
         load_settings(tmp_path)
 
 
-def test_the_home_folder_comes_from_the_option_then_the_environment(tmp_path: Path) -> None:
+def test_the_data_folder_is_the_option_or_the_variable(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "given").home == tmp_path / "given"
     assert load_settings().home == tmp_path / "home"
 
 
-def test_further_models_are_named_in_files_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_models_are_set_in_files_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "candor.toml").write_text(
         '[llms.small]\nmodel = "qwen3:4b"\n[research.agent_models]\nExtractor = "small"\n'

@@ -57,7 +57,7 @@ def test_a_folder_is_uploaded_to_a_new_collection(open_page: OpenPage, site: Sit
     page.get_by_role("button", name="Delete collection").click()
     page.get_by_role("button", name="Really delete collection?").click()
     expect(page.get_by_role("combobox", name="Collection")).to_have_value("pumps")
-    assert "leaflets" not in [spec.collection for spec in site.candor.collections()]
+    assert "leaflets" not in [spec.collection for spec in site.candor.collections.list()]
 
 
 def test_dropped_files_are_uploaded_and_errors_shown(open_page: OpenPage) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from api.bootstrap import Candor
 from api.cli.ask.approvals import TerminalApprovals
-from api.errors import UsageError
+from api.errors import UsageError, fault_list
+from api.services.collections import Collections
+from api.services.research import PanelFactory, request_fields
 from multi_agent.answer import Answer
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
@@ -23,21 +24,27 @@ if TYPE_CHECKING:
 
 
 def run_question(
-    candor: Candor, request: Request, collection: str | None, *, progress: bool, models: Models | None = None
+    panel: PanelFactory,
+    collections: Collections,
+    request: Request,
+    collection: str | None,
+    *,
+    progress: bool,
+    models: Models | None = None,
 ) -> Answer:
     """Return the answer; after Ctrl-C, the stored answer of the cancelled run.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
     run_id = new_run_id()
-    approve = TerminalApprovals(candor.tools.approvals).listen
+    approve = TerminalApprovals(panel.tools.approvals).listen
     listeners = (_show_progress, approve) if progress else (approve,)
-    with candor.open_library(candor.collection_name(collection)) as library:
-        orchestrator = candor.orchestrator(library, models)
+    with collections.open_library(collections.resolve(collection)) as library:
+        orchestrator = panel.orchestrator(library, models)
         try:
             return asyncio.run(orchestrator.research(request, *listeners, run_id=run_id))
         except KeyboardInterrupt:
-            return candor.trace.answer(run_id)
+            return panel.trace.answer(run_id)
 
 
 def make_request(question: str, options: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:
@@ -46,14 +53,13 @@ def make_request(question: str, options: dict[str, Any], limits: dict[str, Any],
     Raises UsageError if an option is invalid.
     """
     given = {name: limit for name, limit in limits.items() if limit is not None}
-    if options["agent"] and options["mode"] == "auto":
-        options = {**options, "mode": "direct"}
     try:
         own_budget = Budget.model_validate({**budget.model_dump(), **given}) if given else None
-        return Request.model_validate({"question": question, "budget": own_budget, **options}).validated()
+        return Request.model_validate(
+            request_fields({"question": question, "budget": own_budget, **options})
+        ).validated()
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise UsageError(f"Invalid request: {faults}.") from error
+        raise UsageError(f"Invalid request: {fault_list(error)}.") from error
     except AgentError as error:
         raise UsageError(str(error)) from error
 

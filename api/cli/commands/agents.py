@@ -20,7 +20,7 @@ from api.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from api.bootstrap import Candor
+    from api.services.agents import AgentDescription
 
 app = command_group("agents", "List, add, change, enable and disable agents.")
 
@@ -33,9 +33,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 
     Example: candor agents
     """
-    from api.services.agents import list_agents
-
-    found = list_agents(make_candor(home))
+    found = make_candor(home).agents.list()
     rows = [
         (each.name, "yes" if each.enabled else "no", each.origin, each.model or "default", each.description)
         for each in found
@@ -49,10 +47,9 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor agents show Lawyer > lawyer.toml
     """
-    from api.services.agents import describe_agent
     from multi_agent.catalog.store import as_toml
 
-    found = describe_agent(make_candor(home), name)
+    found = make_candor(home).agents.describe(name)
     if as_json:
         print_json(to_json(found))
     elif found.custom:
@@ -76,10 +73,8 @@ def add(
     from multi_agent.catalog.entries import CustomAgent
     from multi_agent.catalog.store import read_file
 
-    agent = read_file(file, CustomAgent)
-    candor = make_candor(home)
-    candor.agent_catalog.add(agent)
-    _print_result(candor, agent.name, f"Added {agent.name}.", as_json)
+    added = make_candor(home).agents.add(read_file(file, CustomAgent))
+    _print_result(added, f"Added {added.name}.", as_json)
 
 
 @app.command()
@@ -95,9 +90,9 @@ def edit(
     """
     from multi_agent.catalog.entries import CustomAgent
 
-    candor = make_candor(home)
-    candor.agent_catalog.edit(edit_entry(candor.agent_catalog.get_custom(name), file, CustomAgent))
-    _print_result(candor, name, f"Changed {name}.", as_json)
+    agents = make_candor(home).agents
+    changed = agents.replace(name, edit_entry(agents.custom(name), file, CustomAgent))
+    _print_result(changed, f"Changed {name}.", as_json)
 
 
 @app.command()
@@ -143,7 +138,7 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor agents rm Lawyer
     """
-    make_candor(home).agent_catalog.remove(name)
+    make_candor(home).agents.remove(name)
     if as_json:
         print_json({"removed": name})
     else:
@@ -151,17 +146,14 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 
 def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:
-    from api.services.agents import AgentChanges, change_agent
+    from api.services.agents import AgentChanges
 
-    candor = make_candor(home)
-    change_agent(candor, name, AgentChanges(**changes))
-    _print_result(candor, name, message, as_json)
+    changed = make_candor(home).agents.change(name, AgentChanges(**changes))
+    _print_result(changed, message, as_json)
 
 
-def _print_result(candor: Candor, name: str, message: str, as_json: bool) -> None:
-    from api.services.agents import describe_agent
-
+def _print_result(agent: AgentDescription, message: str, as_json: bool) -> None:
     if as_json:
-        print_json(to_json(describe_agent(candor, name)))
+        print_json(to_json(agent))
     else:
         print_message(message)

@@ -25,7 +25,8 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     from api.auth.permissions import LOCAL_CALLER
     from api.services.approvals import open_approvals
 
-    found = open_approvals(make_candor(home), LOCAL_CALLER)
+    candor = make_candor(home)
+    found = open_approvals(candor.tools.approvals, candor.trace, LOCAL_CALLER)
     rows = [
         (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
         for each in found
@@ -65,7 +66,8 @@ def _decide(approval_id: str, decision: dict[str, Any], as_json: bool, home: Pat
     from api.auth.permissions import LOCAL_CALLER
     from api.services.approvals import Decision, decide
 
-    decided = decide(make_candor(home), approval_id, Decision.model_validate(decision), LOCAL_CALLER)
+    candor = make_candor(home)
+    decided = decide(candor.tools.approvals, candor.trace, approval_id, Decision.model_validate(decision), LOCAL_CALLER)
     if as_json:
         print_json(to_json(decided))
     else:

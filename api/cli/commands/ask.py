@@ -65,7 +65,7 @@ def ask(
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )
-    answer = run_question(candor, request, collection, progress=not as_json)
+    answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
     if as_json:
         print_json(answer.model_dump(mode="json"))
     else:

@@ -17,9 +17,7 @@ def doctor(as_json: Json = False, home: Home = None) -> None:
 
     Example: candor doctor
     """
-    from api.services.doctor import examine
-
-    diagnosis = examine(make_candor(home))
+    diagnosis = make_candor(home).doctor.diagnose()
     if as_json:
         print_json(diagnosis.model_dump(mode="json"))
     else:

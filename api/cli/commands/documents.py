@@ -31,9 +31,7 @@ def list_all(
 
     Example: candor documents --collection papers --state failed
     """
-    from api.services.documents import list_documents
-
-    found = list_documents(make_candor(home), collection, state)
+    found = make_candor(home).documents.list(collection, state)
     if as_json:
         print_json([document.model_dump(mode="json") for document in found])
         return
@@ -53,9 +51,7 @@ def remove(
 
     Example: candor documents rm report.pdf
     """
-    from api.services.documents import remove_document
-
-    removed = remove_document(make_candor(home), document, collection)
+    removed = make_candor(home).documents.remove(document, collection)
     if as_json:
         print_json({"removed": removed.id, "name": removed.name, "chunks": removed.chunks})
     else:

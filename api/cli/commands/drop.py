@@ -24,7 +24,7 @@ def drop(
     """
     if not yes:
         typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
-    make_candor(home).drop(collection)
+    make_candor(home).collections.drop(collection)
     if as_json:
         print_json({"dropped": collection})
     else:

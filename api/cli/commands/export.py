@@ -28,17 +28,16 @@ def export(
 
     Example: candor export run_3f2a --format docx --output answer.docx
     """
+    from api.auth.permissions import LOCAL_CALLER
     from api.services.exports.export import Format
-    from api.services.exports.export import export as make_export
+    from api.services.runs import export_run
 
     if format_name not in list(Format):
         raise UsageError(f"Unknown format {format_name!r}. Choose from {', '.join(Format)}.")
     if as_json and output is None:
         raise UsageError("--json reports the written file, so it needs --output. For the answer as JSON, use "
                          "--format json.")  # fmt: skip
-    trace = make_candor(home).trace
-    run = trace.run(run_id)
-    exported = make_export(run, trace.answer(run.run_id), Format(format_name))
+    exported = export_run(make_candor(home).trace, run_id, LOCAL_CALLER, Format(format_name))
     if output is None:
         sys.stdout.buffer.write(exported.content)
         return

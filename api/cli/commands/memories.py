@@ -20,7 +20,10 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 
     Example: candor memories
     """
-    found = make_candor(home).memories.entries(_LOCAL_KEY)
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.memories import list_memories
+
+    found = list_memories(make_candor(home).memories, LOCAL_CALLER)
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
     print_list(found, ("memory", "kind", "session", "text", "answer"), rows, as_json)
 
@@ -38,7 +41,10 @@ def add(
 
     Example: candor memories add "Answer in German."
     """
-    added = make_candor(home).memories.add("how_to" if how_to else "preference", text, _LOCAL_KEY)
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.memories import add_memory
+
+    added = add_memory(make_candor(home).memories, LOCAL_CALLER, "how_to" if how_to else "preference", text)
     if as_json:
         print_json(to_json(added))
     else:
@@ -56,7 +62,10 @@ def edit(
 
     Example: candor memories edit mem_0f3a5c7e9b1d "Answer in German, in short sentences."
     """
-    changed = make_candor(home).memories.edit(memory_id, text, _LOCAL_KEY)
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.memories import edit_memory
+
+    changed = edit_memory(make_candor(home).memories, LOCAL_CALLER, memory_id, text)
     if as_json:
         print_json(to_json(changed))
     else:
@@ -69,7 +78,10 @@ def remove(memory_id: MemoryId, as_json: Json = False, home: Home = None) -> Non
 
     Example: candor memories rm mem_0f3a5c7e9b1d
     """
-    make_candor(home).memories.delete(memory_id, _LOCAL_KEY)
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.memories import delete_memory
+
+    delete_memory(make_candor(home).memories, LOCAL_CALLER, memory_id)
     if as_json:
         print_json({"removed": memory_id})
     else:

@@ -37,11 +37,7 @@ def save(
 
     Example: candor plans save weekly run_3f2a
     """
-    from api.services.plans import plan_of
-
-    candor = make_candor(home)
-    question, plan = plan_of(candor, run_id)
-    candor.plans.save(name, plan, question)
+    plan = make_candor(home).plans.save_from_run(name, run_id).plan
     if as_json:
         print_json({"saved": name, "plan": to_json(plan)})
     else:

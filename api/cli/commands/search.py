@@ -38,9 +38,9 @@ def search(
 
     Example: candor search "heat pump efficiency" --collection papers
     """
-    from api.services.search import run_search
+    from api.services.search import timed_search
 
-    hits, durations = run_search(make_candor(home), require_text(query, "query"), collection, limit)
+    hits, durations = timed_search(make_candor(home).collections, collection, require_text(query, "query"), limit)
     if as_json:
         print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])
     else:

@@ -24,11 +24,9 @@ def show(
 
     Example: candor show report.pdf --text
     """
-    from api.services.documents import find_document
-
-    candor = make_candor(home)
-    found = find_document(candor, document, collection)
-    parsed = candor.ledger.text(found.collection, found.id).text if text else None
+    documents = make_candor(home).documents
+    found = documents.find(document, collection)
+    parsed = documents.text(found).text if text else None
     if as_json:
         print_json(found.model_dump(mode="json") | ({"text": parsed} if text else {}))
     elif parsed is not None:

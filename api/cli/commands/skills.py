@@ -30,9 +30,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 
     Example: candor skills
     """
-    from api.services.skills import list_skills
-
-    found = list_skills(make_candor(home))
+    found = make_candor(home).skills.list()
     rows = [(each.name, ", ".join(each.given_to), each.description) for each in found]
     print_list(found, ("skill", "agents", "description"), rows, as_json)
 
@@ -43,14 +41,13 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor skills show plain-words
     """
-    from api.services.skills import describe_skill
     from multi_agent.catalog.store import as_toml
 
-    candor = make_candor(home)
+    skills = make_candor(home).skills
     if as_json:
-        print_json(to_json(describe_skill(candor, name)))
+        print_json(to_json(skills.describe(name)))
     else:
-        print(as_toml(candor.agent_catalog.get_skill(name).value), end="")
+        print(as_toml(skills.get(name)), end="")
 
 
 @app.command()
@@ -67,7 +64,7 @@ def add(
     from multi_agent.catalog.store import read_file
 
     skill = read_file(file, Skill)
-    make_candor(home).agent_catalog.add_skill(skill)
+    make_candor(home).skills.add(skill)
     _print_result("added", skill.name, as_json)
 
 
@@ -84,8 +81,8 @@ def edit(
     """
     from multi_agent.catalog.entries import Skill
 
-    catalog = make_candor(home).agent_catalog
-    catalog.edit_skill(edit_entry(catalog.get_skill(name).value, file, Skill))
+    skills = make_candor(home).skills
+    skills.replace(name, edit_entry(skills.get(name), file, Skill))
     _print_result("changed", name, as_json)
 
 
@@ -95,7 +92,7 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor skills rm plain-words
     """
-    make_candor(home).agent_catalog.remove_skill(name)
+    make_candor(home).skills.remove(name)
     _print_result("removed", name, as_json)
 
 

@@ -25,6 +25,6 @@ def list_all(
 
     from api.services.tools import describe_tools
 
-    found = asyncio.run(describe_tools(make_candor(home), ask_servers=servers))
+    found = asyncio.run(describe_tools(make_candor(home).tools, ask_servers=servers))
     rows = [(each.name, "yes" if each.dangerous else "", each.unavailable or each.description) for each in found]
     print_list(found, ("tool", "approval", "description"), rows, as_json)

@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.auth.audit import MAX_ACTION, MAX_TARGET, AuditEntry
 from api.auth.permissions import ACCESSED_COLLECTIONS, Caller
-from api.http.errors import problem_of, problem_response
+from api.http.errors import problem_response
 from api.http.middleware.auth import is_open
+from api.problems import problem_of
 
 _RESPONSE_STARTS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
 _PATHS_WITH_BODY = ("/mcp",)  # the path is the same for all tools; the body names the tool and its arguments

@@ -1,6 +1,6 @@
-"""Who is let in: the key of every request is looked at before anything else of it is read.
+"""Authentication: checks the key of every request before anything else of the request is read.
 
-Only what tells nothing about anybody's data is open to strangers; all else needs a caller, whatever its route says.
+Only the paths in ``OPEN``, which reveal no data, are open to anonymous clients.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.auth.keys import KEY_PREFIX
 from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import HomeError, Refused, Unauthorized
-from api.http.errors import problem_of, problem_response
+from api.http.errors import problem_response
+from api.problems import problem_of
 
 OPEN = ("/", "/healthz", "/readyz", "/openapi.json")
 OPEN_FOLDER = "/viewer/"
-_PASSED_ON = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
+_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
 
 
 class AuthMiddleware:
-    """ASGI middleware: puts the caller into the request's state, or refuses the request.
+    """ASGI middleware that stores the caller in the request's state, or rejects the request.
 
-    ``admit`` knows the caller by the key, or raises Unauthorized or LimitReached. Where none is needed, a request
-    without one is taken for one of the person at this machine.
+    ``admit`` returns the caller of a key. It raises Unauthorized or LimitReached. If no key is needed, a request
+    without one comes from the local user.
     """
 
     def __init__(self, app: ASGIApp, admit: Callable[[str], Caller], needs_key: bool) -> None:
@@ -46,19 +47,19 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     async def _caller(self, headers: Headers) -> Caller:
-        sent = _sent_key(headers)
-        # What a program passes on for others does not come from the person here, wherever it seems to come from.
-        trusted = not self._needs_key and not any(name in headers for name in _PASSED_ON)
-        # Clients made for other services have to send something: what is no key of Candor's is as good as none.
-        if trusted and not sent.startswith(KEY_PREFIX):
+        key = _sent_key(headers)
+        # A request through a proxy may come from another machine, even if its connection is local.
+        local = not self._needs_key and not any(name in headers for name in _PROXY_HEADERS)
+        # Clients of other services must send some key. One that is not Candor's counts as none.
+        if local and not key.startswith(KEY_PREFIX):
             return LOCAL_CALLER
-        if not sent:
+        if not key:
             raise Unauthorized
-        return await run_in_threadpool(self._admit, sent)
+        return await run_in_threadpool(self._admit, key)
 
 
 def is_open(path: str) -> bool:
-    """Whether strangers may ask for it."""
+    """Return whether anonymous clients may request the path."""
     return path in OPEN or path.startswith(OPEN_FOLDER)
 
 

@@ -1,4 +1,4 @@
-"""How much a request may hold that is read into memory as a whole, which is all but uploads."""
+"""Limits the size of request bodies that are read into memory, which are all except uploads."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_ITS_OWN = "bounds_its_body"
-_LEAVE = {"Connection": "close"}  # else what is left of the body would be waited for
+_SKIP = "skip_body_limit"
+_CLOSE = {"Connection": "close"}  # otherwise the server would wait for the rest of the body
 
 
 class BodyLimit:
-    """ASGI middleware: refuses a body as soon as there are more than ``most`` bytes of it.
+    """ASGI middleware that rejects request bodies over ``max_bytes`` while they arrive.
 
-    It is refused to whoever reads it, by HTTPException (413), so that it is told as other errors of the route are.
+    Raises HTTPException(413), so the route reports it like any other error.
     """
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app, self._most = app, most
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self._app, self._max_bytes = app, max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         read = 0
 
-        async def received() -> Message:
+        async def limited_receive() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._most and _ITS_OWN not in scope.get("state", {}):
-                detail = f"The request's body has more than {self._most} bytes (the setting service.request_bytes)."
-                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, _LEAVE)
+            if read > self._max_bytes and _SKIP not in scope.get("state", {}):
+                detail = f"The request body has more than {self._max_bytes} bytes (the setting service.request_bytes)."
+                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, _CLOSE)
             return message
 
-        await self._app(scope, received if scope["type"] == "http" else receive, send)
+        await self._app(scope, limited_receive if scope["type"] == "http" else receive, send)
 
 
-def bounds_its_body(request: Request) -> None:
-    """Say so, before anything of the body is read: it goes to disk as it comes, within limits of its own."""
-    setattr(request.state, _ITS_OWN, True)
+def skip_body_limit(request: Request) -> None:
+    """Exempt a request from the limit. Call it before reading the body, in routes with limits of their own."""
+    setattr(request.state, _SKIP, True)

@@ -1,7 +1,7 @@
-"""What keeps the service from being used by web pages of others.
+"""Protects the service from web pages of other sites.
 
-A page from elsewhere can make a browser send requests here. It is refused by the Host header (a name of its own that
-was made to point to this machine), by Origin (its script, or its form), and reads no answer, since CORS is closed.
+Any page can make a browser send requests to this service. Three checks stop it: the Host header (DNS rebinding), the
+Origin header (scripts and forms), and the absence of CORS headers (reading responses).
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.errors import Problem, problem_response
+from api.http.errors import problem_response
+from api.problems import Problem
 from api.settings import LOOPBACK
 
-_SCHEMES = ("http", "https")  # TLS may be put in front, and is not seen here then
-_USUAL_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
+_SCHEMES = ("http", "https")  # a proxy may add TLS, which is not visible here
+_DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 SAFE_HEADERS = {
     "Content-Security-Policy": (
@@ -29,9 +30,9 @@ SAFE_HEADERS = {
 
 
 class HostOriginCheck:
-    """ASGI middleware: lets through what was addressed to this service by its own page, or by no page.
+    """ASGI middleware that rejects requests for other hosts and from pages of other origins.
 
-    It answers to its addresses and to ``hosts``: any other name may have been made to point here by its owner.
+    Accepts the service's addresses and the names in ``hosts``; an attacker can point any other name here.
     """
 
     def __init__(self, app: ASGIApp, hosts: Sequence[str] = ()) -> None:
@@ -42,41 +43,41 @@ class HostOriginCheck:
             await self._app(scope, receive, send)
             return
 
-        async def send_safely(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 headers = MutableHeaders(scope=message)
                 for name, value in SAFE_HEADERS.items():
-                    headers.setdefault(name, value)  # a route may be stricter
+                    headers.setdefault(name, value)  # a route may set a stricter one
             await send(message)
 
-        refusal = _refusal(Headers(scope=scope), _own_names(scope, self._hosts))
-        await (problem_response(refusal) if refusal else self._app)(scope, receive, send_safely)
+        problem = _find_problem(Headers(scope=scope), _own_hosts(scope, self._hosts))
+        await (problem_response(problem) if problem else self._app)(scope, receive, send_with_headers)
 
 
-def _own_names(scope: Scope, hosts: Sequence[str]) -> frozenset[str]:
-    """What a Host header may say, for the address and the port that the request came in by."""
+def _own_hosts(scope: Scope, hosts: Sequence[str]) -> frozenset[str]:
+    """Return the valid Host headers for the address and port that received the request."""
     address, port = scope["server"]
-    here = [f"[{host}]" if ":" in host else host for host in (*LOOPBACK, address)]
-    bare = here if port == _USUAL_PORTS[scope["scheme"]] else []
-    return frozenset([f"{host}:{port}" for host in (*here, *hosts)] + bare + list(hosts))
+    local = [f"[{host}]" if ":" in host else host for host in (*LOOPBACK, address)]
+    without_port = local if port == _DEFAULT_PORTS[scope["scheme"]] else []
+    return frozenset([f"{host}:{port}" for host in (*local, *hosts)] + without_port + list(hosts))
 
 
-def _refusal(headers: Headers, own: frozenset[str]) -> Problem | None:
+def _find_problem(headers: Headers, own: frozenset[str]) -> Problem | None:
     host, origin = headers.get("host", ""), headers.get("origin")
     if host.lower() not in own:
         return Problem(
             type="urn:candor:wrong-host",
             title="Not addressed to this machine",
             status=421,
-            detail=f"The request's Host header says {host!r}; this service answers to {', '.join(sorted(own))}.",
-            remedy="Use one of these addresses; the setting `service.hosts` adds names.",
+            detail=f"The Host header is {host!r}; this service accepts {', '.join(sorted(own))}.",
+            remedy="Use one of these addresses. The setting `service.hosts` adds names.",
         )
     if origin is not None and origin.lower() not in {f"{scheme}://{name}" for name in own for scheme in _SCHEMES}:
         return Problem(
             type="urn:candor:wrong-origin",
             title="Asked by a foreign page",
             status=403,
-            detail=f"The request comes from a page of {origin!r}; only the service's own pages may use it.",
-            remedy="Use the page that the service itself serves, or call it from a program, without an Origin header.",
+            detail=f"The request comes from a page of {origin!r}. Only the service's own pages may use it.",
+            remedy="Use the service's own page, or call the service from a program without an Origin header.",
         )
     return None

@@ -1,7 +1,6 @@
-"""What the service measures of itself, for Prometheus: counted from the events of runs, from requests, and read from
-the database when it is asked for.
+"""Prometheus metrics: counted from events of runs and from requests, and read from the database on each scrape.
 
-No label has values without bound: a route stands for all its addresses, models and agents are those of the settings.
+Every label has a bounded set of values: route patterns, configured models, and known agents.
 """
 
 from __future__ import annotations
@@ -16,10 +15,12 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.bootstrap import Candor
+from api.services.collections import Collections
+from ingest.ledger.ledger import Ledger
 from multi_agent.events import Event, ModelCalled, ModelFailed, StepFailed, StepFinished
 from multi_agent.llm.llm import Usage
 from multi_agent.storage.run_filter import RunState
+from multi_agent.storage.trace import Trace
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -29,11 +30,10 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Metrics:
-    """All of one service, in a registry of its own."""
+    """The metrics of one service, in a registry of its own."""
 
-    def __init__(self, candor: Candor) -> None:
+    def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Stored(candor))
         ProcessCollector(registry=self._registry)
         self._calls = self._counter("candor_model_calls", "Calls, each with its re-asking.", "model", "outcome")
         self._tokens = self._counter("candor_model_tokens", "Tokens of prompts and of completions.", "model", "kind")
@@ -55,12 +55,16 @@ class Metrics:
             "candor_active_streams", "Clients that follow something now.", ("transport",), registry=self._registry
         )
 
-    def watch(self, pid: Callable[[], int | None]) -> None:
-        """Tell also of the memory and the processor time of the research process, as long as there is one."""
+    def add_process(self, pid: Callable[[], int | None]) -> None:
+        """Add memory and processor time of the research process; ``pid`` returns None while there is none."""
         ProcessCollector("candor_research", lambda: pid() or "none", registry=self._registry)
 
-    async def hear(self, event: Event) -> None:
-        """Count what it tells; subscribe this to a run's bus."""
+    def add_database(self, trace: Trace, collections: Collections, ledger: Ledger) -> None:
+        """Add the numbers of runs, documents and passages."""
+        self._registry.register(_DatabaseCollector(trace, collections, ledger))
+
+    async def count_event(self, event: Event) -> None:
+        """Count an event of a run. Implements ``Subscriber``."""
         match event.body:
             case ModelCalled(replayed=False) as called:
                 self._count(called.model, called.usage, "answered")
@@ -73,13 +77,13 @@ class Metrics:
             case StepFailed() as ended:
                 self._steps.labels(ended.agent, "failed").inc()
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request whose response has begun."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request when its response starts."""
         self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it. Reads the database: raises SQLAlchemyError, IngestError, StoreError."""
+        """Return all metrics in Prometheus text format. Raises SQLAlchemyError, IngestError, StoreError."""
         return generate_latest(self._registry)
 
     def _count(self, model: str, usage: Usage, outcome: Literal["answered", "failed"]) -> None:
@@ -87,42 +91,42 @@ class Metrics:
         self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(model, "completion").inc(usage.completion_tokens)
 
-    def _counter(self, name: str, told: str, *labels: str) -> Counter:
-        return Counter(name, told, labels, registry=self._registry)
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)
 
-    def _histogram(self, name: str, told: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(name, told, labels, buckets=buckets, registry=self._registry)
+    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
 
 
-class _Stored(Collector):
-    """What the database knows, also of runs and documents of other processes."""
+class _DatabaseCollector(Collector):
+    """Reads the database, which also contains the runs and documents of other processes."""
 
-    def __init__(self, candor: Candor) -> None:
-        self._candor = candor
+    def __init__(self, trace: Trace, collections: Collections, ledger: Ledger) -> None:
+        self._trace, self._collections, self._ledger = trace, collections, ledger
 
     def describe(self) -> list[Metric]:
-        """Nothing: else the registry would ask for all of it, of a database that may not be there yet."""
+        """Return an empty list, so that registration does not read the database."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        runs = GaugeMetricFamily("candor_runs", "Runs by state; those that wait are the queue.", labels=("status",))
-        counted = self._candor.trace.counts()
+        runs = GaugeMetricFamily("candor_runs", "Runs by state; waiting runs are the queue.", labels=("status",))
+        counted = self._trace.counts()
         for state in RunState:
             runs.add_metric((state.value,), counted.get(state, 0))
         documents = GaugeMetricFamily("candor_documents", "Documents by state.", labels=("collection", "state"))
         chunks = GaugeMetricFamily("candor_chunks", "Passages that are searched.", labels=("collection",))
-        known = {spec.collection for spec in self._candor.collections()}  # the ledger knows some in the making, too
-        for collection, states in self._candor.ledger.counts().items():
+        known = {spec.collection for spec in self._collections.list()}  # the ledger also has unfinished rebuilds
+        for collection, states in self._ledger.counts().items():
             if collection not in known:
                 continue
-            for document_state, there in states.items():
-                documents.add_metric((collection, document_state.value), there.documents)
-            chunks.add_metric((collection,), sum(there.chunks for there in states.values()))
+            for document_state, count in states.items():
+                documents.add_metric((collection, document_state.value), count.documents)
+            chunks.add_metric((collection,), sum(count.chunks for count in states.values()))
         yield from (runs, documents, chunks)
 
 
 class MetricsMiddleware:
-    """ASGI middleware: counts requests by their route, and who is being told something as it happens."""
+    """ASGI middleware that counts requests by route, and open event streams."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -131,31 +135,31 @@ class MetricsMiddleware:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        began, followed = time.perf_counter(), ""
+        started, transport = time.perf_counter(), ""
 
-        async def sent(message: Message) -> None:
-            nonlocal followed
+        async def send_counted(message: Message) -> None:
+            nonlocal transport
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                taken = time.perf_counter() - began
-                self._metrics.answered(scope.get("method", "GET"), _route(scope), message["status"], taken)
-            if not followed and (followed := _transport(message)):
-                self._metrics.streams.labels(followed).inc()
+                seconds = time.perf_counter() - started
+                self._metrics.count_request(scope.get("method", "GET"), _route(scope), message["status"], seconds)
+            if not transport and (transport := _transport(message)):
+                self._metrics.streams.labels(transport).inc()
             await send(message)
 
         try:
-            await self._app(scope, receive, sent)
+            await self._app(scope, receive, send_counted)
         finally:
-            if followed:
-                self._metrics.streams.labels(followed).dec()
+            if transport:
+                self._metrics.streams.labels(transport).dec()
 
 
 def _route(scope: Scope) -> str:
-    """The pattern of the address; addresses that there are not are all one."""
+    """Return the pattern of the route, or "none" for unknown paths."""
     return getattr(scope.get("route"), "path", "none")
 
 
 def _transport(message: Message) -> str:
-    """By what it begins to tell events, if that is what it does."""
+    """Return the transport of an event stream, or an empty string for other responses."""
     if message["type"] == "websocket.accept":
         return "websocket"
     headers = dict(message.get("headers", ())) if message["type"] == "http.response.start" else {}

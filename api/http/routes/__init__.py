@@ -1,1 +1,1 @@
-"""The routes of the service, a file for each of its subjects; ``api/http/app.py`` puts them together."""
+"""The routes, one file for each resource. ``api/http/app.py`` includes the ``router`` of every module here."""

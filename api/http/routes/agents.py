@@ -1,4 +1,4 @@
-"""Who does the research: agents that come with Candor or in packages, and those that people describe."""
+"""Agents: those that come with Candor or with packages, and custom ones."""
 
 from __future__ import annotations
 
@@ -6,87 +6,82 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Response
 
-from api.errors import UsageError
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
-from api.services.agents import AgentChanges, AgentDescription, change_agent, describe_agent, list_agents
+from api.http.deps import AgentsDep, CurrentCaller, SettingsDep
+from api.http.errors import problem_responses
+from api.services.agents import AgentChanges, AgentDescription
 from multi_agent.catalog.entries import CustomAgent
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
-AgentPath = Annotated[str, Path(description="The agent's name.", examples=["Lawyer"])]
+AgentPath = Annotated[str, Path(description="Name of the agent.", examples=["Lawyer"])]
 _EXAMPLE = {
     "name": "Lawyer",
     "description": "Knows contracts. Notes which clauses bear on the question, and what they leave open.",
     "capabilities": ["contracts", "clauses"],
     "prompt": "# System\nYou know contracts.\n# User\n$question\n\nYour task: $instruction\n\n$evidence\n",
 }
-Described = Annotated[CustomAgent, Body(examples=[_EXAMPLE])]
+AgentBody = Annotated[CustomAgent, Body(examples=[_EXAMPLE])]
 
 
 class EndpointDescription(FrozenModel):
-    """A model that agents and questions can name."""
+    """A model endpoint that agents and questions can name."""
 
     name: str
     model: str
     provider: str
 
 
-@router.get("/agents", responses=problems(422, 503))
-def agents(service: Served, caller: CurrentCaller) -> list[AgentDescription]:
-    """All agents, by name; disabled ones, too."""
-    return list_agents(service.candor)
+@router.get("/agents", responses=problem_responses(422, 503))
+def agents(agents: AgentsDep, caller: CurrentCaller) -> list[AgentDescription]:
+    """List all agents by name, including disabled ones."""
+    return agents.list()
 
 
-@router.post("/agents", status_code=201, responses=problems(403, 404, 409, 422, 503))
-def add(service: Served, caller: CurrentCaller, agent: Described, response: Response) -> AgentDescription:
-    """Add an agent; the next run may use it."""
+@router.post("/agents", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
+def add(agents: AgentsDep, caller: CurrentCaller, agent: AgentBody, response: Response) -> AgentDescription:
+    """Add a custom agent. The next run can use it."""
     caller.require_admin()
-    service.candor.agent_catalog.add(agent)
+    added = agents.add(agent)
     response.headers["Location"] = f"/v1/agents/{agent.name}"
-    return describe_agent(service.candor, agent.name)
+    return added
 
 
-@router.get("/agents/{name}", responses=problems(404, 422, 503))
-def agent(service: Served, caller: CurrentCaller, name: AgentPath) -> AgentDescription:
-    """One agent; a custom one in full, with its prompt."""
-    return describe_agent(service.candor, name)
+@router.get("/agents/{name}", responses=problem_responses(404, 422, 503))
+def agent(agents: AgentsDep, caller: CurrentCaller, name: AgentPath) -> AgentDescription:
+    """Get one agent. A custom agent comes with its prompt."""
+    return agents.describe(name)
 
 
-@router.put("/agents/{name}", responses=problems(403, 404, 409, 422, 503))
-def edit(service: Served, caller: CurrentCaller, name: AgentPath, agent: Described) -> AgentDescription:
-    """Put this in place of a custom agent; the next run has it."""
+@router.put("/agents/{name}", responses=problem_responses(403, 404, 409, 422, 503))
+def edit(agents: AgentsDep, caller: CurrentCaller, name: AgentPath, agent: AgentBody) -> AgentDescription:
+    """Replace a custom agent. The next run uses the new definition."""
     caller.require_admin()
-    if agent.name != name:
-        raise UsageError(f"The body describes {agent.name!r}, not {name!r}; an agent keeps its name.")
-    service.candor.agent_catalog.edit(agent)
-    return describe_agent(service.candor, name)
+    return agents.replace(name, agent)
 
 
-@router.patch("/agents/{name}", responses=problems(403, 404, 409, 422, 503))
+@router.patch("/agents/{name}", responses=problem_responses(403, 404, 409, 422, 503))
 def change(
-    service: Served,
+    agents: AgentsDep,
     caller: CurrentCaller,
     name: AgentPath,
     changes: Annotated[AgentChanges, Body(examples=[{"enabled": False}])],
 ) -> AgentDescription:
-    """Enable or disable any agent, or give it a model or skills; built-in ones, too."""
+    """Enable or disable an agent, or assign it an endpoint or skills. Works for built-in agents, too."""
     caller.require_admin()
-    return change_agent(service.candor, name, changes)
+    return agents.change(name, changes)
 
 
-@router.delete("/agents/{name}", status_code=204, responses=problems(403, 404, 409, 422, 503))
-def remove(service: Served, caller: CurrentCaller, name: AgentPath) -> None:
-    """Remove a custom agent; runs that have it go on with it."""
+@router.delete("/agents/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
+def remove(agents: AgentsDep, caller: CurrentCaller, name: AgentPath) -> None:
+    """Remove a custom agent. Active runs that use it keep it."""
     caller.require_admin()
-    service.candor.agent_catalog.remove(name)
+    agents.remove(name)
 
 
-@router.get("/endpoints", responses=problems(503))
-def endpoints(service: Served, caller: CurrentCaller) -> list[EndpointDescription]:
-    """The models that are set; the default one has no name."""
-    settings = service.candor.settings
+@router.get("/endpoints", responses=problem_responses(503))
+def endpoints(settings: SettingsDep, caller: CurrentCaller) -> list[EndpointDescription]:
+    """List the configured model endpoints. The default endpoint has an empty name."""
     return [
         EndpointDescription(name=name, model=each.model, provider=each.provider)
         for name, each in {"": settings.llm, **settings.llms}.items()

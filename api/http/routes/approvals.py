@@ -1,4 +1,4 @@
-"""Approvals: dangerous calls of tools that wait for a person."""
+"""Approvals: dangerous tool calls that wait for a person's decision."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Query
 
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
+from api.http.deps import CurrentCaller, ToolsDep, TraceDep
+from api.http.errors import problem_responses
 from api.services.approvals import Decision, decide, open_approvals
 from multi_agent.toolbox.approvals import Approval
 
@@ -20,29 +20,31 @@ _EXAMPLES = [
 ]
 
 
-@router.get("", responses=problems(404, 422, 503))
+@router.get("", responses=problem_responses(404, 422, 503))
 def approvals(
-    service: Served,
+    tools: ToolsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
-    run_id: Annotated[str | None, Query(description="Only those of this run.")] = None,
+    run_id: Annotated[str | None, Query(description="Return only the approvals of this run.")] = None,
 ) -> list[Approval]:
-    """The calls that wait for a decision, in the order in which they were asked for."""
-    return open_approvals(service.candor, caller, run_id)
+    """List the tool calls that wait for a decision, oldest first."""
+    return open_approvals(tools.approvals, trace, caller, run_id)
 
 
-@router.post("/{approval_id}", responses=problems(403, 404, 409, 422, 503))
+@router.post("/{approval_id}", responses=problem_responses(403, 404, 409, 422, 503))
 def decide_approval(
-    service: Served,
+    tools: ToolsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     approval_id: Annotated[
         str,
         Path(
             pattern=r"^[A-Za-z0-9_-]{1,160}$",
-            description="Of the event `approval_requested`, or of the list.",
+            description="Id of the approval, from the list or from the event `approval_requested`.",
             examples=["run_d65459f7e628-fetch-0"],
         ),
     ],
     decision: Annotated[Decision, Body(examples=_EXAMPLES)],
 ) -> Approval:
-    """Approve a call, approve it with other arguments, or refuse it. Of two decisions the first one counts."""
-    return decide(service.candor, approval_id, decision, caller)
+    """Approve a call, approve it with other arguments, or refuse it. Only the first decision counts."""
+    return decide(tools.approvals, trace, approval_id, decision, caller)

@@ -1,6 +1,6 @@
-"""The routes that clients of OpenAI's API ask: chat completions, and the models there are.
+"""OpenAI-compatible routes: chat completions and models.
 
-Their errors have OpenAI's shape, which such clients read, and not that of a problem.
+Errors have the shape of OpenAI's API instead of problems, because its clients read that shape.
 """
 
 from __future__ import annotations
@@ -18,88 +18,94 @@ from starlette.exceptions import HTTPException
 
 from api.auth.permissions import Caller, Right
 from api.errors import ModelNotFound, ServiceEnding
-from api.http.deps import CurrentCaller, Served, Service
-from api.http.errors import EXPECTED, problem_of, problems
+from api.http.deps import CatalogDep, CollectionsDep, CurrentCaller, RunsDep, TraceDep
+from api.http.errors import problem_responses
 from api.http.openai_chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
-from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream
+from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream_response
+from api.jobs.research import Runs
+from api.problems import EXPECTED, problem_of
+from api.services.collections import Collections
 from api.services.progress import progress
 from multi_agent.answer import Answer, Status
+from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.orchestrator.direct import can_be_asked
+from multi_agent.storage.trace import Trace
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
-_ONCE = {"x-should-retry": "false"}  # clients would else ask again, and begin another run each time
+_NO_RETRY = {"x-should-retry": "false"}  # clients would otherwise retry, and each retry would start another run
 
 
 def _error(status: int, message: str, *, param: str | None = None, headers: dict[str, str] | None = None) -> Response:
-    body = _body(status, message, param).model_dump_json()
+    body = _error_body(status, message, param).model_dump_json()
     return Response(body, status, headers=headers, media_type="application/json")
 
 
-def _body(status: int, message: str, param: str | None = None) -> ChatError:
+def _error_body(status: int, message: str, param: str | None = None) -> ChatError:
     param = "model" if status == 404 else param
     kind = _TYPES.get(status, "invalid_request_error")
     return ChatError(error=ErrorBody(message=message, type=kind, param=param, code=_CODES.get(status)))
 
 
 class ChatRoute(APIRoute):
-    """A route whose errors are told as OpenAI's API tells them."""
+    """A route with errors in the shape of OpenAI's API."""
 
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 return await handle(request)
-            except HTTPException as error:  # what is not even JSON
+            except HTTPException as error:  # the body is not JSON
                 return _error(error.status_code, str(error.detail), headers=dict(error.headers or {}))
             except RequestValidationError as error:
                 fault = error.errors()[0]
-                place = ".".join(map(str, fault["loc"][1:]))
-                return _error(400, f"{place}: {fault['msg']}", param=place or None)
+                location = ".".join(map(str, fault["loc"][1:]))
+                return _error(400, f"{location}: {fault['msg']}", param=location or None)
             except EXPECTED as error:
                 problem = problem_of(error)
                 code = 400 if problem.status == 422 else problem.status
                 headers = dict(getattr(error, "headers", None) or {})
                 return _error(code, f"{problem.detail} {problem.remedy}", headers=headers)
 
-        return told
+        return handle_errors
 
 
 router = APIRouter(prefix="/v1", tags=["chat"], route_class=ChatRoute)
 
 
-def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For OpenAPI: these errors in OpenAI's shape, and those of the house as problems."""
-    told = problems(403)
+def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Document these errors in the shape of OpenAI's API, and those of the middleware as problems."""
+    responses = problem_responses(403)
     for status in statuses:
-        body = _body(status, "What happened, to what, and what to do.")
+        body = _error_body(status, "What happened, to what, and what to do.")
         content = {"application/json": {"schema": ChatError.model_json_schema(), "example": body.model_dump()}}
-        told[status] = {"description": f"{body.error.type}, as OpenAI's API tells it.", "content": content}
-    return told
+        responses[status] = {"description": f"{body.error.type}, in the shape of OpenAI's API.", "content": content}
+    return responses
 
 
-@router.get("/models", responses=_errors(503))
-def models(service: Served, caller: CurrentCaller) -> ChatModels:
-    """What can be asked as a model: every collection, and every agent that can be asked alone, over each."""
-    return ChatModels(data=tuple(map(_model, _names(service, caller))))
+@router.get("/models", responses=_error_responses(503))
+def models(collections: CollectionsDep, catalog: CatalogDep, caller: CurrentCaller) -> ChatModels:
+    """List the models: every collection, and every combination of a collection and a directly usable agent."""
+    return ChatModels(data=tuple(map(_model, _model_names(collections, catalog, caller))))
 
 
-@router.get("/models/{model}", responses=_errors(404, 503))
+@router.get("/models/{model}", responses=_error_responses(404, 503))
 def model(
-    service: Served,
+    collections: CollectionsDep,
+    catalog: CatalogDep,
     caller: CurrentCaller,
     model: Annotated[str, Path(description="A collection, or `collection:agent`.", examples=["papers"])],
 ) -> ChatModel:
-    """One model, if it can be asked."""
-    if model not in _names(service, caller):
+    """Get one model."""
+    if model not in _model_names(collections, catalog, caller):
         raise ModelNotFound(model)
     return _model(model)
 
 
-_ASKED = {
+_EXAMPLE = {
     "model": "papers",
     "messages": [{"role": "user", "content": "Which of these pumps works below -20 °C?"}],
 }
@@ -114,67 +120,69 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 
 @router.post(
     "/chat/completions",
-    responses=_ANSWER | _errors(400, 404, 409, 413, 503),
+    responses=_ANSWER | _error_responses(400, 404, 409, 413, 503),
     response_model=ChatCompletion,
 )
 async def chat(
-    service: Served,
+    collections: CollectionsDep,
+    catalog: CatalogDep,
+    runs: RunsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     request: Request,
-    wanted: Annotated[ChatRequest, Body(examples=[_ASKED, _ASKED | {"stream": True}])],
+    body: Annotated[ChatRequest, Body(examples=[_EXAMPLE, _EXAMPLE | {"stream": True}])],
 ) -> Response:
-    """Ask a collection as if it were a chat model: the answer cites its sources, and links to the evidence.
+    """Ask a collection as if it were a chat model. The answer cites its sources and links to the evidence.
 
-    The question is the last message of the user; earlier messages are not read. With `stream=true`, the panel's
-    progress comes as `reasoning_content`, then the text.
+    The question is the last message with the role `user`; earlier messages are ignored. With `stream=true`, progress
+    arrives as `reasoning_content`, then the text.
     """
-    known = await asyncio.to_thread(_names, service, caller)
-    if wanted.model not in known:
-        raise ModelNotFound(wanted.model)
-    caller.require(Right.READ, wanted.collection)
-    run_id = await service.runs.start(wanted.asked(), wanted.collection, caller)
-    reply = Reply(wanted, run_id, int(time.time()), str(request.base_url))
-    if wanted.stream:
-        return stream(_chunks(service, run_id, reply), _ONCE)
-    answer = await service.runs.wait(run_id)
-    if reason := _why_none(answer):
-        return _error(503, reason, headers=_ONCE)
-    run = await asyncio.to_thread(service.candor.trace.run, run_id)
-    return Response(reply.whole(run, answer).model_dump_json(), media_type="application/json")
+    names = await asyncio.to_thread(_model_names, collections, catalog, caller)
+    if body.model not in names:
+        raise ModelNotFound(body.model)
+    caller.require(Right.READ, body.collection)
+    run_id = await runs.start(body.to_request(), body.collection, caller)
+    reply = Reply(body, run_id, int(time.time()), str(request.base_url))
+    if body.stream:
+        return stream_response(_chunks(runs, trace, run_id, reply), _NO_RETRY)
+    answer = await runs.wait(run_id)
+    if failure := _failure(answer):
+        return _error(503, failure, headers=_NO_RETRY)
+    run = await asyncio.to_thread(trace.run, run_id)
+    return Response(reply.completion(run, answer).model_dump_json(), media_type="application/json")
 
 
-async def _chunks(service: Service, run_id: str, reply: Reply) -> AsyncIterator[str]:
-    """As server-sent events: the progress of the run, then its answer."""
-    for chunk in reply.begins():
-        yield _sent(chunk)
-    async for event in service.runs.follow(run_id, 0):
+async def _chunks(runs: Runs, trace: Trace, run_id: str, reply: Reply) -> AsyncIterator[str]:
+    """Yield the progress of the run, then its answer, as server-sent events."""
+    for chunk in reply.first_chunks():
+        yield _event(chunk)
+    async for event in runs.follow(run_id, 0):
         if event is None:
             yield KEEP_ALIVE
-        elif told := progress(event):
-            yield _sent(reply.chunk({"reasoning_content": f"{told}\n"}))
+        elif line := progress(event):
+            yield _event(reply.chunk({"reasoning_content": f"{line}\n"}))
     try:
-        answer = await service.runs.wait(run_id)
+        answer = await runs.wait(run_id)
     except ServiceEnding as ending:
-        yield _sent(_body(503, f"{ending} The run {run_id} goes on then.").model_dump())
+        yield _event(_error_body(503, f"{ending} The run {run_id} continues then.").model_dump())
         return
-    if reason := _why_none(answer):
-        yield _sent(_body(503, reason).model_dump())
+    if failure := _failure(answer):
+        yield _event(_error_body(503, failure).model_dump())
         return
-    run = await asyncio.to_thread(service.candor.trace.run, run_id)
-    for chunk in reply.ends(run, answer):
-        yield _sent(chunk)
+    run = await asyncio.to_thread(trace.run, run_id)
+    for chunk in reply.last_chunks(run, answer):
+        yield _event(chunk)
     yield "data: [DONE]\n\n"
 
 
-def _sent(value: dict[str, Any]) -> str:
+def _event(value: dict[str, Any]) -> str:
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
 
 
-def _names(service: Service, caller: Caller) -> list[str]:
-    """The models that the caller may ask."""
-    candor = service.candor
-    agents = [registered.card.name for registered in candor.registry if can_be_asked(registered.card)]
-    readable = [spec.collection for spec in candor.collections() if caller.may(Right.READ, spec.collection)]
+def _model_names(collections: Collections, catalog: AgentCatalog, caller: Caller) -> list[str]:
+    """Return the names of the models that the caller may use."""
+    agents = [registered.card.name for registered in catalog.registry() if can_be_asked(registered.card)]
+    readable = [spec.collection for spec in collections.list() if caller.may(Right.READ, spec.collection)]
     return [name for collection in readable for name in (collection, *(f"{collection}:{agent}" for agent in agents))]
 
 
@@ -182,8 +190,8 @@ def _model(name: str) -> ChatModel:
     return ChatModel(id=name)
 
 
-def _why_none(answer: Answer) -> str:
-    """Why a run has no answer; empty if it has one, be it that the documents hold none."""
+def _failure(answer: Answer) -> str:
+    """Return why a run failed. Empty if it succeeded, even if the documents hold no answer."""
     if answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
         return ""
     return f"The run {answer.run_id} {answer.status.value}: {answer.reasoning}"

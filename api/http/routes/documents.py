@@ -1,4 +1,4 @@
-"""Collections, their documents, and searching them."""
+"""Collections and their documents: list, read, search and remove."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query
 from pydantic import Field
 
-from api.auth.permissions import Caller, Right
-from api.http.deps import CollectionQuery, CurrentCaller, Served, Service
-from api.http.errors import problems
-from api.services.documents import find_document, list_documents, take_out
-from ingest.ledger.lock import ingest_lock
+from api.auth.permissions import Right
+from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, LedgerDep, PoolDep
+from api.http.errors import problem_responses
+from api.services.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, FrozenModel
@@ -20,47 +19,49 @@ router = APIRouter(prefix="/v1", tags=["documents"])
 
 DocumentId = Annotated[
     str,
-    Path(description="The document's id, or the beginning of it.", examples=["0f6b2c1e-8d52-5b0e-9a55-3c2f5e0f4a17"]),
+    Path(
+        description="Id of the document, or the beginning of the id.", examples=["0f6b2c1e-8d52-5b0e-9a55-3c2f5e0f4a17"]
+    ),
 ]
 
 
 class CollectionInfo(FrozenModel):
-    """A collection and how much is in it."""
+    """A collection with the number of its documents and passages."""
 
     name: str
     embedding_model: str
     dimension: int
     chunking: str
-    documents: int = Field(description="that are searched")
+    documents: int = Field(description="Number of searchable documents.")
     chunks: int
-    failed: int = Field(description="documents that could not be read")
+    failed: int = Field(description="Number of documents that could not be read.")
 
 
 class SearchRequest(FrozenModel):
-    """What to look for."""
+    """A search query."""
 
-    query: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S", description="words, or a question")
-    collection: str | None = Field(default=None, description="not needed if there is just one")
+    query: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S", description="Words or a question.")
+    collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
     limit: int = Field(default=10, ge=1, le=1000)
 
 
 class FoundPassage(Chunk):
-    """A passage, with what it scored; scores order the hits of one search and mean nothing across searches."""
+    """A passage with its score. Scores order the hits of one search and cannot be compared across searches."""
 
     score: float
 
 
 class Removed(FrozenModel):
-    """A document that was taken out."""
+    """A removed document."""
 
-    removed: str = Field(description="its id")
+    removed: str = Field(description="Id of the document.")
     name: str
     chunks: int
 
 
-@router.get("/collections", responses=problems(503))
-def collections(service: Served, caller: CurrentCaller) -> list[CollectionInfo]:
-    """The collections there are, of those that you may read."""
+@router.get("/collections", responses=problem_responses(503))
+def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
+    """List the collections that you may read."""
     return [
         CollectionInfo(
             name=spec.collection,
@@ -71,66 +72,79 @@ def collections(service: Served, caller: CurrentCaller) -> list[CollectionInfo]:
             chunks=sum(document.chunks for document in known),
             failed=sum(document.state is DocumentState.FAILED for document in known),
         )
-        for spec in service.candor.collections()
+        for spec in collections.list()
         if caller.may(Right.READ, spec.collection)
-        for known in [service.candor.ledger.snapshot(spec.collection).values()]
+        for known in [ledger.snapshot(spec.collection).values()]
     ]
 
 
-@router.get("/documents", responses=problems(404, 422, 503))
+@router.get("/documents", responses=problem_responses(404, 422, 503))
 def documents(
-    service: Served,
+    documents: DocumentsDep,
+    collections: CollectionsDep,
     caller: CurrentCaller,
     collection: CollectionQuery = None,
-    state: Annotated[DocumentState | None, Query(description="Only those in this state.")] = None,
+    state: Annotated[DocumentState | None, Query(description="Return only documents in this state.")] = None,
 ) -> list[DocumentRecord]:
-    """The documents of a collection with their states, and why some failed."""
-    return list_documents(service.candor, service.collection(caller, Right.READ, collection), state)
+    """List the documents of a collection with their states, and the reason for each failure."""
+    return documents.list(collections.resolve_for(caller, Right.READ, collection), state)
 
 
-@router.get("/documents/{document}", responses=problems(404, 422, 503))
+@router.get("/documents/{document}", responses=problem_responses(404, 422, 503))
 def document(
-    service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    caller: CurrentCaller,
+    document: DocumentId,
+    collection: CollectionQuery = None,
 ) -> DocumentRecord:
-    """What is known of a document."""
-    return find_document(service.candor, document, service.collection(caller, Right.READ, collection))
+    """Get the record of one document."""
+    return documents.find(document, collections.resolve_for(caller, Right.READ, collection))
 
 
-@router.get("/documents/{document}/text", responses=problems(404, 422, 503))
+@router.get("/documents/{document}/text", responses=problem_responses(404, 422, 503))
 def text(
-    service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    caller: CurrentCaller,
+    document: DocumentId,
+    collection: CollectionQuery = None,
 ) -> DocumentText:
-    """The parsed text, into which the spans of passages and quotes point, with its pages and blocks."""
-    found = find_document(service.candor, document, service.collection(caller, Right.READ, collection))
-    return service.candor.ledger.text(found.collection, found.id)
+    """Get the parsed text of a document with its pages and blocks. Spans of passages and quotes refer to it."""
+    return documents.text(documents.find(document, collections.resolve_for(caller, Right.READ, collection)))
 
 
-@router.delete("/documents/{document}", responses=problems(404, 409, 422, 503))
-def remove(service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None) -> Removed:
-    """Take a document out of its collection.
+@router.delete("/documents/{document}", responses=problem_responses(404, 409, 422, 503))
+def remove(
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    pool: PoolDep,
+    caller: CurrentCaller,
+    document: DocumentId,
+    collection: CollectionQuery = None,
+) -> Removed:
+    """Remove a document from its collection.
 
-    A file that was uploaded goes with it: it is Candor's own copy. Any other stays, and is read in again if it is
-    ingested again.
+    Deletes an uploaded file, which is Candor's own copy. Other files stay, and a later ingest of the same path reads
+    them again.
     """
-    candor = service.candor
-    found = find_document(candor, document, service.collection(caller, Right.WRITE, collection))
-    opened = service.pool.take(found.collection)
-    with ingest_lock(candor.engine, found.collection):
-        take_out(candor, opened.collection, found)
+    found = documents.find(document, collections.resolve_for(caller, Right.WRITE, collection))
+    documents.remove_from(pool.get(found.collection).collection, found)
     return Removed(removed=found.id, name=found.name, chunks=found.chunks)
 
 
-@router.post("/search", responses=problems(404, 409, 422, 503))
+@router.post("/search", responses=problem_responses(404, 409, 422, 503))
 async def search(
-    service: Served,
+    collections: CollectionsDep,
+    pool: PoolDep,
     caller: CurrentCaller,
-    wanted: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
+    body: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
-    """Find passages by words and by meaning, best first, without a language model."""
-    return await service.pool.searches.run(_search, service, caller, wanted)
+    """Search passages by words and by meaning, best first, without a language model."""
 
+    def find() -> list[FoundPassage]:
+        name = collections.resolve_for(caller, Right.READ, body.collection)
+        hits = search_pool(pool, name, body.query, body.limit)
+        return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]
 
-def _search(service: Service, caller: Caller, wanted: SearchRequest) -> list[FoundPassage]:
-    opened = service.pool.take(service.collection(caller, Right.READ, wanted.collection))
-    hits = opened.library.retriever.search([wanted.query], wanted.limit)
-    return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]
+    return await pool.searches.run(find)

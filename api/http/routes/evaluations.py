@@ -10,15 +10,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
-from api.auth.permissions import Caller, Right
-from api.errors import JobNotFound, UsageError
-from api.http.deps import CurrentCaller, Served, Service
-from api.http.errors import problems
-from api.jobs.models import Job, JobKind, JobSpec
-from api.services.evaluations import begin, make_configuration, store_of
+from api.auth.permissions import Right
+from api.http.deps import CollectionsDep, CurrentCaller, EvaluationsDep, JobsDep, PoolDep
+from api.http.errors import problem_responses
+from api.jobs.evaluation import free_job_id, submit_evaluation
+from api.jobs.models import Job
 from api.services.reports.report import Format, Report, in_order, write
 from api.workers.contract import EvaluationJobSpec
-from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.metric import Figure, discover, figures_of
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, refuse_doubles
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
@@ -30,47 +28,49 @@ from vectorstore.models import FrozenModel
 router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
 
 EvaluationId = Annotated[
-    str, Path(description="The evaluation's id, or the beginning of it.", examples=["eval_3f2a9c01"])
+    str, Path(description="Id of the evaluation, or the beginning of the id.", examples=["eval_3f2a9c01"])
 ]
 _MEDIA = {Format.HTML: "text/html", Format.MARKDOWN: "text/markdown", Format.JSON: "application/json"}
 
 
 class EvaluationRequest(FrozenModel):
-    """Questions, and how they are to be asked."""
+    """A question set, and how to ask it."""
 
-    collection: str | None = Field(default=None, description="not needed if there is just one")
-    name: str = Field(default="questions", min_length=1, description="what the set is called")
+    collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
+    name: str = Field(default="questions", min_length=1, description="Name of the question set.")
     questions: tuple[Question, ...] = Field(min_length=1)
     configuration: Mapping[str, Any] = Field(
         default={},
-        description="label, mode, agent, endpoint, samples, run_budget, and with the right to everything, settings",
+        description="The keys label, mode, agent, endpoint, samples and run_budget. Owners can also set `settings`.",
     )
-    metrics: tuple[str, ...] = Field(default=(), description="all that apply, if none is named")
-    judge: str | None = Field(default=None, description="endpoint of a judge's model; '' is the default one")
-    parallel: int = Field(default=4, ge=1, le=256, description="questions under way at once")
-    budget: Budget = Field(default=Budget(), description="of all questions together")
+    metrics: tuple[str, ...] = Field(default=(), description="Names of metrics. Empty: all that apply.")
+    judge: str | None = Field(
+        default=None, description="Endpoint of the judge's model; '' is the default endpoint. Null: no judge."
+    )
+    parallel: int = Field(default=4, ge=1, le=256, description="Maximum number of concurrent questions.")
+    budget: Budget = Field(default=Budget(), description="Budget of all questions together.")
 
 
 class Resumption(FrozenModel):
-    """How an evaluation is gone on with."""
+    """How to resume an evaluation."""
 
     parallel: int = Field(default=4, ge=1, le=256)
     budget: Budget = Budget()
 
 
 class QuestionFile(FrozenModel):
-    """A question set as it stands in a file."""
+    """The content of a question set file."""
 
-    name: str = Field(description="of the file: .jsonl or .csv")
-    text: str = Field(description="what the file holds")
+    name: str = Field(description="Name of the file; it ends with .jsonl or .csv.")
+    text: str = Field(description="Content of the file.")
 
 
 class Standing(Evaluation):
-    """An evaluation with how far it is."""
+    """An evaluation with its progress."""
 
-    asked: int = Field(description="questions that are finished")
+    asked: int = Field(description="Number of finished questions.")
     questions: int
-    right: float | None = Field(description="mean over those that can be told, each counted once")
+    right: float | None = Field(description="Mean score of the finished questions that have one.")
 
 
 class EvaluationAccount(FrozenModel):
@@ -78,7 +78,7 @@ class EvaluationAccount(FrozenModel):
 
     result: EvaluationResult
     summary: Summary
-    meanings: Mapping[str, Figure] = Field(description="what each of its figures is, the most telling first")
+    meanings: Mapping[str, Figure] = Field(description="Descriptions of the figures, most important first.")
 
 
 _EXAMPLES = [
@@ -91,138 +91,108 @@ _EXAMPLES = [
 _FILES = [{"name": "mine.csv", "text": "question,accepted,type\nHow many?,9412,number\n"}]
 
 
-@router.post("", status_code=202, responses=problems(403, 404, 422, 503))
+@router.post("", status_code=202, responses=problem_responses(403, 404, 422, 503))
 async def evaluate(
-    service: Served, caller: CurrentCaller, wanted: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)]
+    evaluations: EvaluationsDep,
+    collections: CollectionsDep,
+    pool: PoolDep,
+    jobs: JobsDep,
+    caller: CurrentCaller,
+    body: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)],
 ) -> Job:
-    """Begin an evaluation; it is asked and measured in the background, as a job of its own id."""
-    collection = await asyncio.to_thread(service.collection, caller, Right.READ, wanted.collection)
-    if wanted.configuration.get("settings"):
-        caller.require_admin()  # they can name code to be loaded, and where documents are sent to
-    refuse_doubles(wanted.questions)
-    result = await asyncio.to_thread(_begin, service, wanted, collection)
-    order = EvaluationJobSpec(evaluation=result.evaluation.id, parallel=wanted.parallel, budget=wanted.budget)
-    return await _submit(service, caller, result.evaluation, order, result.evaluation.id)
+    """Start an evaluation. It runs in the background, as a job with the id of the evaluation."""
+    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
+    if body.configuration.get("settings"):
+        caller.require_admin()  # settings can name code to load and endpoints to send documents to
+    refuse_doubles(body.questions)
+
+    def start() -> Evaluation:
+        pool.get(collection)
+        configuration = evaluations.make_configuration({"label": "rest", **body.configuration}, "request")
+        questions = QuestionSet(name=body.name, questions=body.questions)
+        return evaluations.start(
+            questions, collection, configuration, metrics=body.metrics, judge=body.judge
+        ).evaluation
+
+    started = await asyncio.to_thread(start)
+    spec = EvaluationJobSpec(evaluation=started.id, parallel=body.parallel, budget=body.budget)
+    return await submit_evaluation(jobs, spec, collection, caller, started.id)
 
 
-@router.get("", responses=problems(503))
-def evaluations(service: Served, caller: CurrentCaller) -> list[Standing]:
-    """The evaluations of collections that you may read, newest first."""
-    kept = store_of(service.candor).standings()
-    return [_standing(*each) for each in kept if caller.may(Right.READ, each[0].collection)]
+@router.get("", responses=problem_responses(503))
+def evaluations(evaluations: EvaluationsDep, caller: CurrentCaller) -> list[Standing]:
+    """List the evaluations of collections that you may read, newest first."""
+    stored = evaluations.store.standings()
+    return [_standing(*each) for each in stored if caller.may(Right.READ, each[0].collection)]
 
 
-@router.post("/questions", responses=problems(422))
+@router.post("/questions", responses=problem_responses(422))
 def questions(caller: CurrentCaller, given: Annotated[QuestionFile, Body(examples=_FILES)]) -> QuestionSet:
-    """Read a question set from the text of a file. What is wrong with it is told with its lines; nothing is kept."""
+    """Parse a question set. Errors name the lines of the file. Nothing is stored."""
     return parse_questions(given.name, given.text)
 
 
-@router.get("/comparison", responses=problems(404, 422, 503))
+@router.get("/comparison", responses=problem_responses(404, 422, 503))
 def comparison(
-    service: Served,
+    evaluations: EvaluationsDep,
     caller: CurrentCaller,
-    first: Annotated[str, Query(description="The evaluation that is compared with.")],
-    second: Annotated[str, Query(description="The evaluation that is compared.")],
+    first: Annotated[str, Query(description="Id of the baseline evaluation.")],
+    second: Annotated[str, Query(description="Id of the evaluation to compare with the baseline.")],
 ) -> Comparison:
-    """The second minus the first, figure by figure, with intervals and tests."""
-    return against(_find(service, caller, first), _find(service, caller, second))
+    """Compare two evaluations: second minus first for each figure, with intervals and tests."""
+    return against(evaluations.find(first, caller), evaluations.find(second, caller))
 
 
-@router.get("/report", response_class=Response, responses=problems(404, 422, 503))
+@router.get("/report", response_class=Response, responses=problem_responses(404, 422, 503))
 def report(
-    service: Served,
+    evaluations: EvaluationsDep,
     caller: CurrentCaller,
-    evaluation: Annotated[list[str], Query(description="One or several; the others are compared with the first.")],
-    format: Annotated[Format, Query(description="html, md or json")] = Format.HTML,  # noqa: A002 - as it is asked
+    evaluation: Annotated[
+        list[str], Query(description="Ids of one or more evaluations. All others are compared with the first.")
+    ],
+    format: Annotated[Format, Query(description="html, md or json")] = Format.HTML,  # noqa: A002 - the public name
 ) -> Response:
-    """A report as a file."""
-    written = write(Report.of([_find(service, caller, each) for each in evaluation]), format)
+    """Get a report as a file."""
+    content = write(Report.of([evaluations.find(each, caller) for each in evaluation]), format)
     headers = {"Content-Disposition": f'attachment; filename="report.{format.value}"'}
-    return Response(written, media_type=_MEDIA[format], headers=headers)
+    return Response(content, media_type=_MEDIA[format], headers=headers)
 
 
-@router.get("/{evaluation}", responses=problems(404, 503))
-def evaluation(service: Served, caller: CurrentCaller, evaluation: EvaluationId) -> EvaluationAccount:
-    """An evaluation with its figures and a row for each question asked so far."""
-    result = _find(service, caller, evaluation)
+@router.get("/{evaluation}", responses=problem_responses(404, 503))
+def evaluation(evaluations: EvaluationsDep, caller: CurrentCaller, evaluation: EvaluationId) -> EvaluationAccount:
+    """Get an evaluation with its figures and one row for each question asked so far."""
+    result = evaluations.find(evaluation, caller)
     summary = summarise(result)
     known = figures_of(discover().values())
     meanings = {name: known[name] for name in in_order(summary.figures) if name in known}
     return EvaluationAccount(result=result, summary=summary, meanings=meanings)
 
 
-@router.post("/{evaluation}/resume", status_code=202, responses=problems(403, 404, 422, 503))
+@router.post("/{evaluation}/resume", status_code=202, responses=problem_responses(403, 404, 422, 503))
 async def resume(
-    service: Served,
+    evaluations: EvaluationsDep,
+    jobs: JobsDep,
     caller: CurrentCaller,
     evaluation: EvaluationId,
     how: Annotated[Resumption, Body(examples=[{"parallel": 8}])],
 ) -> Job:
-    """Go on with an evaluation that was cancelled, or reached its budget, as a new job."""
-    result = await asyncio.to_thread(_find, service, caller, evaluation)
-    found = result.evaluation
-    order = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
-    return await _submit(service, caller, found, order, await _free_id(service, found.id))
+    """Resume an evaluation that was cancelled or reached its budget, as a new job."""
+    found = (await asyncio.to_thread(evaluations.find, evaluation, caller)).evaluation
+    spec = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
+    return await submit_evaluation(jobs, spec, found.collection, caller, await free_job_id(jobs, found.id))
 
 
-@router.delete("/{evaluation}", status_code=204, responses=problems(403, 404, 422, 503))
-async def remove(service: Served, caller: CurrentCaller, evaluation: EvaluationId) -> None:
-    """Forget an evaluation that is not under way. Its runs stay."""
-    found = (await asyncio.to_thread(_find, service, caller, evaluation)).evaluation
+@router.delete("/{evaluation}", status_code=204, responses=problem_responses(403, 404, 422, 503))
+async def remove(evaluations: EvaluationsDep, jobs: JobsDep, caller: CurrentCaller, evaluation: EvaluationId) -> None:
+    """Delete an evaluation that has no active job. Its runs stay."""
+    found = (await asyncio.to_thread(evaluations.find, evaluation, caller)).evaluation
     caller.require(Right.WRITE, found.collection)
-    await _free_id(service, found.id)  # refuses while a job works on it
-    await asyncio.to_thread(store_of(service.candor).delete, found.id)
+    await free_job_id(jobs, found.id)  # raises UsageError while a job is active
+    await asyncio.to_thread(evaluations.store.delete, found.id)
 
 
 def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> Standing:
-    known = [right for row in rows if (right := rightness(row.figures)) is not None]
+    scores = [right for row in rows if (right := rightness(row.figures)) is not None]
     return Standing(
-        **dict(evaluation), asked=len(rows), questions=questions, right=fmean(known) if known else None
+        **dict(evaluation), asked=len(rows), questions=questions, right=fmean(scores) if scores else None
     )  # fmt: skip
-
-
-def _begin(service: Service, wanted: EvaluationRequest, collection: str) -> EvaluationResult:
-    service.pool.take(collection)
-    configuration = make_configuration(service.candor, {"label": "rest", **wanted.configuration}, "request")
-    questions = QuestionSet(name=wanted.name, questions=wanted.questions)
-    return begin(service.candor, questions, collection, configuration, metrics=wanted.metrics, judge=wanted.judge)
-
-
-def _find(service: Service, caller: Caller, evaluation: str) -> EvaluationResult:
-    """What may not be read is told as what is not there."""
-    try:
-        result = store_of(service.candor).get(evaluation)
-    except EvaluationNotFound as error:
-        raise _not_there(evaluation) from error
-    if not caller.may(Right.READ, result.evaluation.collection):
-        raise _not_there(evaluation)
-    return result
-
-
-def _not_there(evaluation: str) -> EvaluationNotFound:
-    return EvaluationNotFound(f"There is no evaluation {evaluation!r}.")
-
-
-async def _submit(service: Service, caller: Caller, found: Evaluation, order: EvaluationJobSpec, job_id: str) -> Job:
-    await service.jobs.submit(
-        JobSpec(id=job_id, kind=JobKind.EVALUATION, collection=found.collection, key=caller.key,
-              content=order.model_dump_json())
-    )  # fmt: skip
-    return await service.jobs.get(job_id)
-
-
-async def _free_id(service: Service, evaluation: str) -> str:
-    """For the next job of an evaluation. Raises UsageError while one is under way."""
-    number = 1
-    while True:
-        job_id = evaluation if number == 1 else f"{evaluation}-{number}"
-        try:
-            job = await service.jobs.get(job_id)
-        except JobNotFound:
-            return job_id
-        if not job.status.ended:
-            raise UsageError(
-                f"The evaluation {evaluation!r} is under way, as job {job_id!r}; wait, or cancel that job."
-            )
-        number += 1

@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
+from api.http.deps import CurrentCaller, TraceDep
+from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
 from api.services.exports.export import Format
-from api.services.exports.export import export as make_export
-from api.services.runs import find_run
+from api.services.runs import export_run
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -24,18 +23,17 @@ _FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/{run_id}/export", responses=_FILES | problems(404, 409, 422, 503), response_class=Response)
+@router.get("/{run_id}/export", responses=_FILES | problem_responses(404, 409, 422, 503), response_class=Response)
 def export(
-    service: Served,
+    trace: TraceDep,
     caller: CurrentCaller,
     run_id: RunId,
-    wanted: Annotated[Format, Query(alias="format", description="The kind of file.")] = Format.MARKDOWN,
+    form: Annotated[Format, Query(alias="format", description="Format of the file.")] = Format.MARKDOWN,
 ) -> Response:
-    """The answer of a run as a file, with its claims, the words of their evidence, and where these stand.
+    """Export the answer of a run as a file, with its claims, their evidence and the sources.
 
-    Whatever state the run ended in, its file says so, and why. JSON is the run and its answer as they are stored.
+    The file states the final status of the run and its reason. JSON contains the run and its answer as stored.
     """
-    run = find_run(service.candor, run_id, caller)
-    made = make_export(run, service.candor.trace.answer(run.run_id), wanted)
-    as_file = {"Content-Disposition": f'attachment; filename="{made.name}"'}
-    return Response(made.content, media_type=made.media_type, headers=as_file)
+    file = export_run(trace, run_id, caller, form)
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    return Response(file.content, media_type=file.media_type, headers=headers)

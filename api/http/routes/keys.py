@@ -1,4 +1,4 @@
-"""Keys, and who one is."""
+"""API keys, and the caller's own identity."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fastapi import APIRouter, Body, Path
 
 from api.auth.keys import Key, KeyRequest, NewKey
 from api.auth.permissions import Limits, Right
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
+from api.http.deps import CurrentCaller, KeysDep
+from api.http.errors import problem_responses
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["keys"])
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["keys"])
 KeyId = Annotated[
     str,
     Path(
-        description="The key's id, which stands between `candor_` and the secret.",
+        description="Id of the key: the part between `candor_` and the secret.",
         pattern="^[0-9a-f]{12}$",
         examples=["3f9a1c07be52"],
     ),
@@ -30,7 +30,7 @@ _EXAMPLES = [
 
 
 class Me(FrozenModel):
-    """Who asks, and what they may do."""
+    """The caller, with their rights and limits."""
 
     key: str
     name: str
@@ -39,28 +39,28 @@ class Me(FrozenModel):
     limits: Limits
 
 
-@router.get("/me", responses=problems(503))
+@router.get("/me", responses=problem_responses(503))
 def me(caller: CurrentCaller) -> Me:
-    """Who you are to the service, and what you may do; without a key, the person at this machine."""
+    """Get your own name, rights and limits. Without a key, you are the person at this machine."""
     return Me(key=caller.key, name=caller.name, owner=caller.is_admin, rights=dict(caller.rights), limits=caller.limits)
 
 
-@router.get("/keys", responses=problems(503))
-def keys(service: Served, caller: CurrentCaller) -> list[Key]:
-    """All keys, the newest first, without their secrets; also those that are not valid any more."""
+@router.get("/keys", responses=problem_responses(503))
+def keys(keys: KeysDep, caller: CurrentCaller) -> list[Key]:
+    """List all keys without their secrets, newest first, including expired and revoked keys."""
     caller.require_admin()
-    return service.candor.keys.list()
+    return keys.list()
 
 
-@router.post("/keys", status_code=201, responses=problems(422, 503))
-def add(service: Served, caller: CurrentCaller, order: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
-    """Make a key. The answer holds what has to be sent with every request; nobody can look it up again."""
+@router.post("/keys", status_code=201, responses=problem_responses(422, 503))
+def add(keys: KeysDep, caller: CurrentCaller, key: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
+    """Create a key. The response contains the secret, which cannot be retrieved later."""
     caller.require_admin()
-    return service.candor.keys.add(order)
+    return keys.add(key)
 
 
-@router.delete("/keys/{key}", responses=problems(404, 422, 503))
-def revoke(service: Served, caller: CurrentCaller, key: KeyId) -> Key:
-    """Make a key useless from now on. It stays in the list, so that what was done with it can be told."""
+@router.delete("/keys/{key}", responses=problem_responses(404, 422, 503))
+def revoke(keys: KeysDep, caller: CurrentCaller, key: KeyId) -> Key:
+    """Revoke a key. It stays in the list, so that the audit log can name it."""
     caller.require_admin()
-    return service.candor.keys.revoke(key)
+    return keys.revoke(key)

@@ -1,4 +1,4 @@
-"""A run as it happens, through a web socket: the events of ``GET /v1/runs/{run_id}/events``."""
+"""The events of a run through a WebSocket, like ``GET /v1/runs/{run_id}/events``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, WebSocket
 
-from api.http.deps import CurrentCaller, Served
-from api.http.sse import LAST, send_events
+from api.http.deps import CurrentCaller, RunsDep, TraceDep
+from api.http.sse import MAX_EVENT_NUMBER, send_events
 from api.services.runs import find_run
 
 router = APIRouter(prefix="/v1/runs")
@@ -17,15 +17,16 @@ router = APIRouter(prefix="/v1/runs")
 @router.websocket("/{run_id}/ws")
 async def live(
     socket: WebSocket,
-    service: Served,
+    trace: TraceDep,
+    runs: RunsDep,
     caller: CurrentCaller,
     run_id: str,
-    after: Annotated[int, Query(ge=0, le=LAST)] = 0,
+    after: Annotated[int, Query(ge=0, le=MAX_EVENT_NUMBER)] = 0,
 ) -> None:
-    """Every event with a number over ``after``, once and in order, a message each; then the socket is closed (1000).
+    """Send every event with a number above ``after``, in order, one per message; then close with code 1000.
 
-    What keeps it from being opened is the answer to the handshake: a problem, as everywhere.
+    An error before the handshake is answered with a problem.
     """
-    run = await asyncio.to_thread(find_run, service.candor, run_id, caller)
+    run = await asyncio.to_thread(find_run, trace, run_id, caller)
     await socket.accept()
-    await send_events(socket, service.runs.follow(run.run_id, after))
+    await send_events(socket, runs.follow(run.run_id, after))

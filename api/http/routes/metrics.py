@@ -1,4 +1,4 @@
-"""Measures of the service, for Prometheus."""
+"""Metrics of the service, for Prometheus."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from api.http.deps import CurrentCaller
-from api.http.errors import problems
+from api.http.errors import problem_responses
 from api.http.middleware.metrics import CONTENT_TYPE, Metrics
 
 router = APIRouter(tags=["health"])
 
 _TEXT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "In Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    200: {
+        "description": "Metrics in Prometheus text format.",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
 }
 
 
-@router.get("/metrics", responses=_TEXT | problems(403, 503), response_class=Response)
+@router.get("/metrics", responses=_TEXT | problem_responses(403, 503), response_class=Response)
 def metrics(request: Request, caller: CurrentCaller) -> Response:
-    """Runs by state, model calls and their time and tokens, agents' turns, requests, followers, documents, memory.
+    """Get metrics of runs, model calls, steps, requests, open streams, documents, memory and processor time.
 
-    They tell of all collections and their names: they are for who has the right 'admin' over all.
+    They name all collections, so they require the right 'admin' over all collections.
     """
     caller.require_admin()
-    measured: Metrics = request.app.state.metrics
-    return Response(measured.text(), media_type=CONTENT_TYPE)
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.text(), media_type=CONTENT_TYPE)

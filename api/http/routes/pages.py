@@ -1,4 +1,4 @@
-"""The files of documents as they are stored, and their pages as pictures with a quote marked."""
+"""Original files of documents, and their pages as images with a marked quote."""
 
 from __future__ import annotations
 
@@ -17,60 +17,79 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.auth.permissions import Caller, Right
 from api.errors import RangeNotThere
-from api.http.deps import CollectionQuery, CurrentCaller, Served, Service
-from api.http.errors import problem_of, problem_response, problems
+from api.http.deps import (
+    CollectionQuery,
+    CollectionsDep,
+    CurrentCaller,
+    DocumentsDep,
+    LedgerDep,
+    PagesDep,
+    SettingsDep,
+)
+from api.http.errors import problem_response, problem_responses
 from api.http.routes.documents import DocumentId
-from api.services.documents import find_document
-from api.services.originals import original
+from api.problems import problem_of
+from api.services.collections import Collections
+from api.services.documents import Documents
+from api.services.originals import open_original
 from ingest.errors import PageNotShown
+from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord
-from ingest.pages.renderer import make_page_request
+from ingest.pages.renderer import PageRenderer, make_page_request
 from ingest.pages.request import PageBox, RenderedPage
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
 
 UNTRUSTED = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-"""For what others have written: a browser is to run none of it, whatever it says it is."""
+"""Headers for content of documents, so that a browser runs no part of it."""
 
-_NO_SUCH_BYTES = (400, 416)  # how Starlette answers a Range header, in a form of its own
-_SHOWN_TYPES = ("application/pdf", "image/")
+_RANGE_ERRORS = (400, 416)  # Starlette answers an invalid Range header without a problem
+_RENDERED_TYPES = ("application/pdf", "image/")
 
-PageNumber = Annotated[int, InPath(ge=1, description="Counted from 1.", examples=[1])]
-Start = Annotated[int, Query(ge=0, description="Where the part to be marked begins in the parsed text.")]
-End = Annotated[int, Query(ge=0, description="Where it ends; nothing is marked unless it is over `start`.")]
+PageNumber = Annotated[int, InPath(ge=1, description="Page number, from 1.", examples=[1])]
+Start = Annotated[int, Query(ge=0, description="Start of the text to mark, in the parsed text.")]
+End = Annotated[int, Query(ge=0, description="End of the text to mark. Marks nothing unless it is above `start`.")]
 
 
 class PageInfo(FrozenModel):
-    """A page, and where on it a part of the parsed text stands."""
+    """The size of a page, and the position of a part of the parsed text on it."""
 
-    width: float = Field(description="in points, or in pixels of an image")
+    width: float = Field(description="In points; for images in pixels.")
     height: float
-    located: bool = Field(description="whether it is sure where the part stands; if not, nothing is marked")
-    boxes: tuple[PageBox, ...] = Field(description="left, top, right, bottom of its lines, in fractions of the page")
+    located: bool = Field(description="Whether the position of the text is certain. If not, nothing is marked.")
+    boxes: tuple[PageBox, ...] = Field(
+        description="Left, top, right and bottom of each line, as fractions of the page."
+    )
 
 
 @router.get(
     "/{document}/original",
     responses={
-        200: {"content": {"application/octet-stream": {}}, "description": "The bytes, with their media type."},
-        206: {"content": {"application/octet-stream": {}}, "description": "The part that a Range header asks for."},
-        **problems(404, 410, 416, 422, 503),
+        200: {"content": {"application/octet-stream": {}}, "description": "The file with its media type."},
+        206: {"content": {"application/octet-stream": {}}, "description": "The part that the Range header requests."},
+        **problem_responses(404, 410, 416, 422, 503),
     },
     response_class=Response,
 )
 def original_file(
-    service: Served, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    ledger: LedgerDep,
+    settings: SettingsDep,
+    caller: CurrentCaller,
+    document: DocumentId,
+    collection: CollectionQuery = None,
 ) -> Response:
-    """The file that a document was read from, to be saved; it is never shown in place.
+    """Download the original file of a document, as an attachment.
 
-    What lies in an archive or a message is taken out of it once more. A file that has gone or changed since it was
-    read is a problem (410); its parsed text is still there.
+    A member of an archive or message is extracted again. If the file was deleted or changed since it was ingested, the
+    response is a problem (410); the parsed text is still available.
     """
-    found = _found(service, caller, document, collection)
+    found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
     with ExitStack() as stack:
-        path = stack.enter_context(original(service.candor, found))
-        return _Lent(
+        path = stack.enter_context(open_original(ledger, found, settings.ingest.max_file_mb))
+        return _TemporaryFileResponse(
             path, stack.pop_all(), headers=UNTRUSTED, filename=PurePosixPath(found.name).name,
             media_type=found.mime_type or "application/octet-stream",
         )  # fmt: skip
@@ -81,34 +100,43 @@ def original_file(
     responses={
         200: {
             "content": {"image/png": {}},
-            "description": "The page; the header `X-Located` says `true` if the part is marked, else `false`.",
+            "description": "The page. The header `X-Located` is `true` if the text is marked, else `false`.",
         },
-        **problems(404, 410, 422, 503),
+        **problem_responses(404, 410, 422, 503),
     },
     response_class=Response,
 )
 async def page_image(
-    service: Served,
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    ledger: LedgerDep,
+    pages: PagesDep,
+    settings: SettingsDep,
     caller: CurrentCaller,
     document: DocumentId,
     page: PageNumber,
     start: Start = 0,
     end: End = 0,
-    scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point; large pages get fewer.")] = 2.0,
+    scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = 2.0,
     collection: CollectionQuery = None,
 ) -> Response:
-    """A page of a PDF, or an image, as a picture, with a part of the parsed text marked.
+    """Render a page of a PDF or an image, with a part of the parsed text marked.
 
-    Where it is not sure where that part stands on the page, nothing is marked, and the header `X-Located` says so.
+    If the position of the text on the page is uncertain, nothing is marked and the header `X-Located` is `false`.
     """
-    drawn, picture = await _drawn(service, caller, document, collection, page, start, end, scale)
+    found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
+    drawn, image = await _render(ledger, pages, found, settings.ingest.max_file_mb, page, start, end, scale)
     headers = {**UNTRUSTED, "X-Located": str(drawn.located).lower()}
-    return Response(picture, media_type="image/png", headers=headers)
+    return Response(image, media_type="image/png", headers=headers)
 
 
-@router.get("/{document}/pages/{page}", responses=problems(404, 410, 422, 503))
+@router.get("/{document}/pages/{page}", responses=problem_responses(404, 410, 422, 503))
 async def page(
-    service: Served,
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    ledger: LedgerDep,
+    pages: PagesDep,
+    settings: SettingsDep,
     caller: CurrentCaller,
     document: DocumentId,
     page: PageNumber,
@@ -116,49 +144,52 @@ async def page(
     end: End = 0,
     collection: CollectionQuery = None,
 ) -> PageInfo:
-    """How large a page is, and where on it a part of the parsed text stands."""
-    drawn, _ = await _drawn(service, caller, document, collection, page, start, end, 0.0)
+    """Get the size of a page, and the position of a part of the parsed text on it."""
+    found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
+    drawn, _ = await _render(ledger, pages, found, settings.ingest.max_file_mb, page, start, end, 0.0)
     return PageInfo(width=drawn.width, height=drawn.height, located=drawn.located, boxes=drawn.boxes)
 
 
-async def _drawn(
-    service: Service, caller: Caller, document: str, collection: str | None, page: int, start: int, end: int,
+async def _render(
+    ledger: Ledger, pages: PageRenderer, found: DocumentRecord, max_member_mb: int, page: int, start: int, end: int,
     scale: float,
 ) -> tuple[RenderedPage, bytes]:  # fmt: skip
-    found = await asyncio.to_thread(_found, service, caller, document, collection)
-    if not found.mime_type.startswith(_SHOWN_TYPES):
-        raise PageNotShown(f"{found.name!r} is no PDF and no image: it has no pages that could be shown.")
-    kept = await asyncio.to_thread(service.candor.ledger.text, found.collection, found.id)
+    if not found.mime_type.startswith(_RENDERED_TYPES):
+        raise PageNotShown(f"{found.name!r} is neither a PDF nor an image, so it has no pages to render.")
+    parsed = await asyncio.to_thread(ledger.text, found.collection, found.id)
     async with AsyncExitStack() as stack:
-        lent = original(service.candor, found)
-        path = await asyncio.to_thread(lent.__enter__)
-        stack.push(lent)
-        request = make_page_request(path, page, kept.text, kept.pages, start, end, scale)
-        return await service.candor.pages.render(request)
+        original = open_original(ledger, found, max_member_mb)
+        path = await asyncio.to_thread(original.__enter__)
+        stack.push(original)
+        return await pages.render(make_page_request(path, page, parsed.text, parsed.pages, start, end, scale))
 
 
-def _found(service: Service, caller: Caller, document: str, collection: str | None) -> DocumentRecord:
-    return find_document(service.candor, document, service.collection(caller, Right.READ, collection))
+def _find(
+    documents: Documents, collections: Collections, caller: Caller, document: str, collection: str | None
+) -> DocumentRecord:
+    return documents.find(document, collections.resolve_for(caller, Right.READ, collection))
 
 
-class _Lent(FileResponse):
-    """A file that is given back when it was sent, or could not be."""
+class _TemporaryFileResponse(FileResponse):
+    """Sends a file, then releases it."""
 
-    def __init__(self, path: Path, lent: ExitStack, *, headers: dict[str, str], filename: str, media_type: str) -> None:
+    def __init__(
+        self, path: Path, release: ExitStack, *, headers: dict[str, str], filename: str, media_type: str
+    ) -> None:
         super().__init__(path, headers=headers, filename=filename, media_type=media_type)
-        self._lent = lent
+        self._release = release
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = False
+        rejected = False
 
-        async def sent(message: Message) -> None:
-            nonlocal refused
-            if message["type"] == "http.response.start" and message["status"] in _NO_SUCH_BYTES:
-                refused = True
+        async def send_or_reject(message: Message) -> None:
+            nonlocal rejected
+            if message["type"] == "http.response.start" and message["status"] in _RANGE_ERRORS:
+                rejected = True
                 error = RangeNotThere(Headers(scope=scope)["range"], os.stat(self.path).st_size)
                 await problem_response(problem_of(error), error.headers)(scope, receive, send)
-            if not refused:
+            if not rejected:
                 await send(message)
 
-        with self._lent:
-            await super().__call__(scope, receive, sent)
+        with self._release:
+            await super().__call__(scope, receive, send_or_reject)

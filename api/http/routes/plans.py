@@ -1,4 +1,4 @@
-"""Plans that were saved to be followed again."""
+"""Saved plans."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from fastapi import APIRouter, Body, Path, Response
 from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
-from api.services.plans import plan_of, require_runnable
+from api.http.deps import CurrentCaller, PlansDep
+from api.http.errors import problem_responses
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.plan import Plan, PlanExample
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
-PlanName = Annotated[str, Path(description="What the plan was saved as.", examples=["weekly"])]
+PlanName = Annotated[str, Path(description="Name of the saved plan.", examples=["weekly"])]
 
 
 class PlanToSave(FrozenModel):
-    """A plan and its name: the last one of a run, or one that is given with the question that it is for."""
+    """A plan to save under a name: the last plan of a run, or a given plan with its question."""
 
     name: str = Field(examples=["weekly"])
-    run_id: str = Field(default="", description="the run whose last plan it is")
-    question: str = Field(default="", description="what the given plan is for: it is an example for questions like it")
+    run_id: str = Field(default="", description="Id of the run whose last plan to save.")
+    question: str = Field(default="", description="A question that the given plan is an example for.")
     plan: Plan | None = None
-    collection: str | None = Field(default=None, description="the one whose documents the given plan names, if it does")
+    collection: str | None = Field(default=None, description="Collection of the documents that the given plan names.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -54,36 +53,33 @@ _EXAMPLES = [
 ]  # fmt: skip
 
 
-@router.get("", responses=problems(503))
-def plans(service: Served, caller: CurrentCaller) -> list[PlanExample]:
-    """The plans that were saved under a name; `template` follows one."""
-    return list(service.candor.plans.list())
+@router.get("", responses=problem_responses(503))
+def plans(plans: PlansDep, caller: CurrentCaller) -> list[PlanExample]:
+    """List the saved plans. A question follows one with `template`."""
+    return plans.list()
 
 
-@router.post("", status_code=201, responses=problems(403, 404, 409, 422, 503))
+@router.post("", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
 def save(
-    service: Served, caller: CurrentCaller, wanted: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
+    plans: PlansDep, caller: CurrentCaller, body: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
 ) -> PlanExample:
-    """Save a plan under a name; a question that names it as `template` follows it."""
+    """Save a plan under a name. A question that names it as `template` follows it."""
     caller.require_admin()
-    candor = service.candor
-    if wanted.plan:
-        if wanted.collection:
-            caller.require(Right.READ, wanted.collection)
-        require_runnable(candor, wanted.plan, wanted.collection)
-        question, plan = wanted.question.strip(), wanted.plan
+    if body.plan:
+        if body.collection:
+            caller.require(Right.READ, body.collection)
+        saved = plans.save(body.name, body.plan, body.question, body.collection)
     else:
-        question, plan = plan_of(candor, wanted.run_id)
-    candor.plans.save(wanted.name, plan, question)
+        saved = plans.save_from_run(body.name, body.run_id)
     response.headers["Location"] = "/v1/plans"
-    return candor.plans.get(wanted.name.strip())
+    return saved
 
 
-@router.delete("/{name}", status_code=204, responses=problems(403, 404, 503))
-def forget(service: Served, caller: CurrentCaller, name: PlanName) -> None:
-    """Forget a saved plan."""
+@router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 503))
+def forget(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> None:
+    """Delete a saved plan."""
     caller.require_admin()
     try:
-        service.candor.plans.delete(name)
+        plans.delete(name)
     except UnknownPlan as error:
         raise NotKept(str(error)) from error

@@ -12,10 +12,12 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import CurrentCaller, IdempotencyKey, Served, Service
-from api.http.errors import problems
-from api.http.sse import EVENT_STREAM, stream, told
+from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep
+from api.http.errors import problem_responses
+from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
+from api.jobs.research import Runs
+from api.services.research import request_fields
 from multi_agent.answer import Answer
 from multi_agent.request import Request
 from vectorstore.models import FrozenModel
@@ -26,17 +28,15 @@ router = APIRouter(prefix="/v1", tags=["research"])
 class ResearchRequest(Request):
     """A question to a collection."""
 
-    collection: str | None = Field(default=None, description="not needed if there is just one")
+    collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
     wait: bool = Field(
-        default=True, description="answer with the result when it is there; else at once with the id of the run"
+        default=True, description="Wait for the answer. If false, respond at once with the id of the run."
     )
     stream: bool = Field(
-        default=False, description="answer with the run's events as they happen, and with `answer` as the last one"
+        default=False, description="Respond with the events of the run as they happen, then an event `answer`."
     )
 
-    priority: Priority = Field(
-        default=Priority.NORMAL, description="which of your own questions comes first, as long as they wait"
-    )
+    priority: Priority = Field(default=Priority.NORMAL, description="Priority among your own waiting questions.")
 
     @model_validator(mode="after")
     def _one_way_to_answer(self) -> Self:
@@ -44,14 +44,13 @@ class ResearchRequest(Request):
             raise ValueError("a run is streamed (stream) or left to itself (wait=false), not both")
         return self
 
-    def asked(self) -> Request:
-        """What the panel is asked; an agent that is named is asked directly."""
-        mode = "direct" if self.agent and self.mode == "auto" else self.mode
-        return Request(**{**{name: getattr(self, name) for name in Request.model_fields}, "mode": mode})
+    def to_request(self) -> Request:
+        """Return the part that the panel reads. Its fields are validated already."""
+        return Request.model_construct(**request_fields(dict(self)))
 
 
 class Accepted(FrozenModel):
-    """The run that was begun, or waits for its turn."""
+    """The run that was started or queued."""
 
     run_id: str
 
@@ -68,42 +67,43 @@ _EXAMPLES = [
     responses={
         200: {
             "model": Answer,
-            "description": "The answer; `status` tells whether there is one, and why not. With `stream=true`: the "
+            "description": "The answer; `status` states whether the documents hold one. With `stream=true`: the "
             "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`.",
             "content": EVENT_STREAM,
         },
-        202: {"model": Accepted, "description": "With `wait=false`: the run has been taken on."},
-        **problems(404, 409, 422, 503),
+        202: {"model": Accepted, "description": "With `wait=false`: the run was started or queued."},
+        **problem_responses(404, 409, 422, 503),
     },
     response_model=Answer,
 )
 async def research(
-    service: Served,
+    collections: CollectionsDep,
+    runs: RunsDep,
     caller: CurrentCaller,
-    wanted: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
+    body: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Research a question and answer it with evidence.
 
-    The run does not end with the connection: whoever goes away finds it under `GET /v1/runs`. A run that fails is an
-    answer, too, with status `failed` and the reason; what keeps it from starting is a problem.
+    The run continues if the connection closes; `GET /v1/runs` lists it. A failed run is an answer with the status
+    `failed` and the reason. An error before the run starts is a problem.
     """
-    collection = await asyncio.to_thread(service.collection, caller, Right.READ, wanted.collection)
-    run_id = await service.runs.start(wanted.asked(), collection, caller, idempotency_key, wanted.priority)
-    where = {"Location": f"/v1/runs/{run_id}"}
-    if not wanted.wait:
+    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
+    run_id = await runs.start(body.to_request(), collection, caller, idempotency_key, body.priority)
+    headers = {"Location": f"/v1/runs/{run_id}"}
+    if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
-        return Response(accepted, status_code=202, headers=where, media_type="application/json")
-    if wanted.stream:
-        return stream(_with_answer(service, run_id), where)
-    answer = await service.runs.wait(run_id)
+        return Response(accepted, status_code=202, headers=headers, media_type="application/json")
+    if body.stream:
+        return stream_response(_events_and_answer(runs, run_id), headers)
+    answer = await runs.wait(run_id)
     return Response(answer.model_dump_json(), media_type="application/json")
 
 
-async def _with_answer(service: Service, run_id: str) -> AsyncIterator[str]:
-    """The events, and the answer as the last of them. Without it, the service ends, and the run goes on later."""
-    async for event in told(service.runs.follow(run_id, 0)):
+async def _events_and_answer(runs: Runs, run_id: str) -> AsyncIterator[str]:
+    """Yield the events, then the answer. A stream without an answer means that the service is shutting down."""
+    async for event in format_events(runs.follow(run_id, 0)):
         yield event
     with suppress(ServiceEnding):
-        answer = await service.runs.wait(run_id)
+        answer = await runs.wait(run_id)
         yield f"event: answer\ndata: {answer.model_dump_json()}\n\n"

@@ -1,4 +1,4 @@
-"""Skills: instructions that agents can be given."""
+"""Skills: instructions that can be assigned to agents."""
 
 from __future__ import annotations
 
@@ -6,52 +6,48 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Path, Response
 
-from api.errors import UsageError
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
-from api.services.skills import SkillDescription, describe_skill, list_skills
+from api.http.deps import CurrentCaller, SkillsDep
+from api.http.errors import problem_responses
+from api.services.skills import SkillDescription
 from multi_agent.catalog.entries import Skill
 
 router = APIRouter(prefix="/v1/skills", tags=["agents"])
 
-SkillPath = Annotated[str, Path(description="The skill's name.", examples=["plain-words"])]
+SkillPath = Annotated[str, Path(description="Name of the skill.", examples=["plain-words"])]
 _EXAMPLE = {"name": "plain-words", "instructions": "Write short sentences. Explain every technical term."}
-Described = Annotated[Skill, Body(examples=[_EXAMPLE])]
+SkillBody = Annotated[Skill, Body(examples=[_EXAMPLE])]
 
 
-@router.get("", responses=problems(422, 503))
-def skills(service: Served, caller: CurrentCaller) -> list[SkillDescription]:
-    """All skills, by name."""
-    return list_skills(service.candor)
+@router.get("", responses=problem_responses(422, 503))
+def skills(skills: SkillsDep, caller: CurrentCaller) -> list[SkillDescription]:
+    """List all skills by name."""
+    return skills.list()
 
 
-@router.post("", status_code=201, responses=problems(403, 409, 422, 503))
-def add(service: Served, caller: CurrentCaller, skill: Described, response: Response) -> SkillDescription:
-    """Add a skill. Agents are given it by `PATCH /v1/agents/{name}`."""
+@router.post("", status_code=201, responses=problem_responses(403, 409, 422, 503))
+def add(skills: SkillsDep, caller: CurrentCaller, skill: SkillBody, response: Response) -> SkillDescription:
+    """Add a skill. `PATCH /v1/agents/{name}` assigns it to an agent."""
     caller.require_admin()
-    service.candor.agent_catalog.add_skill(skill)
+    added = skills.add(skill)
     response.headers["Location"] = f"/v1/skills/{skill.name}"
-    return describe_skill(service.candor, skill.name)
+    return added
 
 
-@router.get("/{name}", responses=problems(404, 422, 503))
-def skill(service: Served, caller: CurrentCaller, name: SkillPath) -> SkillDescription:
-    """One skill, and who has it."""
-    return describe_skill(service.candor, name)
+@router.get("/{name}", responses=problem_responses(404, 422, 503))
+def skill(skills: SkillsDep, caller: CurrentCaller, name: SkillPath) -> SkillDescription:
+    """Get one skill and the agents that have it."""
+    return skills.describe(name)
 
 
-@router.put("/{name}", responses=problems(403, 404, 409, 422, 503))
-def edit(service: Served, caller: CurrentCaller, name: SkillPath, skill: Described) -> SkillDescription:
-    """Put this in place of a skill; the agents that have it have this in the next run."""
+@router.put("/{name}", responses=problem_responses(403, 404, 409, 422, 503))
+def edit(skills: SkillsDep, caller: CurrentCaller, name: SkillPath, skill: SkillBody) -> SkillDescription:
+    """Replace a skill. Its agents use the new version from the next run on."""
     caller.require_admin()
-    if skill.name != name:
-        raise UsageError(f"The body describes {skill.name!r}, not {name!r}; a skill keeps its name.")
-    service.candor.agent_catalog.edit_skill(skill)
-    return describe_skill(service.candor, name)
+    return skills.replace(name, skill)
 
 
-@router.delete("/{name}", status_code=204, responses=problems(403, 404, 409, 422, 503))
-def remove(service: Served, caller: CurrentCaller, name: SkillPath) -> None:
+@router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
+def remove(skills: SkillsDep, caller: CurrentCaller, name: SkillPath) -> None:
     """Remove a skill that no agent has."""
     caller.require_admin()
-    service.candor.agent_catalog.remove_skill(name)
+    skills.remove(name)

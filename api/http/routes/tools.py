@@ -1,4 +1,4 @@
-"""Tools that agents can be granted, what runs did with them, and the files that runs left."""
+"""Tools, the tool calls of runs, and the files that runs produced."""
 
 from __future__ import annotations
 
@@ -8,53 +8,55 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse
 
-from api.http.deps import CurrentCaller, Served
-from api.http.errors import problems
+from api.http.deps import CurrentCaller, ToolsDep, TraceDep
+from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
-from api.services.tools import RunFile, ToolDescription, describe_tools, file_of, files_of, tool_calls
+from api.services import tools as service
+from api.services.tools import RunFile, ToolDescription
 from multi_agent.storage.tool_calls import ToolEntry
 
 router = APIRouter(prefix="/v1", tags=["tools"])
 
 
-@router.get("/tools", responses=problems(403, 422, 503))
+@router.get("/tools", responses=problem_responses(403, 422, 503))
 async def tools(
-    service: Served,
+    tools: ToolsDep,
     caller: CurrentCaller,
     servers: Annotated[
-        bool, Query(description="Ask each MCP server for its tools, and start it for that if need be.")
+        bool, Query(description="Ask each MCP server for its tools. Starts the servers if necessary.")
     ] = False,
 ) -> list[ToolDescription]:
-    """The tools that agents can be granted, with what they take and whether a person has to approve each call."""
+    """List the tools that agents can be granted, with their arguments and whether calls need approval."""
     if servers:
         caller.require_admin()  # it starts programs
-    return await describe_tools(service.candor, ask_servers=servers)
+    return await service.describe_tools(tools, ask_servers=servers)
 
 
-@router.get("/runs/{run_id}/tool-calls", responses=problems(404, 503))
-def calls(service: Served, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
-    """Every call of a tool in the run, with its whole result."""
-    return tool_calls(service.candor, run_id, caller)
+@router.get("/runs/{run_id}/tool-calls", responses=problem_responses(404, 503))
+def calls(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
+    """List every tool call of a run with its full result."""
+    return service.list_tool_calls(tools, trace, run_id, caller)
 
 
-@router.get("/runs/{run_id}/files", responses=problems(404, 503))
-def files(service: Served, caller: CurrentCaller, run_id: RunId) -> list[RunFile]:
-    """The files that tools wrote or downloaded in the run."""
-    return files_of(service.candor, run_id, caller)
+@router.get("/runs/{run_id}/files", responses=problem_responses(404, 503))
+def files(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[RunFile]:
+    """List the files that tools wrote or downloaded in a run."""
+    return service.list_files(tools, trace, run_id, caller)
 
 
 @router.get(
     "/runs/{run_id}/files/{name:path}",
-    responses={200: {"content": {"application/octet-stream": {}}}, **problems(404, 503)},
+    responses={200: {"content": {"application/octet-stream": {}}}, **problem_responses(404, 503)},
     response_class=FileResponse,
 )
 def file(
-    service: Served,
+    tools: ToolsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     run_id: RunId,
-    name: Annotated[str, Path(description="As the list names it.", examples=["report.pdf"])],
+    name: Annotated[str, Path(description="Name of the file, from the list.", examples=["report.pdf"])],
 ) -> FileResponse:
-    """One of them, to be saved: what it is, nobody vouches for, so no browser shows or runs it."""
-    path = file_of(service.candor, run_id, name, caller)
+    """Download a file of a run. The content is untrusted, so it is always sent as an attachment."""
+    path = service.find_file(tools, trace, run_id, name, caller)
     disposition = f"attachment; filename*=UTF-8''{quote(path.name, safe='')}"
     return FileResponse(path, media_type="application/octet-stream", headers={"Content-Disposition": disposition})

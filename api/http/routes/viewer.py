@@ -1,4 +1,4 @@
-"""The web page: files of this package, and nothing else."""
+"""The viewer: static files of this package."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 def page() -> FileResponse:
-    """The page itself; what it shows, it asks for under `/v1`."""
+    """Return the page, which reads its data from `/v1`."""
     return FileResponse(FOLDER / "index.html", headers={"Cache-Control": "no-cache"})
 
 
 def mount(app: FastAPI) -> None:
-    """Serve the files of the page."""
+    """Serve the page's files under /viewer."""
     app.mount("/viewer", StaticFiles(directory=FOLDER))

@@ -24,7 +24,6 @@ from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.http.app import make_app
-from api.services.evaluations import store_of
 from api.settings import ServiceSettings, Settings
 from ingest.ledger.lock import ingest_lock
 from multi_agent.evaluation.question_set import Question
@@ -150,9 +149,9 @@ def _evaluation(candor: Candor, collection: str) -> str:
         id=new_evaluation_id(), set_name=collection, fingerprint="f", collection=collection, metrics=("correct",),
         configuration=Configuration(label="x", model="m"), started_at=datetime.now(UTC),
     )  # fmt: skip
-    store_of(candor).add(evaluation, (Question(id="q", question=collection),))
+    candor.evaluations.store.add(evaluation, (Question(id="q", question=collection),))
     row = Row(question_id="q", run_id="r", status="answered", figures={"correct": 1.0})
-    store_of(candor).put(evaluation.id, row)
+    candor.evaluations.store.put(evaluation.id, row)
     return evaluation.id
 
 

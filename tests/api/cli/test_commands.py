@@ -108,3 +108,9 @@ def test_a_command_that_writes_a_file_prints_its_path_as_json(run: Callable, tmp
     assert run("eval", "init", written, "--json").json == {"written": str(written)}
     rejected = run("export", "run_3f2a", "--json")
     assert (rejected.code, rejected.json["error"]["type"]) == (2, "UsageError")
+
+
+def test_a_renamed_setting_is_one_warning_line(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANDOR_LLM__REASKS", "3")
+    result = run("runs")
+    assert result.err == "candor: warning: The setting 'reasks' is now called 'response_retries'. Rename it.\n"

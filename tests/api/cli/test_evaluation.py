@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from api.services.evaluations import store_of
 from multi_agent.evaluation.question_set import Question, load_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.llm.settings import EndpointSettings
@@ -128,7 +127,7 @@ def test_an_invalid_condition_fails_before_the_first_question(
             update={"evaluation": earlier.evaluation.model_copy(
                 update={"fingerprint": load_questions(questions).fingerprint})}
         )  # fmt: skip
-        store_of(make_candor()).add(earlier.evaluation, earlier.questions)
+        make_candor().evaluations.store.add(earlier.evaluation, earlier.questions)
         refused = run("eval", "run", questions, "-c", "papers", "--mode", "fast", *condition)
     assert refused.code != 0
     assert message in refused.err
@@ -377,7 +376,7 @@ def test_drafts_are_written_one_by_one(run: Any, serve: Serve, use_model: Any, t
 
 @pytest.mark.usefixtures("ingested")
 def test_markup_in_evaluations_is_printed_literally(run: Any, make_candor: Any) -> None:
-    store = store_of(make_candor())
+    store = make_candor().evaluations.store
     for name, value in (("eval_1", 1.0), ("eval_2", 0.0)):
         made = graded(name, {"[/b] one": value})
         rows = tuple(row.model_copy(update={"error": "see [llm] in candor.toml"}) for row in made.rows)
@@ -391,9 +390,9 @@ def test_markup_in_evaluations_is_printed_literally(run: Any, make_candor: Any) 
 def test_calibrate_compares_the_judge_with_a_person(run: Any, make_candor: Any, tmp_path: Path) -> None:
     candor = make_candor()
     known = graded("eval_1", {"a": 1.0, "b": 1.0, "c": 0.0})
-    store_of(candor).add(known.evaluation, known.questions)
+    candor.evaluations.store.add(known.evaluation, known.questions)
     for row in known.rows:
-        store_of(candor).put("eval_1", row)
+        candor.evaluations.store.put("eval_1", row)
     labels = tmp_path / "labels.csv"
     labels.write_text("id,grade\na,1\nb,0\nc,0\n")
     result = run("eval", "calibrate", "eval_1", labels, "--json")

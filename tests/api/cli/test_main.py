@@ -164,7 +164,7 @@ def test_a_bad_file_does_not_stop_the_others(run: Callable, folder: Path) -> Non
     ("arguments", "code", "words"),
     [
         (("ingest", "/no/such/folder"), 1, ["/no/such/folder", "does not exist"]),
-        (("ask", "Why?"), 2, ["Which collection?", "candor ingest"]),
+        (("ask", "Why?"), 2, ["There is no collection yet", "candor ingest"]),
         (("ask", "Why?", "-c", "nowhere"), 1, ["nowhere"]),
         (("ask", "   "), 2, ["question is empty"]),
         (("search", ""), 2, ["query is empty"]),
@@ -366,7 +366,7 @@ def test_parallel_ingests_of_one_collection_are_rejected(make_candor: Callable[.
     with ingest_lock(candor.engine, "papers"):
         for second in (
             lambda: run_ingest(make_candor(), [folder], "papers", progress=False),
-            lambda: candor.drop("papers"),
+            lambda: candor.collections.drop("papers"),
         ):
             with pytest.raises(IngestUnderWay, match="'papers' is being changed by process"):
                 second()

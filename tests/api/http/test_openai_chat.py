@@ -9,7 +9,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from api.http.openai_chat import told
+from api.http.openai_chat import annotated_text
 from multi_agent.answer import Answer, Status
 from multi_agent.context import Claim
 from support.answers import ANSWER, RUN
@@ -126,7 +126,7 @@ def test_what_is_refused_is_an_error_as_openai_tells_it(
 
 
 def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
-    said = told(RUN, ANSWER, "http://here/#/ask/run_1")
+    said = annotated_text(RUN, ANSWER, "http://here/#/ask/run_1")
     assert said.text == (
         "It works at -25 °C. [1] It is loved. (not supported by the evidence) That makes 3. [C1]\n\n"
         "The documents do not hold a complete answer.\n\nTwo of three are told.\n\nMissing: the noise\n\n"
@@ -137,10 +137,10 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
 
     claims = (Claim(text="One [1].", evidence=(1,), supported=True), Claim(text="Two.", evidence=(1,), supported=True))
     listed = ANSWER.model_copy(update={"status": Status.ANSWERED, "answer": "- One", "claims": claims})
-    said = told(RUN, listed, "http://here/")
+    said = annotated_text(RUN, listed, "http://here/")
     assert said.text.startswith("- One [1]. [1]\n- Two. [1]\n\nLeft open: the noise\n\nSources:")
     marks = [(each.url_citation.start_index, each.url_citation.end_index) for each in said.annotations]
     assert marks == [(11, 13), (22, 24)], "a mark, and not what a claim itself says"
 
     nothing = Answer(run_id="run_1", status=Status.INSUFFICIENT, mode="fast", question="Why?", reasoning="Not there.")
-    assert told(RUN, nothing, "").text == "The documents do not hold a complete answer.\n\nNot there."
+    assert annotated_text(RUN, nothing, "").text == "The documents do not hold a complete answer.\n\nNot there."

@@ -29,8 +29,8 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 
 @pytest.fixture
 async def jobs(candor: Candor) -> AsyncIterator[Jobs]:
-    pool, jobs = CollectionPool(candor), Jobs(JobQueue(candor.settings))
-    IngestJobs(candor, pool, jobs)
+    pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
+    IngestJobs(candor.ingest, pool, jobs)
     async with running(jobs):
         yield jobs
     pool.close()
@@ -83,8 +83,8 @@ async def test_a_cancelled_ingest_keeps_finished_files(candor: Candor, jobs: Job
 
 async def test_an_ingest_resumes_after_a_restart(candor: Candor, many: Path) -> None:
     for _ in range(2):
-        pool, jobs = CollectionPool(candor), Jobs(JobQueue(candor.settings))
-        IngestJobs(candor, pool, jobs)
+        pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
+        IngestJobs(candor.ingest, pool, jobs)
         async with running(jobs):
             if not await jobs.list(None, (), None, 1, lambda _: True):
                 submitted = await submit_ingest(jobs, ingest_of(many), LOCAL_CALLER)

@@ -123,7 +123,7 @@ def test_candor_ask_asks_the_person_at_its_terminal(
     effect: list[str],
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(typed))
-    answer = run_question(candor, TASK, "papers", progress=False)
+    answer = run_question(candor.panel, candor.collections, TASK, "papers", progress=False)
     assert launched(candor, answer.run_id) == effect
     told = capsys.readouterr()
     assert "Handyman wants to call launch: It helps." in told.err
@@ -134,6 +134,6 @@ def test_candor_ask_without_a_terminal_refuses_and_says_so(
     candor: Candor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    answer = run_question(candor, TASK, "papers", progress=False)
+    answer = run_question(candor.panel, candor.collections, TASK, "papers", progress=False)
     assert launched(candor, answer.run_id) == []
     assert "there is no terminal to ask on" in capsys.readouterr().err

@@ -45,7 +45,7 @@ def waiting_for(candor: Candor, what: str) -> str:
     found: list[str] = []
 
     def asked() -> bool:
-        found[:] = [each.approval_id for each in open_approvals(candor, LOCAL_CALLER)
+        found[:] = [each.approval_id for each in open_approvals(candor.tools.approvals, candor.trace, LOCAL_CALLER)
                     if each.arguments == {"what": what}]  # fmt: skip
         return bool(found)
 
@@ -65,7 +65,9 @@ def test_approvals_outlive_the_service(candor: Candor, endpoint: ScriptedEndpoin
         run_id = service.http.post("/v1/research", json=ASKED).json()["run_id"]
         rocket = waiting_for(candor, "rocket")
         service.kill()
-        decide(candor, rocket, Decision(decision="approved"), LOCAL_CALLER)  # while nothing runs
+        decide(
+            candor.tools.approvals, candor.trace, rocket, Decision(decision="approved"), LOCAL_CALLER
+        )  # while nothing runs
 
         service.start()
         balloon = waiting_for(candor, "balloon")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from api.bootstrap import Candor
-from api.services.doctor import examine
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 from support.scripted_endpoint import always
@@ -20,7 +19,7 @@ def test_every_endpoint_is_looked_at_and_named_in_what_to_do(
     make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]
 ) -> None:
     dead = EndpointSettings(base_url="http://127.0.0.1:9").in_table("llms.small")
-    diagnosis = examine(make_candor(llm=serve(always(GREEN)), llms={"small": dead}))
+    diagnosis = make_candor(llm=serve(always(GREEN)), llms={"small": dead}).doctor.diagnose()
     checks = {check.name: check for check in diagnosis.checks}
     assert checks["llm structured output"].ok
     assert not checks["llms.small endpoint"].ok

@@ -14,7 +14,7 @@ from sqlalchemy import event
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec, make_ingest_service, run_ingest_job
+from api.services.ingest import IngestJobSpec, run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.lock import ingest_lock
 from ingest.pipeline.plan import IngestRequest
@@ -99,11 +99,11 @@ def test_an_ingest_plans_once(candor: Candor, deep: Path) -> None:
 
 
 def test_an_ingest_job_plans_once(candor: Candor, deep: Path) -> None:
-    pool = CollectionPool(candor)
+    pool = CollectionPool(candor.collections)
     spec = IngestJobSpec(collection="papers", paths=(str(deep),))
     try:
         with listed_folders() as listed, executed_statements(candor) as executed:
-            assert run_ingest_job(candor, pool, spec, lambda _: None, lambda: False).indexed == 3
+            assert run_ingest_job(candor.ingest, pool, spec, lambda _: None, lambda: False).indexed == 3
     finally:
         pool.close()
     assert sorted(path for path in listed if Path(path).is_relative_to(deep)) == [str(deep), str(deep / "deep")]
@@ -114,19 +114,19 @@ def test_a_check_stops_at_the_first_file(candor: Candor, deep: Path) -> None:
     (deep / "a.md").write_text("# First\n")
     (deep / "deep").rename(deep / "z")
     with listed_folders() as listed:
-        make_ingest_service(candor).check(IngestRequest("papers", (deep,)))
+        candor.ingest.check(IngestRequest("papers", (deep,)))
     assert [path for path in listed if Path(path).is_relative_to(deep)] == [str(deep)]
-    assert candor.collections() == []
+    assert candor.collections.list() == []
 
 
 def test_a_retry_without_failures_creates_no_collection(candor: Candor) -> None:
     with pytest.raises(NothingToIngest):
         run_ingest(candor, [], "papers", retry_failed=True, progress=False)
-    assert candor.collections() == []
+    assert candor.collections.list() == []
 
 
 def test_nothing_is_planned_without_the_lock(candor: Candor, folder: Path) -> None:
     plans: list[object] = []
     with ingest_lock(candor.engine, "papers"), pytest.raises(IngestUnderWay):
-        make_ingest_service(candor).ingest(IngestRequest("papers", (folder,)), on_plan=plans.append)
+        candor.ingest.ingest(IngestRequest("papers", (folder,)), on_plan=plans.append)
     assert plans == []

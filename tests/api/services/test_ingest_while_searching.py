@@ -33,7 +33,7 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 @pytest.fixture
 def pool(candor: Candor) -> Iterator[CollectionPool]:
     """What the service has open."""
-    pool = CollectionPool(candor)
+    pool = CollectionPool(candor.collections)
     yield pool
     pool.close()
 
@@ -50,7 +50,7 @@ def ingest(
     """Into the collection `papers`."""
     named = tuple(map(str, paths))
     order = IngestJobSpec(collection="papers", paths=named, documents=documents, retry_failed=retry_failed)
-    return run_ingest_job(candor, pool, order, progress, cancelled)
+    return run_ingest_job(candor.ingest, pool, order, progress, cancelled)
 
 
 def write_edition(path: Path, edition: int) -> None:
@@ -66,9 +66,9 @@ def searching(pool: CollectionPool) -> Iterator[list[frozenset[str]]]:
 
     def search() -> None:
         while not ended.wait(0.005):
-            found = [hit.chunk for hit in pool.take("papers").library.retriever.search(["pump works"], 9)]
+            found = [hit.chunk for hit in pool.get("papers").library.retriever.search(["pump works"], 9)]
             seen.append(frozenset(chunk.version for chunk in found))
-            seen.append(frozenset(chunk.version for chunk in pool.take("papers").library.scan()))
+            seen.append(frozenset(chunk.version for chunk in pool.get("papers").library.scan()))
 
     searchers = [threading.Thread(target=search) for _ in range(2)]
     for searcher in searchers:
@@ -98,10 +98,10 @@ def test_every_search_beside_an_ingest_sees_one_edition_and_the_whole_of_it(
 def test_a_new_collection_can_be_searched_at_once(candor: Candor, pool: CollectionPool, folder: Path) -> None:
     told: list[Progress] = []
     with pytest.raises(CollectionNotFound):
-        pool.take("papers")
+        pool.get("papers")
     report = ingest(candor, pool, folder, progress=told.append)
     assert (report.indexed, report.cancelled, told[-1].files_done) == (2, False, 2)
-    [best, *_] = pool.take("papers").library.retriever.search(["How cold may it be for the Borea 12?"], 3)
+    [best, *_] = pool.get("papers").library.retriever.search(["How cold may it be for the Borea 12?"], 3)
     assert best.chunk.name == "pumps.md"
 
 
@@ -109,7 +109,7 @@ def test_an_impossible_ingest_creates_no_collection(candor: Candor, pool: Collec
     (tmp_path / "empty").mkdir()
     with pytest.raises(NothingToIngest):
         ingest(candor, pool, tmp_path / "empty")
-    assert candor.collections() == []
+    assert candor.collections.list() == []
 
 
 def test_a_cancelled_ingest_keeps_what_it_did_and_the_next_one_goes_on(
@@ -127,7 +127,7 @@ def test_a_cancelled_ingest_keeps_what_it_did_and_the_next_one_goes_on(
     second = ingest(candor, pool, retry_failed=True)
     assert (second.cancelled, second.unchanged, second.indexed) == (False, 0, 20 - first.indexed)
     assert ingest(candor, pool, *files).unchanged == 20
-    assert pool.take("papers").collection.count().documents == len(files)
+    assert pool.get("papers").collection.count().documents == len(files)
 
 
 def test_a_document_is_ingested_again_under_its_own_name(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_document_is_ingested_again_under_its_own_name(candor: Candor, pool: C
     good.write_text("The pump rattles.")
     known = candor.ledger.find("papers", "deep/good.txt")
     assert ingest(candor, pool, documents=(known.id,)).indexed == 1
-    [chunk] = pool.take("papers").library.retriever.scan(ChunkFilter(documents=(known.id,)))
+    [chunk] = pool.get("papers").library.retriever.scan(ChunkFilter(documents=(known.id,)))
     assert (chunk.name, chunk.text) == ("deep/good.txt", "The pump rattles.")
     again = ingest(candor, pool, retry_failed=True)
     assert [record.name for record in again.failed] == ["deep/bad.pdf"]
@@ -159,7 +159,7 @@ def test_two_orders_for_one_collection_are_done_one_after_the_other(
     for one in both:
         one.join()
     assert [report.indexed for report in reports] == [1, 1, 1]
-    assert pool.take("papers").collection.count().documents == 3
+    assert pool.get("papers").collection.count().documents == 3
 
 
 def test_a_collection_is_dropped_beside_searches_but_not_beside_an_ingest(
@@ -175,10 +175,10 @@ def test_a_collection_is_dropped_beside_searches_but_not_beside_an_ingest(
 
     report = ingest(candor, pool, folder, progress=drop)
     assert (report.indexed, len(refused)) == (2, 1)
-    opened = pool.take("papers")
+    opened = pool.get("papers")
     pool.drop("papers")
     with pytest.raises(CollectionNotFound):
-        pool.take("papers")
+        pool.get("papers")
     with pytest.raises(CollectionClosed, match="'papers' is closed"):
         opened.library.search(["pump"], 3)
 
@@ -191,12 +191,12 @@ def test_under_another_embedding_model_all_is_embedded_anew_first(
     model = EmbeddingSettings(model=str(write_model(tmp_path)))
     changed = make_candor(store=VectorStoreSettings(embedding=model))
     changed.embedder = make_embedder(model)
-    anew = CollectionPool(changed)
+    anew = CollectionPool(changed.collections)
     try:
         (folder / "more.txt").write_text("Another pump.")
         assert ingest(changed, anew, folder / "more.txt", cancelled=lambda: True).cancelled
         assert ingest(changed, anew, folder / "more.txt").indexed == 1
-        opened = anew.take("papers").collection
+        opened = anew.get("papers").collection
         assert (opened.count().documents, opened.spec.embedding_model) == (3, model.model)
     finally:
         anew.close()

@@ -126,10 +126,9 @@ def test_nobody_is_told_of_anothers(candor: Candor, told: Told) -> None:
 def test_who_understands_a_question_for_a_saved_plan_is_told_too(
     http: httpx.Client, candor: Candor, told: Told
 ) -> None:
-    from api.services.plans import plan_of
 
     http.post("/v1/memories", json={"text": GERMAN})
-    candor.plans.save("mine", plan_of(candor, ask(http)["run_id"])[1], QUESTION)
+    candor.plans.save_from_run("mine", ask(http)["run_id"])
     told.prompts.clear()
     http.post("/v1/research", json={"question": QUESTION, "template": "mine"})
     assert told.roles_told(GERMAN) == {UNDERSTANDING}

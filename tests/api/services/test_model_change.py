@@ -10,8 +10,7 @@ from qdrant_client import QdrantClient
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_dry, run_ingest
-from api.services.documents import list_documents, remove_document
-from api.services.search import run_search
+from api.services.search import timed_search
 from ingest.ledger.records import DocumentState
 from ingest.pipeline.reports import IngestReport
 from ingest.settings import IngestSettings
@@ -82,7 +81,7 @@ def ingest(candor: Candor, *paths: Path) -> IngestReport:
 
 
 def found(candor: Candor, query: str = "heat pump") -> list[str]:
-    return sorted(hit.chunk.name for hit in run_search(candor, query, None, 10)[0])
+    return sorted(hit.chunk.name for hit in timed_search(candor.collections, None, query, 10)[0])
 
 
 def stored_names(candor: Candor) -> list[str]:
@@ -102,7 +101,7 @@ def test_all_documents_come_along_and_it_is_said_before(
     assert found(new) == NAMES
     assert len(stored_names(new)) == 1, "the old vectors are gone"
     assert [(spec.collection, spec.dimension) for spec in new.collections()] == [("papers", 32)]
-    assert {document.state for document in list_documents(new, None, None)} == {DocumentState.INDEXED}
+    assert {document.state for document in new.documents.list(None, None)} == {DocumentState.INDEXED}
     with new.open_collection("papers") as collection:
         for chunk in collection.scan():
             assert new.ledger.text("papers", chunk.document_id).text[chunk.start : chunk.end] == chunk.text
@@ -126,7 +125,7 @@ def test_later_ingests_go_into_the_new_vectors(new: Candor, folder: Path) -> Non
     assert (report.indexed, report.unchanged, report.notices) == (1, 3, ())
     assert len(new.embedder.embedded) == 1
     assert found(new) == sorted([*NAMES, "stones.md"])
-    remove_document(new, "tea.md", None)
+    new.documents.remove("tea.md", None)
     assert "tea.md" not in found(new)
     new.drop("papers")
     assert stored_names(new) == []
@@ -156,7 +155,7 @@ def test_what_was_removed_or_changed_meanwhile_is_not_taken_from_what_was_done_b
     new.embedder.stop_at = 2
     with pytest.raises(Interrupted):
         ingest(new, folder)
-    remove_document(old, "bread.md", None)
+    old.documents.remove("bread.md", None)
     (folder / "bread.md").unlink()
     new.embedder.stop_at = -1
     ingest(new, folder)

@@ -8,7 +8,7 @@ import threading
 import pytest
 import sqlalchemy as sql
 
-from api.errors import ServiceEnding, in_words
+from api.errors import ServiceEnding, error_message
 from api.workers.channel import RemoteError
 from multi_agent.errors import AgentError, ApprovalNotFound, LLMRateLimited
 from vectorstore.errors import CollectionNotFound
@@ -53,7 +53,7 @@ def test_the_message_of_a_database_error_is_kept() -> None:
         connection.execute(sql.text("SELECT * FROM nothing"))
     received = transfer(raised.value)
     assert isinstance(received, sql.exc.OperationalError)
-    assert in_words(received) == in_words(raised.value)
+    assert error_message(received) == error_message(raised.value)
 
 
 def test_an_unpicklable_exception_becomes_a_runtime_error() -> None:

@@ -43,7 +43,7 @@ async def test_processes_on_one_home_folder_share_the_limit(make_candor: Callabl
     with ScriptedEndpoint(lambda _: delayed('{"word": "yes"}', 0.1)) as endpoint:
         settings = endpoint.settings("openai", parallel=PARALLEL)
         candor = make_candor(llm=settings, llms={"same": settings})
-        first, second = candor.models(), candor.models()
+        first, second = candor.panel.models(), candor.panel.models()
         llms = [first.default, second.default, second.get("same")]
         await asyncio.gather(*(llm.complete([Message.user("?")], Word) for llm in llms * 3))
     assert (len(endpoint.requests), endpoint.peak) == (9, PARALLEL)

@@ -48,19 +48,17 @@ def draft(
 
     Example: candor eval draft questions.jsonl --collection papers --count 30
     """
-    from api.services.evaluations import draft_questions
-
     if output.suffix != ".jsonl":
         raise UsageError(f"Drafts are written to a new .jsonl file, not {str(output)!r}.")
     candor = make_candor(home)
-    name = candor.collection_name(collection)
+    name = candor.collections.resolve(collection)
     try:
         file = output.open("x", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
     try:
         with file:
-            written = draft_questions(candor, name, count, seed, keep_in=file, tell=print_message)
+            written = candor.evaluations.draft_questions(name, count, seed, output=file, tell=print_message)
     finally:
         if not output.stat().st_size:
             output.unlink()

@@ -35,9 +35,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 
     Example: candor eval
     """
-    from api.services.evaluations import store_of
-
-    found = store_of(make_candor(home)).list()
+    found = make_candor(home).evaluations.store.list()
     columns = ("evaluation", "started (UTC)", "state", "set", "collection", "configuration")
     rows = [
         (each.id, f"{each.started_at:%Y-%m-%d %H:%M}", each.state, each.set_name, each.collection,
@@ -53,10 +51,9 @@ def show(evaluation: EvaluationId, by_tag: ByTag = False, as_json: Json = False,
 
     Example: candor eval show eval_3f2a
     """
-    from api.services.evaluations import store_of
     from multi_agent.evaluation.summary import summarise
 
-    result = store_of(make_candor(home)).get(evaluation)
+    result = make_candor(home).evaluations.store.get(evaluation)
     summary = summarise(result, by_tag=by_tag)
     if as_json:
         print_json({**to_json(result), "summary": to_json(summary)})
@@ -80,10 +77,9 @@ def compare(
 
     Example: candor eval compare eval_3f2a eval_9c01
     """
-    from api.services.evaluations import store_of
     from multi_agent.evaluation.summary import against
 
-    store = store_of(make_candor(home))
+    store = make_candor(home).evaluations.store
     one, other = store.get(first), store.get(second)
     comparison = against(one, other, by_tag=by_tag)
     if as_json:
@@ -113,13 +109,12 @@ def report(
 
     Example: candor eval report eval_3f2a eval_9c01 -o report.html
     """
-    from api.services.evaluations import store_of
     from api.services.reports.report import Format, Report, write
 
     form = output.suffix.removeprefix(".")
     if form not in list(Format):
         raise UsageError(f"A report must be a .{', .'.join(Format)} file, not {str(output)!r}.")
-    store = store_of(make_candor(home))
+    store = make_candor(home).evaluations.store
     text = write(Report.of([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), Format(form))
     try:
         output.write_text(text, encoding="utf-8")
@@ -139,10 +134,10 @@ def calibrate(
 
     Example: candor eval calibrate eval_3f2a labels.csv
     """
-    from api.services.evaluations import read_labels, store_of
+    from api.services.evaluations import read_labels
     from multi_agent.evaluation.calibration import calibrate as compare_grades
 
-    result = store_of(make_candor(home)).get(evaluation)
+    result = make_candor(home).evaluations.store.get(evaluation)
     judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}
     calibration = compare_grades(judged, read_labels(labels))
     if as_json:
@@ -159,9 +154,7 @@ def remove(evaluation: EvaluationId, as_json: Json = False, home: Home = None) -
 
     Example: candor eval rm eval_3f2a
     """
-    from api.services.evaluations import store_of
-
-    store = store_of(make_candor(home))
+    store = make_candor(home).evaluations.store
     found = store.get(evaluation).evaluation.id
     store.delete(found)
     if as_json:

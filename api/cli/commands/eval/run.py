@@ -21,8 +21,8 @@ from api.cli.common import (
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.bootstrap import Candor
     from api.services.evaluation_demands import Demands
+    from api.services.evaluations import Evaluations
     from multi_agent.evaluation.records import EvaluationResult
 
 app = command()
@@ -86,35 +86,37 @@ def run(
     """
     from api.cli.render.evaluations import missing_gold_lines
     from api.services.evaluation_demands import demands_on
-    from api.services.evaluations import begin, chosen_metrics, gold_astray, make_configuration, read_configuration
+    from api.services.evaluations import choose_metrics
     from multi_agent.evaluation.draft_questions import DRAFT
     from multi_agent.evaluation.question_set import load_questions
 
     candor = make_candor(home)
+    evaluations = candor.evaluations
     question_set = load_questions(questions).limited(limit)
-    metrics = chosen_metrics(metric or (), judged=judge is not None)
+    metrics = choose_metrics(metric or (), judged=judge is not None)
     demands = demands_on(
-        candor, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=question_set.fingerprint
+        evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=question_set.fingerprint
     )
     if drafts := sum(DRAFT in each.tags for each in question_set.questions):
         print_message(f"{drafts} of {len(question_set.questions)} questions are unreviewed drafts (tag 'draft').")
     if config and (mode != "auto" or samples):
         raise UsageError("--mode and --samples cannot be combined with --config. Set them in the configuration.")
     options = {"label": mode if samples is None else f"{mode}, {samples} samples", "mode": mode, "samples": samples}
-    configurations = [read_configuration(candor, path) for path in config or ()] or [
-        make_configuration(candor, options, "command line")
+    configurations = [evaluations.read_configuration(path) for path in config or ()] or [
+        evaluations.make_configuration(options, "command line")
     ]
-    name = candor.collection_name(collection)
-    with candor.open_library(name):  # raises if the collection does not exist
-        for line in missing_gold_lines(gold_astray(candor, name, question_set.questions)):
+    name = candor.collections.resolve(collection)
+    with candor.collections.open_library(name):  # raises if the collection does not exist
+        for line in missing_gold_lines(evaluations.missing_gold(name, question_set.questions)):
             print_message(line)
         endpoint = "" if judge == "default" else judge
         results = [
-            begin(candor, question_set, name, each, metrics=tuple(metrics), judge=endpoint) for each in configurations
+            evaluations.start(question_set, name, each, metrics=tuple(metrics), judge=endpoint)
+            for each in configurations
         ]
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
-    _ask_questions(candor, results, parallel, budget, as_json)
-    _conclude(candor, [each.evaluation.id for each in results], demands, as_json)
+    _ask_questions(evaluations, results, parallel, budget, as_json)
+    _conclude(evaluations, [each.evaluation.id for each in results], demands, as_json)
 
 
 @app.command()
@@ -136,24 +138,25 @@ def resume(
     Example: candor eval resume eval_3f2a
     """
     from api.services.evaluation_demands import demands_on
-    from api.services.evaluations import chosen_metrics, store_of
+    from api.services.evaluations import choose_metrics
 
-    candor = make_candor(home)
-    result = store_of(candor).get(evaluation)
+    evaluations = make_candor(home).evaluations
+    result = evaluations.store.get(evaluation)
     stored = result.evaluation
-    metrics = chosen_metrics(stored.metrics, judged=stored.judge_endpoint is not None)
-    demands = demands_on(candor, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=stored.fingerprint)
+    metrics = choose_metrics(stored.metrics, judged=stored.judge_endpoint is not None)
+    demands = demands_on(
+        evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=stored.fingerprint
+    )
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
-    _ask_questions(candor, [result], parallel, budget, as_json)
-    _conclude(candor, [stored.id], demands, as_json)
+    _ask_questions(evaluations, [result], parallel, budget, as_json)
+    _conclude(evaluations, [stored.id], demands, as_json)
 
 
 def _ask_questions(
-    candor: Candor, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], as_json: bool
+    evaluations: Evaluations, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], as_json: bool
 ) -> None:
     """Ask what is left of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
     from api.cli.render.evaluations import progress, unfinished_lines
-    from api.services.evaluations import evaluate, store_of
     from multi_agent.settings import Budget
 
     for result in results:
@@ -161,20 +164,19 @@ def _ask_questions(
         print_message(f"{result.evaluation.id}: {label}, {len(result.questions)} questions")
     with progress(results, visible=not as_json) as show_row:
         try:
-            evaluate(candor, results, parallel=parallel, budget=Budget.model_validate(budget), tell=show_row)
+            evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(budget), tell=show_row)
         except KeyboardInterrupt:
-            for line in unfinished_lines([store_of(candor).get(result.evaluation.id) for result in results]):
+            for line in unfinished_lines([evaluations.store.get(result.evaluation.id) for result in results]):
                 print_message(f"candor: {line}")
             raise
 
 
-def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -> None:
+def _conclude(evaluations: Evaluations, ids: list[str], demands: Demands, as_json: bool) -> None:
     """Print the results, and exit with code 1 if a demand is broken or questions are left."""
     from api.cli.render.evaluations import show_comparison, show_summary, unfinished_lines
-    from api.services.evaluations import store_of
     from multi_agent.evaluation.summary import against, summarise
 
-    store = store_of(candor)
+    store = evaluations.store
     results = [store.get(each) for each in ids]
     summaries = [summarise(result) for result in results]
     comparisons = [against(results[0], other) for other in results[1:]]
@@ -183,12 +185,10 @@ def _conclude(candor: Candor, ids: list[str], demands: Demands, as_json: bool) -
     failures += [each.said for each in verdicts if each.worse]
     failures += unfinished_lines(results)
     if as_json:
-        evaluations = [
+        shown = [
             {**to_json(result), "summary": to_json(summary)} for result, summary in zip(results, summaries, strict=True)
         ]
-        print_json(
-            {"evaluations": evaluations, "comparisons": [to_json(each) for each in comparisons], "failures": failures}
-        )
+        print_json({"evaluations": shown, "comparisons": [to_json(each) for each in comparisons], "failures": failures})
     else:
         console = make_console()
         for result, summary in zip(results, summaries, strict=True):

@@ -1,0 +1,182 @@
+"""Ingesting: uploads, files of the service's machine, and documents to read again. Also deletes collections.
+
+Ingests are jobs: they continue if the connection closes, and `GET /v1/jobs/{job_id}` shows their progress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path, Request, Response
+from pydantic import Field
+
+from api.auth.permissions import Caller, Right
+from api.errors import UsageError
+from api.http.deps import (
+    CollectionQuery,
+    CollectionsDep,
+    CurrentCaller,
+    DocumentsDep,
+    IdempotencyKey,
+    IngestDep,
+    JobsDep,
+    PoolDep,
+    SettingsDep,
+    UploadsDep,
+)
+from api.http.errors import problem_responses
+from api.http.middleware.body_limit import skip_body_limit
+from api.http.routes.documents import DocumentId
+from api.http.uploads import UploadLimits, receive_files
+from api.jobs.ingest import submit_ingest
+from api.jobs.models import Job
+from api.jobs.runner import Jobs
+from api.services.ingest import IngestJobSpec, require_readable
+from vectorstore.models import NAME, FrozenModel
+
+router = APIRouter(prefix="/v1", tags=["documents"])
+
+CollectionName = Annotated[
+    str, Path(description="Name of the collection.", pattern=rf"^{NAME.pattern}$", examples=["papers"])
+]
+_UPLOAD = {
+    "requestBody": {
+        "required": True,
+        "description": "Files with their names. A name can contain folders (`reports/2024.pdf`).",
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                }
+            }
+        },
+    }
+}
+
+
+class IngestRequest(FrozenModel):
+    """Files and folders of the service's machine to ingest, or failed files to try again."""
+
+    paths: tuple[str, ...] = Field(
+        default=(), description="Absolute paths inside the folders of the setting service.ingest_roots."
+    )
+    retry_failed: bool = Field(
+        default=False,
+        description="Try failed files again even if they have not changed. Without paths: all failed and unfinished "
+        "files of the collection.",
+    )
+    sync: bool = Field(
+        default=False, description="Remove documents from the collection if their files no longer exist in the paths."
+    )
+
+
+class Dropped(FrozenModel):
+    """A deleted collection."""
+
+    dropped: str = Field(description="Name of the collection.")
+
+
+@router.post(
+    "/collections/{collection}/documents",
+    status_code=202,
+    responses=problem_responses(404, 409, 413, 422, 503),
+    openapi_extra=_UPLOAD,
+)
+async def upload(
+    request: Request,
+    response: Response,
+    settings: SettingsDep,
+    uploads: UploadsDep,
+    jobs: JobsDep,
+    caller: CurrentCaller,
+    collection: CollectionName,
+    idempotency_key: IdempotencyKey = None,
+) -> Job:
+    """Upload files into a collection and ingest them. Creates the collection if it does not exist.
+
+    A file replaces the previous file with the same name and folders, and its document. A rejected or incomplete
+    upload stores nothing.
+    """
+    caller.require(Right.WRITE, collection)
+    skip_body_limit(request)
+    limits = UploadLimits(
+        total_bytes=settings.service.upload_bytes,
+        files=settings.service.upload_files,
+        file_bytes=settings.ingest.max_file_mb << 20,
+    )
+    with uploads.incoming() as folder:
+        received = await receive_files(request, folder, limits)
+        paths = await asyncio.to_thread(uploads.accept, collection, received)
+    spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)))
+    return await _submit(jobs, caller, spec, idempotency_key, response)
+
+
+@router.post("/collections/{collection}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503))
+async def ingest(
+    response: Response,
+    settings: SettingsDep,
+    service: IngestDep,
+    jobs: JobsDep,
+    caller: CurrentCaller,
+    collection: CollectionName,
+    body: Annotated[IngestRequest, Body(examples=[{"paths": ["/srv/papers"]}, {"retry_failed": True}])],
+    idempotency_key: IdempotencyKey = None,
+) -> Job:
+    """Ingest files and folders of the service's machine, or try failed files again."""
+    caller.require(Right.WRITE, collection)
+    if not (body.paths or body.retry_failed):
+        raise UsageError("Nothing to ingest. Give paths, or set retry_failed.")
+    if body.sync and not body.paths:
+        raise UsageError("`sync` needs `paths`.")
+    spec = IngestJobSpec(collection=collection, **body.model_dump())
+
+    def check() -> None:
+        """Report now what the job could only fail at."""
+        require_readable(settings, spec.paths)
+        service.check(spec.request)
+
+    await asyncio.to_thread(check)
+    return await _submit(jobs, caller, spec, idempotency_key, response)
+
+
+@router.post("/documents/{document}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503))
+async def ingest_again(
+    response: Response,
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    jobs: JobsDep,
+    caller: CurrentCaller,
+    document: DocumentId,
+    collection: CollectionQuery = None,
+    idempotency_key: IdempotencyKey = None,
+) -> Job:
+    """Ingest a document again after it failed, or after its file or the settings changed.
+
+    An archive is ingested again with all its members.
+    """
+    name = await asyncio.to_thread(collections.resolve_for, caller, Right.WRITE, collection)
+    found = await asyncio.to_thread(documents.find, document, name)
+    spec = IngestJobSpec(collection=found.collection, documents=(found.id,), retry_failed=True)
+    return await _submit(jobs, caller, spec, idempotency_key, response)
+
+
+@router.delete("/collections/{collection}", responses=problem_responses(404, 409, 422, 503))
+def drop(pool: PoolDep, caller: CurrentCaller, collection: CollectionName) -> Dropped:
+    """Delete a collection, the records of its documents, and its uploaded files.
+
+    Files that were ingested from their own folders stay, and so do past runs.
+    """
+    caller.require(Right.ADMIN, collection)
+    pool.drop(collection)
+    return Dropped(dropped=collection)
+
+
+async def _submit(
+    jobs: Jobs, caller: Caller, spec: IngestJobSpec, idempotency_key: str | None, response: Response
+) -> Job:
+    job = await submit_ingest(jobs, spec, caller, idempotency_key)
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    return job

@@ -1,0 +1,128 @@
+"""Maps errors to problems (RFC 9457): the HTTP status, a title, and what the caller can do.
+
+``http/errors.py`` sends problems over HTTP; MCP tools report them as text.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+from sqlalchemy.exc import SQLAlchemyError
+
+from api.errors import (
+    FileNotThere,
+    Forbidden,
+    HomeError,
+    JobNotFound,
+    KeyNotFound,
+    KeyReused,
+    LimitReached,
+    ModelNotFound,
+    NotOurs,
+    OriginalGone,
+    RangeNotThere,
+    ServiceEnding,
+    Unauthorized,
+    UploadTooLarge,
+    UsageError,
+    error_message,
+)
+from ingest.errors import (
+    AmbiguousDocument,
+    DocumentNotFound,
+    IngestError,
+    IngestUnderWay,
+    LedgerUnavailable,
+    PageNotShown,
+)
+from multi_agent.errors import (
+    AgentError,
+    ApprovalClosed,
+    ApprovalNotFound,
+    KeptInFile,
+    LLMError,
+    NameTaken,
+    NotKept,
+    RunNotFound,
+    RunUnderWay,
+)
+from multi_agent.evaluation.errors import EvaluationNotFound
+from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
+from vectorstore.models import FrozenModel
+
+
+class Problem(FrozenModel):
+    """Why a request failed."""
+
+    type: str = Field(description="The kind of problem, as a URN.")
+    title: str = Field(description="The kind of problem, in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What happened, and to what.")
+    remedy: str = Field(description="What to do.")
+
+
+# Subclasses come before their base classes.
+PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
+    (CollectionNotFound, 404, "No such collection", "GET /v1/collections lists the collections."),
+    (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists the documents."),
+    (EvaluationNotFound, 404, "No such evaluation", "GET /v1/evaluations lists the evaluations."),
+    (RunNotFound, 404, "No such run", "GET /v1/runs lists the runs."),
+    (FileNotThere, 404, "No such file", "GET /v1/runs/RUN/files lists the run's files."),
+    (ApprovalNotFound, 404, "No such approval", "GET /v1/approvals lists the open approvals."),
+    (ApprovalClosed, 409, "Decided already", "The run's events contain the decision."),
+    (JobNotFound, 404, "No such job", "GET /v1/jobs lists the jobs."),
+    (KeyReused, 409, "Idempotency key used before", "Send a new Idempotency-Key with a new request."),
+    (ModelNotFound, 404, "No such model", "GET /v1/models lists the models."),
+    (KeyNotFound, 404, "No such key", "GET /v1/keys lists the keys."),
+    (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`. `candor keys add` creates a key."),
+    (LimitReached, 429, "Limit reached", "Try again after the number of seconds in the header Retry-After."),
+    (NotKept, 404, "No such entry", "GET /v1/agents, /v1/skills or /v1/memories lists the entries."),
+    (NameTaken, 409, "Name taken", "Choose another name, or replace the existing entry with PUT."),
+    (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
+    (Forbidden, 403, "Not allowed", "Use a key that has this right. `candor keys` lists and creates keys."),
+    (CollectionLocked, 409, "Collection in use", "Stop the process that the detail names, then try again."),
+    (CollectionMismatch, 409, "Collection made otherwise", "Follow the detail, then try again."),
+    (IngestUnderWay, 409, "Collection being changed", "Try again when the process that the detail names has ended."),
+    (NotOurs, 409, "Another process's run", "Cancel it in that process."),
+    (RunUnderWay, 409, "Run under way", "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
+    (ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),
+    (LLMError, 503, "Model unavailable", "`candor doctor` checks the endpoint and the model."),
+    (StoreError, 503, "Store unavailable", "`candor doctor` checks the store and the embedding model."),
+    (LedgerUnavailable, 503, "Database unavailable", "`candor doctor` checks the database."),
+    (SQLAlchemyError, 503, "Database unavailable", "`candor doctor` checks the database."),
+    (HomeError, 503, "Data folder unavailable", "`candor doctor` checks the data folder."),
+    (UploadTooLarge, 413, "Upload too large", "Send less at once, or raise the limit that the detail names."),
+    (RangeNotThere, 416, "No such bytes", "Request bytes within the file, for example `Range: bytes=0-1023`."),
+    (OriginalGone, 410, "File gone or changed", "GET /v1/documents/{document}/text returns the parsed text."),
+    (PageNotShown, 404, "No such page", "GET /v1/documents/{document}/text returns the document as text."),
+    (AmbiguousDocument, 422, "More than one document", "Send the document's full id."),
+    (UsageError, 422, "Wrong input", "Correct the request as the detail says."),
+    (AgentError, 422, "Wrong input", "Correct the request as the detail says."),
+    (IngestError, 422, "Wrong input", "Correct the request as the detail says."),
+)  # fmt: skip
+
+EXPECTED = tuple(kind for kind, *_ in PROBLEMS)
+"""Errors that are problems. Any other error is a bug."""
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return the problem for an error. Raises the error itself if it is a bug."""
+    for kind, status, title, remedy in PROBLEMS:
+        if isinstance(error, kind):
+            return Problem(type=urn(title), title=title, status=status, detail=_detail(error) or title, remedy=remedy)
+    raise error
+
+
+def invalid_input(detail: str) -> Problem:
+    """Return the problem for a request that does not match its schema."""
+    remedy = "Correct the request; GET /openapi.json describes it."
+    return Problem(type=urn("Wrong input"), title="Wrong input", status=422, detail=detail, remedy=remedy)
+
+
+def urn(title: str) -> str:
+    """Return the URN of a kind of problem."""
+    return f"urn:candor:{title.lower().replace(' ', '-').replace(chr(39), '')}"
+
+
+def _detail(error: Exception) -> str:
+    """Return the message of an error, without the names of collections that the caller may not read."""
+    return str(CollectionNotFound(error.name)) if isinstance(error, CollectionNotFound) else error_message(error)
