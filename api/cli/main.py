@@ -72,7 +72,7 @@ def main() -> None:
         _fail(error_message(error), type(error).__name__, as_json, 1)
 
 
-def _print_warning(message: Warning | str, *_: object) -> None:
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     print_message(f"candor: warning: {message}")
 
 

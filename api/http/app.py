@@ -90,7 +90,7 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
 
 async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> AppState:
     """Start the jobs and the researcher; ``stack`` stops them in reverse order."""
-    await asyncio.to_thread(_create_tables, candor)
+    await asyncio.to_thread(lambda: candor.engine)  # upgrades the schema before the research process opens it
     pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
     stack.push_async_callback(asyncio.to_thread, pool.close)
     researcher = await stack.enter_async_context(
@@ -131,12 +131,6 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         trace=candor.trace,
         uploads=candor.uploads,
     )
-
-
-def _create_tables(candor: Candor) -> None:
-    """Create all tables before the research process starts: two processes that create the same table at once fail."""
-    _ = candor.collections, candor.panel, candor.evaluations, candor.keys, candor.audit
-    candor.agent_catalog.registry()
 
 
 def _find_routers() -> Iterator[APIRouter]:

@@ -22,8 +22,7 @@ async def open_researcher(
 ) -> AsyncIterator[Researcher]:
     """Yield the researcher and close it at the end, when no task may be running.
 
-    ``make_panel`` builds the panel for research in this process. Create all database tables before: two processes
-    that create a table at once conflict.
+    ``make_panel`` builds the panel for research in this process.
     """
     if settings.service.research_process:
         remote = SubprocessResearcher(settings, embed, pool)

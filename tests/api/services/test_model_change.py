@@ -100,7 +100,7 @@ def test_all_documents_come_along_and_it_is_said_before(
     assert (report.files, report.unchanged) == (1, 1), "no file had to be read for it"
     assert found(new) == NAMES
     assert len(stored_names(new)) == 1, "the old vectors are gone"
-    assert [(spec.collection, spec.dimension) for spec in new.collections()] == [("papers", 32)]
+    assert [(spec.collection, spec.dimension) for spec in new.collections.list()] == [("papers", 32)]
     assert {document.state for document in new.documents.list(None, None)} == {DocumentState.INDEXED}
     with new.open_collection("papers") as collection:
         for chunk in collection.scan():
