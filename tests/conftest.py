@@ -1,4 +1,4 @@
-"""Fixtures that several packages' tests share: the real embedding model, loaded once, and Candor on a fresh home."""
+"""Shared fixtures: the real embedding model, loaded once, and Candor on an empty home folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vectorstore.settings import EmbeddingSettings
 
 @pytest.fixture(autouse=True)
 def _no_network_and_no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Tests load no model from a hub, read nobody's settings, and write to nobody's data folder."""
+    """Keep tests from the model hub and from the user's settings and data folder."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
 
@@ -31,7 +31,7 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def make_candor(tmp_path: Path, embedder: Embedder) -> Callable[..., Candor]:
-    """Candor on a home of its own, with these settings and the embedding model that is loaded already."""
+    """Return a function that makes Candor on an empty home folder, with these settings and the loaded model."""
 
     def make(**settings: Any) -> Candor:
         candor = Candor(Settings(home=tmp_path / "home", **settings))
@@ -43,7 +43,7 @@ def make_candor(tmp_path: Path, embedder: Embedder) -> Callable[..., Candor]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., EndpointSettings]]:
-    """Starts scripted endpoints: ``serve(responder)`` gives the settings to reach one; they end with the test."""
+    """Return a function that starts a scripted endpoint and returns its settings. Endpoints stop after the test."""
     running: list[ScriptedEndpoint] = []
 
     def start(responder: Responder, protocol: Protocol = "openai", **settings: Any) -> EndpointSettings:

@@ -1,6 +1,4 @@
-"""The command line, called as a shell would, and the service over HTTP, both in this process (the embedding library is
-loaded only once).
-"""
+"""The command line and the service over HTTP, both in this process, so that the embedding library is loaded once."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from vectorstore.embedding.embedder import Embedder
 
 
 class Result(NamedTuple):
-    """What a command did."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -33,7 +31,7 @@ class Result(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """Standard output, which must be one JSON value and nothing else."""
+        """Standard output, which must be one JSON value."""
         return json.loads(self.out)
 
 
@@ -57,7 +55,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def use_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[EndpointSettings], None]:
-    """Points the command line at an endpoint, through the environment."""
+    """Return a function that configures an endpoint through environment variables."""
 
     def use(settings: EndpointSettings) -> None:
         for name in ("provider", "base_url", "model"):
@@ -79,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
-    """URL of a real Postgres server, empty at first, one for all tests of a module."""
+    """The URL of a real Postgres server, shared by the tests of a module."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
@@ -89,7 +87,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Candor]:
-    """Three documents in the collection `papers`, a model that plays the whole panel, and two runs at once."""
+    """Candor with three documents in `papers`, a scripted model, and two concurrent runs."""
     folder = tmp_path_factory.mktemp("papers")
     (folder / "pumps.md").write_text("# Pumps\n\n## Limits\n\nThe Borea 12 works down to -25 °C.\n")
     (folder / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
@@ -104,21 +102,21 @@ def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder)
 
 @pytest.fixture(scope="module")
 def service_url(service_candor: Candor) -> Iterator[str]:
-    """Where the service is, one for all tests of a module: a process has one service at a time."""
+    """The URL of a running service, shared by the tests of a module (a process has at most one service)."""
     with RunningService(service_candor) as service:
         yield service.url
 
 
 @pytest.fixture
 def http(service_url: str) -> Iterator[httpx.Client]:
-    """A client of it."""
+    """A client of the service."""
     with httpx.Client(base_url=service_url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture
 def ask(http: httpx.Client) -> Iterator[Callable[[str], str]]:
-    """``ask(QUESTION)`` begins a run in the background and gives its id; what still runs at the end is cancelled."""
+    """``ask(QUESTION)`` starts a run in the background and returns its id. Unfinished runs are cancelled at the end."""
     begun: list[str] = []
 
     def begin(question: str) -> str:

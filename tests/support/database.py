@@ -17,6 +17,7 @@ def make_engine(path: Path) -> Engine:
     """Return an engine on an SQLite file, with the tables of every store that has been imported."""
     engine = create_engine(f"sqlite:///{path}")
     METADATA.create_all(engine)
+    engine.dispose()  # so that a listener for new connections, added later, sees all of them
     return engine
 
 

@@ -1,4 +1,4 @@
-"""A run with very many events, written into the trace as if it had happened."""
+"""A finished run with many events, written directly into the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUESTION = "Down to which temperature does the pump work?"
 
 
 def long_run(candor: Candor, collection: str, count: int) -> str:
-    """The id of a run of so many events."""
+    """Add a run with ``count`` events, and return its id."""
     run_id, began = "run_long", datetime.now(UTC)
     candor.trace.start(run_id, _QUESTION, collection, "scripted")
     rejected = [

@@ -1,6 +1,6 @@
-"""A small MCP server of a test: over standard input and output, or over HTTP at the port that is given.
+"""A small MCP server for tests, over standard input and output, or over HTTP on a given port.
 
-Its tools leave their traces in the folder that the variable GARDEN names.
+Its tools write to the folder in the variable GARDEN.
 """
 
 from __future__ import annotations

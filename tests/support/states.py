@@ -1,7 +1,7 @@
-"""Requests that are right in themselves, and refused for the state that things are in.
+"""Valid requests that are refused because of the current state of the data.
 
 for route, asked in refused_by_state(candor, http, run_id, elsewhere, folder):
-    ...  # ask it at once: each state is brought about just before what is asked in it
+    ...  # send the request at once: the generator prepares each state just before it
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support.service import NEVER, RunningService, until
 
 
 class Asked(NamedTuple):
-    """A request, but for its method."""
+    """A request without its method."""
 
     path: str
     body: Any = None
@@ -32,20 +32,20 @@ class Asked(NamedTuple):
 
 
 UPLOAD_BYTES = 4000
-"""What the service has to be set to take in one upload."""
+"""The limit of an upload that the service must be configured with."""
 REQUEST_BYTES = 3000
-"""And in any other request: less than in an upload, which has limits of its own."""
+"""The limit of other requests; lower, because uploads have their own limit."""
 
 Requests = Iterator[tuple[str, Asked]]
-"""With the routes that they are for."""
+"""Routes with requests."""
 
 _SKILL = {"name": "filed", "instructions": "x"}
 _AT_DOCUMENTS, _AT_AGENT, _AT_SKILL = "/v1/collections/{collection}/documents", "/v1/agents/{name}", "/v1/skills/{name}"
 
 
 def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere: str, folder: Path) -> Requests:
-    """All of them. The run has ended, the job ``elsewhere`` is of another service, and files of the folder may be
-    ingested.
+    """Yield all requests. The run has ended, the job ``elsewhere`` belongs to another service, and files of the folder
+    can be ingested.
     """
     yield from _agents(candor.settings.home)
     yield from _skills(candor.settings.home, http)
@@ -58,7 +58,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
 
 
 def job_of_another_service(candor: Candor) -> str:
-    """A run that goes on, for all that the next service knows: the one that began it had another name."""
+    """Return the id of an unfinished run that the next service takes for one of another service."""
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
         asked = {"question": NEVER, "collection": "papers", "wait": False}
         run_id: str = http.post("/v1/research", json=asked).json()["run_id"]
@@ -91,7 +91,7 @@ def _skills(home: Path, http: httpx.Client) -> Requests:
 
 
 def _unusable(home: Path) -> Requests:
-    """While a file describes no agent, nobody can tell which there are, and which skills they have."""
+    """An invalid agent file makes the lists of agents and skills fail."""
     broken = home / "agents" / "broken.toml"
     broken.write_text("name = 'Broken'\n")
     for path in ("/v1/agents", "/v1/skills"):
@@ -108,7 +108,7 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
     [document] = http.get("/v1/documents?collection=uploaded").json()
     within = "?collection=uploaded"
 
-    # With the key of that upload
+    # With the idempotency key of that upload
     yield f"POST {_AT_DOCUMENTS}", Asked(place, headers=once, files={"files": ("other.md", b"x")})
     ingest = "/v1/collections/uploaded/ingest"
     yield "POST /v1/collections/{collection}/ingest", Asked(ingest, {"paths": [str(folder)]}, once)

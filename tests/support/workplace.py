@@ -1,4 +1,4 @@
-"""A place to ingest in: real files through the real parser, model and store."""
+"""A setup to ingest into: real files through the real parser, model and store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Workplace:
 
     @contextmanager
     def collection(self) -> Iterator[Collection]:
-        """The open collection."""
+        """Open the collection."""
         spec = CollectionSpec(
             name="papers",
             embedding_model=self.embedder.model,
@@ -80,24 +80,24 @@ class Workplace:
             return ingest_with(pipeline, self.ledger, request, progress, on_plan)
 
     def searched(self, query: str) -> list[str]:
-        """The names of the documents that a search finds."""
+        """Return the names of the documents that a search finds."""
         with self.collection() as collection:
             live = LiveCollection(collection, self.ledger)
             return [hit.chunk.name for hit in Retriever(live, self.embedder).search([query], limit=10)]
 
     def states(self) -> dict[str, str]:
-        """The state of every file, by name."""
+        """Return the state of every file by name."""
         return {record.name: record.state.value for record in self.ledger.list("papers")}
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """A file in the folder of documents."""
+        """Write a file in the folder of documents."""
         path = self.documents / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
     def chunks(self, *documents: Path) -> list[Chunk]:
-        """What the collection holds, of these documents if any are given."""
+        """Return the chunks in the collection, or only those of these documents."""
         ids = tuple(document_id(path.as_posix()) for path in documents)
         with self.collection() as collection:
             return list(collection.scan(ChunkFilter(documents=ids)))
@@ -118,7 +118,7 @@ def ingest_with(
 
 
 class CountingEmbedder:
-    """Notes what it embeds."""
+    """Records the texts that it embeds."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -138,7 +138,7 @@ class CountingEmbedder:
 
 
 class CountingParser:
-    """Notes what it parses; ``meddle`` is called in between."""
+    """Records the files that it parses, and calls ``meddle`` after each."""
 
     def __init__(self, meddle: Callable[[Path], None] = lambda _: None) -> None:
         self._parser = load_parser("default")
@@ -155,7 +155,7 @@ class CountingParser:
 
 
 def write_zip(path: Path, **members: str) -> Path:
-    """An archive of Markdown files, by name and content; `__` in a name is a folder's end."""
+    """Write an archive of Markdown files by name and content. `__` in a name stands for `/`."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name.replace("__", "/") + ".md", content)

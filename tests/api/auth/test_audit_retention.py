@@ -85,6 +85,6 @@ def test_the_cli_prunes_in_batches(
     add_entries(candor, 8, 9, 10, 11, 12, 1)
     at = ("--home", candor.settings.home)
     assert run("audit", "prune", "--older-than", "7", "--json", *at).json == {"pruned": 5}
-    assert run("audit", "prune", "--older-than", "7", *at).err == "Took out 0 entries.\n"
+    assert run("audit", "prune", "--older-than", "7", *at).err == "Deleted 0 entries.\n"
     assert entries(candor) == [KEPT, (LOCAL_CALLER.name, "prune audit", "5 entries older than 7 days")]
     assert run("audit", "prune", *at).code == 2

@@ -1,6 +1,6 @@
-"""Every route × right × collection: who may do what, and that nobody learns what others have.
+"""Every route × right × collection: access is granted by right, and nothing leaks about the data of others.
 
-What each route needs stands in ``support/routes.py``.
+``support/routes.py`` lists the right that each route needs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model, until
 from vectorstore.embedding.embedder import Embedder
 
-STRANGERS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
+INVALID_KEYS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
 HOLDERS = {
     "nothing of it": {"elsewhere": "admin"},
     "read": {"mine": "read"},
@@ -48,7 +48,7 @@ WORDS = "The zinc plate of the secret vault weighs 40 kg."
 
 
 class Things(NamedTuple):
-    """What a request is about."""
+    """The ids that a request names."""
 
     collection: str
     document: str
@@ -59,7 +59,7 @@ class Things(NamedTuple):
 
 @dataclass(frozen=True)
 class World:
-    """The service, which needs keys, and what is in it."""
+    """The service, which requires keys, and its data."""
 
     candor: Candor
     http: httpx.Client
@@ -67,14 +67,14 @@ class World:
     things: dict[str, Things]
 
     def ask(self, route: str, who: str, things: Things) -> httpx.Response:
-        """The route, as ``who`` with these things."""
+        """Send a request to the route as ``who``, about these things."""
         rule, method = ROUTES[route], route.partition(" ")[0]
         headers = {"Authorization": f"Bearer {self.keys[who]}"} if who in self.keys else {}
         if who == "another scheme":
             headers = {"Authorization": f"Basic {self.keys['owner']}"}
         path = rule.path.format(**things._asdict())
         if method == "WEBSOCKET":
-            return _opened(str(self.http.base_url).rstrip("/") + path, headers)
+            return _websocket(str(self.http.base_url).rstrip("/") + path, headers)
         return self.http.request(
             {"MOUNT": "GET"}.get(method, method),
             path,
@@ -99,7 +99,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         with (
             RunningService(candor) as running,
             httpx.Client(base_url=running.url, timeout=30) as http,
-            ingest_lock(candor.engine, "mine"),  # so that nobody can delete them
+            ingest_lock(candor.engine, "mine"),  # so that no request can delete them
             ingest_lock(candor.engine, "theirs"),
         ):
             things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
@@ -108,8 +108,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
             yield World(candor, http, keys, {**things, "absent": nothing})
 
 
-def _opened(url: str, sent: dict[str, str]) -> httpx.Response:
-    """A web socket as an answer: 101, or what it was refused with."""
+def _websocket(url: str, sent: dict[str, str]) -> httpx.Response:
+    """Open a web socket, and return its messages as a response with status 101, or the refusal."""
     try:
         with connect(url.replace("http", "ws", 1), additional_headers=sent) as socket:
             return httpx.Response(101, content="".join(map(str, socket)))
@@ -127,15 +127,15 @@ def _keys(candor: Candor) -> dict[str, str]:
     revoked, expired = make({"*": "admin"}), make({"*": "admin"}, datetime.now(UTC) + timedelta(milliseconds=1))
     candor.keys.revoke(revoked.key.id)
     wrong = known["owner"][:-2] + ("AA" if not known["owner"].endswith("AA") else "BB")
-    nobodys = "candor_" + "0" * 12 + wrong[19:]
+    unknown = "candor_" + "0" * 12 + wrong[19:]
     return known | {
         "a revoked key": revoked.secret, "an expired key": expired.secret, "a wrong key": wrong,
-        "no such key": nobodys,
+        "no such key": unknown,
     }  # fmt: skip
 
 
 def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
-    """Its only document, and a run that has ended."""
+    """Return the collection's only document, an ended run, an open approval and an evaluation."""
     [document] = candor.ledger.list(name)
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
@@ -144,7 +144,7 @@ def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
 
 
 def _evaluation(candor: Candor, collection: str) -> str:
-    """One whose only question has been asked."""
+    """Add an evaluation with one answered question."""
     evaluation = Evaluation(
         id=new_evaluation_id(), set_name=collection, fingerprint="f", collection=collection, metrics=("correct",),
         configuration=Configuration(label="x", model="m"), started_at=datetime.now(UTC),
@@ -164,7 +164,7 @@ def _filled(body: Any, things: Things) -> Any:
 
 
 def _expected(rule: Rule, who: str, collection: str) -> int:
-    """What the route answers to the holder of that key."""
+    """Return the expected status code for the holder of that key."""
     owner = who == "owner"
     if rule.needs in ("nothing", "key"):
         return rule.passes
@@ -179,12 +179,12 @@ def _expected(rule: Rule, who: str, collection: str) -> int:
     return rule.passes if collection != "absent" or rule.makes else 404
 
 
-def test_every_route_says_what_it_needs(world: World) -> None:
+def test_every_route_declares_its_right(world: World) -> None:
     assert routes_of(make_app(world.candor)) == set(ROUTES), "add the route to tests/support/routes.py"
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_route_lets_in_who_has_the_right_and_nobody_else(world: World, route: str) -> None:
+def test_a_route_requires_its_right(world: World, route: str) -> None:
     rule = ROUTES[route]
     nothing = world.things["absent"]
     for collection, things in world.things.items():
@@ -198,9 +198,9 @@ def test_a_route_lets_in_who_has_the_right_and_nobody_else(world: World, route: 
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_strangers_are_told_the_same_whatever_they_send(world: World, route: str) -> None:
+def test_all_invalid_keys_get_the_same_response(world: World, route: str) -> None:
     for collection in ("mine", "absent"):
-        answers = [world.ask(route, who, world.things[collection]) for who in STRANGERS]
+        answers = [world.ask(route, who, world.things[collection]) for who in INVALID_KEYS]
         if ROUTES[route].needs == "nothing":
             assert {answer.status_code for answer in answers} == {ROUTES[route].passes}
         else:
@@ -212,34 +212,37 @@ def test_strangers_are_told_the_same_whatever_they_send(world: World, route: str
 
 @pytest.mark.parametrize("route", [route for route, rule in ROUTES.items() if "{" in f"{rule.path}{rule.body}"])
 @pytest.mark.parametrize("who", ["nothing of it", "read", "admin"])
-def test_what_is_anothers_looks_just_like_what_is_not_there(world: World, route: str, who: str) -> None:
-    """By whole ids, and by the beginnings of them that others' would complete."""
+def test_inaccessible_data_looks_like_missing_data(world: World, route: str, who: str) -> None:
+    """Also for prefixes of ids."""
     theirs, absent = world.things["theirs"], world.things["absent"]
-    for length in (40, 12, 9):  # of 9, 4 digits at least are the id's own: none of one's own begins so, too
+    for length in (40, 12, 9):  # the first 9 characters include 4 random digits, so they match no id of the caller
         one, other = (Things(each[0], *(name[:length] for name in each[1:])) for each in (theirs, absent))
-        taken, missing = world.ask(route, who, one), world.ask(route, who, other)
-        assert (taken.status_code, _bare(taken.text, one)) == (missing.status_code, _bare(missing.text, other))
-        assert _headers(taken) == _headers(missing)
+        inaccessible, missing = world.ask(route, who, one), world.ask(route, who, other)
+        assert (inaccessible.status_code, _bare(inaccessible.text, one)) == (
+            missing.status_code,
+            _bare(missing.text, other),
+        )
+        assert _headers(inaccessible) == _headers(missing)
 
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("who", ["nothing of it", "admin"])
-def test_no_answer_holds_a_word_of_what_is_anothers(world: World, route: str, who: str) -> None:
-    """Not even to what is asked of one's own, of all, or without a collection."""
+def test_responses_contain_no_data_of_others(world: World, route: str, who: str) -> None:
+    """Also for requests about the caller's own data, all data, or without a collection."""
     asked = dict.fromkeys(("mine", "absent"))
     for things in [world.things[each] for each in asked] + [Things("", "", "")]:
         if not ROUTES[route].destroys:
             assert not _secrets_in(world, world.ask(route, who, things))
 
 
-def test_without_a_collection_the_only_one_that_may_be_read_is_meant(world: World) -> None:
+def test_the_only_readable_collection_is_the_default(world: World) -> None:
     documents = world.http.get("/v1/documents", headers={"X-API-Key": world.keys["read"]})
     assert [each["name"] for each in documents.json()] == ["mine_file.txt"]
     which = world.http.get("/v1/documents", headers={"X-API-Key": world.keys["nothing of it"]})
     assert (which.status_code, which.json()["title"]) == (422, "Wrong input")
 
 
-def test_lists_hold_what_may_be_read_and_no_more(world: World) -> None:
+def test_lists_contain_only_readable_items(world: World) -> None:
     def seen(path: str, field: str, who: str) -> set[str]:
         return {each[field] for each in world.http.get(path, headers={"X-API-Key": world.keys[who]}).json()}
 
@@ -248,10 +251,10 @@ def test_lists_hold_what_may_be_read_and_no_more(world: World) -> None:
         assert seen(path, field, "nothing of it") == set()
         assert seen(path, field, "read all") == {"mine", "theirs"}
     latest = world.http.get("/v1/runs?limit=1", headers={"X-API-Key": world.keys["read"]}).json()
-    assert [run["collection"] for run in latest] == ["mine"], "others' runs take no place in the list"
+    assert [run["collection"] for run in latest] == ["mine"], "runs of others do not count towards the limit"
 
 
-def test_what_does_not_work_is_told_to_owners_alone(world: World) -> None:
+def test_only_admins_see_the_readiness_checks(world: World) -> None:
     def checks(who: str) -> list[str]:
         answer = world.ask("GET /readyz", who, world.things["absent"]).json()
         assert answer["ok"]
@@ -261,7 +264,7 @@ def test_what_does_not_work_is_told_to_owners_alone(world: World) -> None:
     assert checks("read all") == checks("no key") == []
 
 
-def test_a_run_is_cancelled_by_who_began_it_or_by_who_may_do_all_with_its_collection(world: World) -> None:
+def test_a_run_is_cancelled_by_its_key_or_an_admin(world: World) -> None:
     def begin(who: str) -> Things:
         asked = {"collection": "mine", "question": NEVER, "wait": False}
         begun = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]})
@@ -274,7 +277,7 @@ def test_a_run_is_cancelled_by_who_began_it_or_by_who_may_do_all_with_its_collec
     assert world.ask(cancel, "admin", others).json()["status"] == "cancelled"
 
 
-def test_a_dangerous_call_is_decided_on_by_who_began_its_run_or_who_may_write(world: World) -> None:
+def test_an_approval_is_decided_by_its_key_or_a_writer(world: World) -> None:
     def waiting(who: str) -> Things:
         asked = {"collection": "mine", "question": NEVER, "wait": False}
         run_id = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]}).json()["run_id"]
@@ -290,14 +293,14 @@ def test_a_dangerous_call_is_decided_on_by_who_began_its_run_or_who_may_write(wo
 
 
 @pytest.mark.parametrize("route", ["GET /v1/runs/{run_id}", "GET /v1/documents/{document}/text", "POST /v1/search"])
-def test_what_is_anothers_is_found_missing_on_the_same_way(world: World, route: str) -> None:
-    """The same statements to the database, in about the same time."""
+def test_inaccessible_and_missing_data_take_the_same_time(world: World, route: str) -> None:
+    """Both execute the same SQL statements, in about the same time."""
     kinds = ("theirs", "absent")
 
-    def said(kind: str) -> list[str]:
+    def statements(kind: str) -> list[str]:
         return _statements(world.candor, lambda: world.ask(route, "read", world.things[kind]))
 
-    until(lambda: said("theirs") == said("absent"))  # once no run says anything to it any more
+    until(lambda: statements("theirs") == statements("absent"))  # after the last run has ended
 
     took: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(60):
@@ -306,26 +309,26 @@ def test_what_is_anothers_is_found_missing_on_the_same_way(world: World, route: 
             world.ask(route, "read", world.things[kind])
             took[kind].append(time.perf_counter() - began)
     quick, slow = sorted(statistics.median(took[kind]) for kind in kinds)
-    assert slow < 1.5 * quick  # the machine may be busy with other things
+    assert slow < 1.5 * quick  # generous, because the machine may be busy
 
 
 def _statements(candor: Candor, do: Callable[[], object]) -> list[str]:
-    """What is said to the database meanwhile."""
-    said: list[str] = []
+    """Return the SQL statements that ``do`` executes."""
+    executed: list[str] = []
 
     def note(*event: Any) -> None:
-        said.append(event[2])
+        executed.append(event[2])
 
     sql.event.listen(candor.engine, "before_cursor_execute", note)
     try:
         do()
     finally:
         sql.event.remove(candor.engine, "before_cursor_execute", note)
-    return said
+    return executed
 
 
 def _bare(text: str, things: Things) -> str:
-    """Without the words that were asked for."""
+    """Return the text without the ids in the request."""
     for word in things:
         text = text.replace(json.dumps(word)[1:-1], "…") if word else text
     return text
@@ -340,8 +343,8 @@ def _secrets_in(world: World, response: httpx.Response) -> list[str]:
     return [word for word in (*theirs, "theirs_file", "zinc", "(theirs)") if word in response.text]
 
 
-def test_who_may_only_read_does_not_choose_code_or_endpoints_by_an_evaluation(world: World) -> None:
-    """The settings of a configuration can name packages to be loaded, and where documents are sent to."""
+def test_only_admins_set_the_configuration_of_an_evaluation(world: World) -> None:
+    """A configuration can name packages to import and endpoints that get the documents."""
     asked = {
         "collection": "mine", "questions": [{"id": "q", "question": "x"}],
         "configuration": {"settings": {"llm": {"base_url": "http://elsewhere.example"}}},

@@ -64,7 +64,7 @@ def test_approvals_and_tool_calls_are_in_postgres(
     asked = run("ask", "Shall we?", "--agent", "Handyman", "-c", "launches")
     assert "Handyman wants to call launch" in asked.err
     [run_id] = [each["run_id"] for each in run("runs", "-c", "launches", "--json").json]
-    assert asked.err.endswith(f"Files of the run, in {tmp_path / 'home' / 'sandbox' / run_id}: log.txt\n")
+    assert asked.err.endswith(f"Files written by the run, in {tmp_path / 'home' / 'sandbox' / run_id}: log.txt\n")
     [call] = run("trace", run_id, "--prompts", "--json").json["tool_calls"]
     assert call["result"]["text"] == "rocket is number 1"
     assert run("approvals", "--json").json == []

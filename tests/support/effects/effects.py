@@ -1,4 +1,4 @@
-"""Tools whose effects a test can see: each call leaves a line in a file of the sandbox of its run."""
+"""Tools with visible effects: each call appends a line to a file in the sandbox of its run."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Note(_Effect):
 
 
 class Launch(_Effect):
-    """Not to be done twice."""
+    """Must not run twice."""
 
     card: ClassVar[ToolCard] = ToolCard(name="launch", description="Launches it.", inputs=What, dangerous=True)
 
 
 class Stall(_Effect):
-    """Has its effect, and never comes to its end."""
+    """Has its effect and never returns."""
 
     card: ClassVar[ToolCard] = ToolCard(name="stall", description="Launches it, slowly.", inputs=What, dangerous=True)
 
@@ -56,7 +56,7 @@ class Stall(_Effect):
 
 
 class Break(_Effect):
-    """Has a defect."""
+    """Raises an unexpected error."""
 
     card: ClassVar[ToolCard] = ToolCard(name="break", description="Breaks.", inputs=What)
 
@@ -65,7 +65,7 @@ class Break(_Effect):
 
 
 class Wish(_Effect):
-    """Cannot be used."""
+    """Lacks a setting."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="wish", description="Grants a wish.", inputs=What, lacks=lambda _: "No lamp is set (`tools.lamp`)."
@@ -73,7 +73,7 @@ class Wish(_Effect):
 
 
 class Lose(_Effect):
-    """Needs a store that is gone."""
+    """Raises a StoreError."""
 
     card: ClassVar[ToolCard] = ToolCard(name="lose", description="Loses it.", inputs=What)
 

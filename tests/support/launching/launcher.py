@@ -1,4 +1,4 @@
-"""The handyman as a package of agents: it may launch things."""
+"""A package of agents: the handyman with the tool `launch`."""
 
 from __future__ import annotations
 

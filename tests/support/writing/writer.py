@@ -1,4 +1,4 @@
-"""The handyman as a package of agents: it may write files and calculate."""
+"""A package of agents: the handyman with tools to write files and calculate."""
 
 from __future__ import annotations
 
