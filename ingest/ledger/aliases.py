@@ -14,15 +14,15 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Engine, bindparam, delete, insert, select, update
 
-from ingest.ledger.schema import DOCUMENTS, HIDDEN, PASSAGES, PLACES, database
+from ingest.ledger.schema import ALIASES, DOCUMENTS, HIDDEN, PASSAGES, database
 
 _STAGING_NAMESPACE = UUID("5d0c1c7e-3a94-5f0b-8c1d-6c4f5b7a2e91")
 
 # Built once, because every search runs them.
 _BY_ROLE = (
-    select(PLACES.c.collection, PLACES.c.place).where(PLACES.c.role == bindparam("role")).order_by(PLACES.c.place)
+    select(ALIASES.c.collection, ALIASES.c.place).where(ALIASES.c.role == bindparam("role")).order_by(ALIASES.c.place)
 )
-_BY_ROLE_AND_COLLECTION = _BY_ROLE.where(PLACES.c.collection == bindparam("collection"))
+_BY_ROLE_AND_COLLECTION = _BY_ROLE.where(ALIASES.c.collection == bindparam("collection"))
 
 
 class Role(StrEnum):
@@ -60,15 +60,15 @@ class CollectionAliases:
         """Reserve a stored name for a rebuild that is none of the ``taken`` ones, and return it."""
         stored_name = next(name for number in count(1) if (name := f"{collection}.{number}") not in taken)
         with database(), self._engine.begin() as connection:
-            connection.execute(delete(PLACES).where(PLACES.c.place == stored_name))
-            connection.execute(insert(PLACES).values(place=stored_name, collection=collection, role=Role.BUILDING))
+            connection.execute(delete(ALIASES).where(ALIASES.c.place == stored_name))
+            connection.execute(insert(ALIASES).values(place=stored_name, collection=collection, role=Role.BUILDING))
         return stored_name
 
     def abandon_rebuild(self, collection: str) -> None:
         """Retire what a rebuild has written so far."""
-        building = (PLACES.c.collection == collection, PLACES.c.role == Role.BUILDING)
+        building = (ALIASES.c.collection == collection, ALIASES.c.role == Role.BUILDING)
         with database(), self._engine.begin() as connection:
-            connection.execute(update(PLACES).where(*building).values(role=Role.RETIRED))
+            connection.execute(update(ALIASES).where(*building).values(role=Role.RETIRED))
 
     def promote(self, collection: str) -> None:
         """Make the rebuilt collection the live one, and retire the one before."""
@@ -91,14 +91,14 @@ class CollectionAliases:
                 connection.execute(delete(table).where(table.c.collection == collection))
                 staged_rows = table.c.collection == staging_name(building)
                 connection.execute(update(table).where(staged_rows).values(collection=collection))
-            connection.execute(delete(PLACES).where(PLACES.c.place.in_((live, building))))
-            connection.execute(insert(PLACES).values(place=live, collection=collection, role=Role.RETIRED))
-            connection.execute(insert(PLACES).values(place=building, collection=collection, role=Role.LIVE))
+            connection.execute(delete(ALIASES).where(ALIASES.c.place.in_((live, building))))
+            connection.execute(insert(ALIASES).values(place=live, collection=collection, role=Role.RETIRED))
+            connection.execute(insert(ALIASES).values(place=building, collection=collection, role=Role.LIVE))
 
     def forget(self, stored_name: str) -> None:
         """Delete the alias of a stored collection that the store has dropped."""
         with database(), self._engine.begin() as connection:
-            connection.execute(delete(PLACES).where(PLACES.c.place == stored_name))
+            connection.execute(delete(ALIASES).where(ALIASES.c.place == stored_name))
 
     def _stored_names(self, collection: str, role: Role) -> list[str]:
         with database(), self._engine.connect() as connection:

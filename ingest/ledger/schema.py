@@ -73,7 +73,7 @@ PASSAGES = Table(
     Column("chunk", String(36), nullable=False),
 )
 
-PLACES = Table(
+ALIASES = Table(
     "collection_places",
     METADATA,
     Column("place", String(80), primary_key=True),
