@@ -1,4 +1,4 @@
-"""Chunks and vectors for tests that need a filled collection and do not care how it was parsed."""
+"""Chunks and vectors for tests that need a filled collection without parsing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPEC = CollectionSpec(name="papers", embedding_model="any-model", dimension=8, c
 
 
 def make_chunk(text: str, *, document: str = "/docs/a.md", index: int = 0, **fields: Any) -> Chunk:
-    """A chunk that stands at the start of its document; its id follows from document and index."""
+    """Return a chunk at the start of its document. Its id is derived from document and index."""
     return Chunk(
         id=str(uuid5(NAMESPACE_URL, f"{document}#{index}")),
         document_id=fields.pop("document_id", f"id of {document}"),
@@ -30,5 +30,5 @@ def make_chunk(text: str, *, document: str = "/docs/a.md", index: int = 0, **fie
 
 
 def make_vectors(count: int, dimension: int = SPEC.dimension, seed: int = 0) -> Vectors:
-    """Random directions, the same for the same seed."""
+    """Return random vectors; the same for the same seed."""
     return np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""Ingests in a process that can be killed: ``python killable_ingest.py``, told over its standard input.
+"""Ingests in a process that can be killed: ``python killable_ingest.py``, controlled over standard input.
 
 PyTorch takes seconds to import, so this process imports it once and forks for every ingest, with all models loaded.
-Nothing that starts threads is used before the fork. A line of JSON asks for an ingest, another tells how it went.
+Nothing that starts threads is used before the fork. A line of JSON requests an ingest, another reports its result.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ NAME = "papers"
 WORKERS = 2
 
 
-class NotingEmbedder:
-    """An embedder that writes down what it embeds."""
+class LoggingEmbedder:
+    """An embedder that writes the embedded texts to a file."""
 
     def __init__(self, embedder: Embedder, notes: Path) -> None:
         self._embedder = embedder
@@ -70,7 +70,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
         pipeline = IngestPipeline(
             parser=parser,
             chunker=chunker,
-            embedder=NotingEmbedder(embedder, home / "embedded.jsonl"),
+            embedder=LoggingEmbedder(embedder, home / "embedded.jsonl"),
             collection=collection,
             ledger=ledger,
             settings=IngestSettings(embed_batch=4),

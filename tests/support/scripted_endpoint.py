@@ -1,8 +1,8 @@
-"""A language-model endpoint whose behaviour a test scripts: a real HTTP server on a free loopback port.
+"""A scripted language-model endpoint: a real HTTP server on a free port of localhost.
 
-It speaks OpenAI's protocol (under ``/v1``) and Ollama's (under ``/api``), answers what a responder says, fails as real
-endpoints fail, and keeps every request with its time. It runs in a thread of its own, on one event loop, so that
-hundreds of requests may wait in it at once.
+It speaks the protocols of OpenAI (under ``/v1``) and Ollama (under ``/api``), replies as the responder says, can fail
+as real endpoints do, and records every request with its time. It runs in its own thread on one event loop, so that
+hundreds of requests can wait at once.
 
     with ScriptedEndpoint(in_turn(server_error(), '{"city": "Graz"}')) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
@@ -31,14 +31,14 @@ from multi_agent.llm.settings import EndpointSettings
 Protocol = Literal["openai", "ollama"]
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
 Ending = Literal["whole", "early", "dropped", "garbled", "failed", "silent", "uncounted"]
-"""How a stream ends: as it should; without its last part; with a broken connection, no JSON, or an error instead of it;
-not at all; or without the tokens that it took.
+"""How a stream ends: complete; without its last part; with a broken connection, invalid JSON or an error;
+not at all; or without token counts.
 """
 
 
 @dataclass
 class Request:
-    """One request to the chat of either protocol."""
+    """A chat request of either protocol."""
 
     number: int
     protocol: Protocol
@@ -54,13 +54,13 @@ class Request:
 
     @property
     def prompt(self) -> str:
-        """All that the model was told."""
+        """The text of all messages."""
         return "\n".join(message["content"] for message in self.messages)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request; the functions below make the usual ones."""
+    """What the endpoint does with a request. The functions below make common replies."""
 
     text: str = ""
     thinking: str = ""
@@ -88,122 +88,122 @@ Responder = Callable[[Request], "Reply | str"]
 
 
 def say(text: str, *, thinking: str = "", prompt_tokens: int = 100, completion_tokens: int = 10) -> Reply:
-    """Answer with the text; ``thinking`` goes into the protocol's own field for it."""
+    """Reply with the text. ``thinking`` goes into the protocol's field for it."""
     return Reply(text=text, thinking=thinking, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
 
 
 def think_aloud(text: str, thinking: str = "Let me see.") -> Reply:
-    """Thinking in the middle of the text, between marks."""
+    """Reply with thinking inside the text, between tags."""
     return Reply(text=f"<think>\n{thinking}\n</think>\n\n{text}")
 
 
 def wrap_in_prose(text: str) -> Reply:
-    """An answer with a sentence before and after it."""
+    """Reply with a sentence before and after the text."""
     return Reply(text=f"Sure! Here is the answer:\n{text}\nI hope that helps.")
 
 
 def fence(text: str) -> Reply:
-    """An answer in a Markdown fence."""
+    """Reply with the text in a Markdown fence."""
     return Reply(text=f"```json\n{text}\n```")
 
 
 def truncate(text: str, keep: float = 0.5) -> Reply:
-    """An answer that reached the output limit."""
+    """Reply with a text that reached the output limit."""
     return Reply(text=text[: int(len(text) * keep)], finish="length")
 
 
 def break_off(text: str, keep: float = 0.5) -> Reply:
-    """An answer that ends in the middle, without the endpoint noticing."""
+    """Reply with a text that ends in the middle, marked as complete."""
     return Reply(text=text[: int(len(text) * keep)])
 
 
 def nonsense() -> Reply:
-    """No JSON at all."""
+    """Reply with a text that is not JSON."""
     return Reply(text="purple monkey dishwasher")
 
 
 def empty() -> Reply:
-    """Nothing."""
+    """Reply with an empty text."""
     return Reply(text="")
 
 
 def in_pieces(text: str, cut: int = 16, *, pause: float = 0.0, ending: Ending = "whole", keep: float = 1.0) -> Reply:
-    """An answer that is streamed in pieces of ``cut`` characters; after the part to ``keep``, the stream ends so."""
+    """Stream the text in pieces of ``cut`` characters; after the part ``keep``, end the stream as given."""
     return Reply(text=text[: int(len(text) * keep)], cut=cut, pause=pause, ending=ending)
 
 
 def held_up(text: str, held: threading.Event, after: float) -> Reply:
-    """An answer that is streamed as far as ``after``, a part of it, and from there on when the event is set."""
+    """Stream the text up to ``after``, and the rest once the event is set."""
     return Reply(text=text, cut=16, held=held, held_after=int(len(text) * after) // 16)
 
 
 def delayed(reply: Reply | str, seconds: float) -> Reply:
-    """The reply, later."""
+    """Delay the reply."""
     return replace(_reply(reply), delay=seconds)
 
 
 def hang() -> Reply:
-    """Accept the request and never answer."""
+    """Accept the request and never respond."""
     return Reply(hang=True)
 
 
 def drip() -> Reply:
-    """Send a space now and then for ever, so that the connection is never silent."""
+    """Send a space every now and then, without end, so that the connection is never idle."""
     return Reply(drip=True)
 
 
 def drop() -> Reply:
-    """Break the connection without a word."""
+    """Close the connection without a response."""
     return Reply(drop=True)
 
 
 def refuse(words: str) -> Reply:
-    """A model that declines, in the field that OpenAI's protocol has for it; Ollama's has none."""
+    """Reply with a refusal, in the field of OpenAI's protocol. Ollama's protocol has none."""
     return Reply(refusal=words)
 
 
 def fail(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
-    """An HTTP error in the protocol's form."""
+    """Reply with an HTTP error in the protocol's format."""
     return Reply(text=message, status=status, headers=headers or {})
 
 
 def server_error(status: int = 500) -> Reply:
-    """A fault on the endpoint's side."""
+    """Reply with a server error."""
     return fail(status, "the runner has terminated")
 
 
 def rate_limited(retry_after: str | float | None = None) -> Reply:
-    """Too many requests."""
+    """Reply with 429 Too Many Requests."""
     return fail(429, "slow down", {} if retry_after is None else {"Retry-After": str(retry_after)})
 
 
 def unauthorised() -> Reply:
-    """A wrong key."""
+    """Reply as to a wrong API key."""
     return fail(401, "invalid api key")
 
 
 def model_missing() -> Reply:
-    """A model that is not there."""
+    """Reply as to an unknown model."""
     return fail(404, "model not found")
 
 
 def raw(body: str, kind: str = "text/html") -> Reply:
-    """A body that is not of the protocol."""
+    """Reply with a body outside the protocol."""
     return Reply(raw=body, kind=kind)
 
 
 def always(reply: Reply | str) -> Responder:
-    """The same for every request."""
+    """Return a responder with the same reply to every request."""
     return lambda _: reply
 
 
 def use(*tools: tuple[str, dict[str, Any]]) -> Reply:
-    """Have these tools called, each by its name with its arguments; OpenAI's protocol only."""
+    """Reply with calls of these tools, by name with arguments. OpenAI's protocol only."""
     return Reply(tools=tools, finish="tool_calls")
 
 
 def in_turn(*replies: Reply | str) -> Responder:
-    """One after the other; the last one stays."""
+    """Return a responder with these replies in order; the last one repeats."""
     remaining = list(replies)
     return lambda _: remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
@@ -213,7 +213,7 @@ def _reply(reply: Reply | str) -> Reply:
 
 
 class ScriptedEndpoint:
-    """The server. ``requests`` are the chats it was sent, ``peak`` the most that were under way at once."""
+    """The server. ``requests`` are the received chat requests, ``peak`` the highest number of concurrent ones."""
 
     def __init__(
         self,
@@ -246,12 +246,12 @@ class ScriptedEndpoint:
         self._thread.join()
 
     def url(self, protocol: Protocol) -> str:
-        """The base address to configure a client with."""
+        """Return the base URL to configure a client with."""
         root = f"http://127.0.0.1:{self._port}"
         return f"{root}/v1" if protocol == "openai" else root
 
     def settings(self, protocol: Protocol, **overrides: Any) -> EndpointSettings:
-        """Settings of an LLM that asks here."""
+        """Return endpoint settings for this server."""
         given = {"provider": protocol, "base_url": self.url(protocol), "model": self._models[0], **overrides}
         return EndpointSettings.model_validate(given)
 
@@ -384,12 +384,12 @@ class ScriptedEndpoint:
 
 
 def _streams(request: Request) -> bool:
-    """Ollama streams unless it is told not to, the others if they are told to."""
+    """Return whether to stream: Ollama does by default, other protocols on request."""
     return bool(request.body.get("stream", request.protocol == "ollama"))
 
 
 async def _stream(http: web.Request, request: Request, reply: Reply) -> web.StreamResponse:
-    """Piece by piece, to the end that the reply has."""
+    """Send the text in pieces, and end as the reply says."""
     kind, form, parts, garbled = (
         ("text/event-stream", "data: {}\n\n", _openai_chunks(request, reply), "data: {]\n\n")
         if request.protocol == "openai"
@@ -435,7 +435,7 @@ def _error(protocol: Protocol, reply: Reply) -> web.Response:
 
 
 def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
-    """The completion as one object."""
+    """Return the completion as one object."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text}
     if reply.refusal:
         message |= {"content": None, "refusal": reply.refusal}
@@ -449,7 +449,7 @@ def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
 
 
 def _openai_chunks(request: Request, reply: Reply) -> list[dict[str, Any]]:
-    """The completion as the chunks of a stream: thinking, text, the end, and the tokens if they were asked for."""
+    """Return the completion as chunks of a stream: thinking, text, end, and token counts if requested."""
     deltas = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in _pieces(reply))]
     if reply.thinking:
         deltas.insert(1, {"reasoning_content": reply.thinking})
@@ -482,12 +482,12 @@ def _tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ollama_body(request: Request, reply: Reply) -> tuple[str, str]:
-    """The completion as one object."""
+    """Return the completion as one object."""
     return json.dumps(_ollama_part(request, reply.text, reply, done=True)), "application/json"
 
 
 def _ollama_parts(request: Request, reply: Reply) -> list[dict[str, Any]]:
-    """The completion as the lines of a stream; the last one says how it ended."""
+    """Return the completion as lines of a stream; the last one has the reason why it ended."""
     thinking = [_ollama_part(request, "", reply, done=False)] if reply.thinking else []
     quiet = replace(reply, thinking="")
     parts = [*thinking, *(_ollama_part(request, piece, quiet, done=False) for piece in _pieces(reply))]

@@ -1,4 +1,4 @@
-"""The scripted endpoint itself, where other tests rely on it without looking."""
+"""The scripted endpoint behaves as other tests expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.scripted_endpoint import ScriptedEndpoint, always, hang, in_turn, s
 HELLO = {"role": "user", "content": "hello"}
 
 
-async def test_closing_drops_what_still_hangs() -> None:
+async def test_closing_drops_open_requests() -> None:
     with ScriptedEndpoint(always(hang())) as endpoint:
         client = ollama.AsyncClient(host=endpoint.url("ollama"), trust_env=False)
         calls = [asyncio.create_task(client.chat(model="scripted", messages=[HELLO])) for _ in range(5)]
@@ -33,7 +33,7 @@ async def test_it_streams_in_openais_protocol() -> None:
     assert "".join(delta.content or "" for delta in deltas) == "hello yourself"
 
 
-async def test_it_has_tools_called_in_openais_protocol() -> None:
+async def test_it_calls_tools_in_openais_protocol() -> None:
     with ScriptedEndpoint(always(use(("search", {"query": "town"}), ("answer", {})))) as endpoint:
         client = openai.AsyncOpenAI(base_url=endpoint.url("openai"), api_key="none")
         reply = await client.chat.completions.create(model="scripted", messages=[HELLO])
@@ -50,6 +50,6 @@ async def test_it_streams_in_ollamas_protocol() -> None:
     assert "".join(part.content or "" for part in parts) == "hello yourself"
 
 
-def test_replies_in_turn_end_in_the_last_one() -> None:
+def test_the_last_of_several_replies_repeats() -> None:
     responder = in_turn(server_error(), "yes")
     assert [responder(None) for _ in range(3)] == [server_error(), "yes", "yes"]  # type: ignore[arg-type]
