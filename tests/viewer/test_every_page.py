@@ -50,9 +50,9 @@ def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: st
 
 def test_a_long_select_fits_its_form_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("evaluations", **PHONE)
-    judge, begin = page.get_by_label("Judge"), page.get_by_role("button", name="Start")
+    judge, start = page.get_by_label("Judge"), page.get_by_role("button", name="Start")
     expect(judge).to_be_visible()
-    chosen, widest = judge.bounding_box(), begin.bounding_box()
+    chosen, widest = judge.bounding_box(), start.bounding_box()
     assert chosen
     assert widest
     assert chosen["x"] + chosen["width"] <= widest["x"] + widest["width"] + 1
