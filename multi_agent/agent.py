@@ -124,7 +124,7 @@ class AgentKit:
     def require_prompt(self) -> Prompt:
         """Return the agent's prompt. Raises AgentError if it has no prompt file."""
         if self.prompt is None:
-            raise AgentError("This agent has no prompt file; put it in the prompts folder beside its package.")
+            raise AgentError("This agent has no prompt file; put it into the prompts folder next to its package.")
         return self.prompt
 
 
