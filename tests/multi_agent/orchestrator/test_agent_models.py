@@ -114,7 +114,7 @@ async def test_a_prompt_must_fit_the_window_of_its_endpoint(panel: MakePanel, se
             {"agent_models": {"Extractor": "big"}},
             {},
             UnknownModel,
-            r"'big' \(Extractor is to ask it\); there are small",
+            r"'big' \(needed by Extractor\)\. Known: small",
         ),
         ({"agent_models": {"Oracle": "small"}}, {}, UnknownAgent, "'Oracle' does not exist"),
         ({}, {"model": "big"}, UnknownModel, r"\[llms\.big\].*CANDOR_LLMS__BIG__MODEL"),
