@@ -1,6 +1,6 @@
-"""What is demanded of an evaluation, as in CI: conditions on its figures, and not to be worse than an earlier one.
+"""Demands on an evaluation, for CI: conditions on its figures, and a baseline that it must not fall behind.
 
-What can be known to be wrong with a demand is said before the first question is asked.
+Invalid demands are rejected before the first question is asked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COMPARE = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class Condition(NamedTuple):
-    """A condition that must not hold, such as 'f1 < 0.7'."""
+    """A condition that fails the evaluation if it holds, for example 'f1 < 0.7'."""
 
     figure: str
     sign: str
@@ -33,18 +33,18 @@ class Condition(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """How an evaluation did beside an earlier one."""
+    """The comparison of an evaluation with its baseline."""
 
     said: str
-    """Empty if it is as good or better."""
+    """The difference in words. Empty if the evaluation is as good or better."""
     worse: bool
-    """Whether it is worse beyond chance."""
+    """Whether the evaluation is significantly worse."""
 
 
 class Demands:
-    """The demands on evaluations with these figures, asked these questions. Raises UsageError for what cannot be met.
+    """The demands on evaluations of one question set. Raises UsageError for demands that cannot be checked.
 
-    ``before``: the evaluation that they must not be worse than in ``figure``, if there is one.
+    ``before`` is the baseline, which an evaluation must not fall behind in ``figure``.
     """
 
     def __init__(
@@ -60,16 +60,16 @@ class Demands:
         self._before, self._figure = before, figure
         demanded = [each.figure for each in self._conditions] + ([figure] if before else [])
         if unknown := [each for each in demanded if each not in figures]:
-            raise UsageError(f"There is no figure {unknown[0]!r}; there are {', '.join(sorted(figures))}.")
+            raise UsageError(f"Unknown figure {unknown[0]!r}. Known: {', '.join(sorted(figures))}.")
         self._lower_is_better = before is not None and figures[figure].better == "lower"
         if before and before.evaluation.fingerprint != fingerprint:
             raise UsageError(
-                f"{before.evaluation.id} was asked other questions ({before.evaluation.set_name}, "
-                f"{len(before.questions)}); only evaluations of the same set can be compared, with the same --limit."
+                f"{before.evaluation.id} has other questions ({before.evaluation.set_name}, {len(before.questions)}). "
+                "Compare evaluations of the same set with the same --limit."
             )
 
     def broken(self, summary: Summary) -> list[str]:
-        """Which of the conditions hold. Raises UsageError for a figure that applies to none of its questions."""
+        """Return the conditions that hold. Raises UsageError for a figure that no question has."""
         found = []
         for condition in self._conditions:
             if condition.figure not in summary.figures:
@@ -81,7 +81,7 @@ class Demands:
         return found
 
     def held_against(self, result: EvaluationResult) -> Verdict:
-        """Whether it is worse than the earlier one. Raises UsageError if both have no such figure, EvaluationError."""
+        """Compare an evaluation with the baseline. Raises UsageError if one lacks the figure, EvaluationError."""
         if self._before is None:
             return Verdict("", worse=False)
         comparison = against(self._before, result)
@@ -113,7 +113,7 @@ def demands_on(
     metrics: Mapping[str, MetricClass],
     fingerprint: str,
 ) -> Demands:
-    """As they are given on the command line. Raises UsageError, EvaluationNotFound."""
+    """Build the demands from command-line options. Raises UsageError, EvaluationNotFound."""
     before = store.get(worse_than) if worse_than else None
     return Demands(conditions or (), before, figure, figures=figures_of(metrics.values()), fingerprint=fingerprint)
 
@@ -121,6 +121,8 @@ def demands_on(
 def _read_condition(condition: str) -> Condition:
     match = _CONDITION.fullmatch(condition)
     if not match:
-        raise UsageError(f"{condition!r} is no condition; one is 'f1 < 0.7': a figure, one of < <= > >=, a number.")
+        raise UsageError(
+            f"Invalid condition {condition!r}. Write a figure, one of < <= > >=, and a number: 'f1 < 0.7'."
+        )
     name, sign, bound = match.groups()
     return Condition(name, sign, float(bound))

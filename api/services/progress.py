@@ -1,4 +1,4 @@
-"""What a client that waits for an answer is told of the way to it: a line for some of the events."""
+"""Progress lines of a run, for clients that wait for its answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from multi_agent.events import ClaimDrafted, DraftWithdrawn, Event, PlanMade, Pl
 
 
 def progress(event: Event) -> str:
-    """What a person who waits would want to know of an event; nothing of most."""
+    """Return a line for an event; an empty string for most events."""
     match event.body:
         case PlanMade(plan=plan) | PlanRevised(plan=plan):
             return f"Plan: {' → '.join(', '.join(step.agents) for step in plan.steps)}"
@@ -17,6 +17,6 @@ def progress(event: Event) -> str:
         case ClaimDrafted(claim=claim):
             return f"{'Claim' if claim.supported else 'Unsupported claim'}: {claim.text}"
         case DraftWithdrawn():
-            return "The claims so far are withdrawn; the answer is written anew."
+            return "The claims so far are withdrawn; the answer is written again."
         case _:
             return ""

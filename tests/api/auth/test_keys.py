@@ -167,11 +167,11 @@ class TestNoKey:
 class TestOtherHosts:
     def test_need_a_valid_key(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         refused = run("serve", "--host", "0.0.0.0")
-        assert (refused.code, "does not listen on '0.0.0.0': there is no valid key" in refused.err) == (2, True)
+        assert (refused.code, "There is no valid key, and listening on '0.0.0.0' needs one" in refused.err) == (2, True)
         run("keys", "revoke", run(*CREATE_ADMIN, "--json").json["key"]["id"])
         assert run("serve", "--host", "0.0.0.0").code == 2
         monkeypatch.setenv("CANDOR_SERVICE__REQUIRE_KEY", "true")
-        assert "there is no valid key" in run("serve").err
+        assert "There is no valid key" in run("serve").err
 
     def test_are_addresses_and_configured_names(self, make_candor: Callable[..., Candor]) -> None:
         """Reject other names: an attacker could point theirs to this address (DNS rebinding)."""

@@ -109,11 +109,11 @@ def test_fail_if_decides_the_exit_code(run: Any, serve: Serve, use_model: Any, q
     ("condition", "message"),
     [
         (("--fail-if", "corect < 0.9"), "'corect'"),
-        (("--fail-if", "correct is bad"), "is no condition"),
+        (("--fail-if", "correct is bad"), "Invalid condition"),
         (("--fail-if", "judged < 0.9"), "'judged'"),
         (("--fail-if-worse-than", "eval_gone"), "'eval_gone'"),
         (("--fail-if-worse-than", "eval_", "--figure", "corect"), "'corect'"),
-        (("--fail-if-worse-than", "eval_", "--limit", "1"), "was asked other questions"),
+        (("--fail-if-worse-than", "eval_", "--limit", "1"), "has other questions"),
     ],
 )
 def test_an_invalid_condition_fails_before_the_first_question(

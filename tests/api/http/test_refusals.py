@@ -145,7 +145,7 @@ def test_a_port_that_is_taken_is_named(run: Callable) -> None:
         port = other.getsockname()[1]
         refused = run("serve", "--port", str(port))
     assert refused.code == 2
-    assert f"cannot listen on 127.0.0.1, port {port}" in refused.err
+    assert f"Cannot listen on 127.0.0.1, port {port}" in refused.err
 
 
 def test_the_description_is_whole(http: httpx.Client) -> None:
