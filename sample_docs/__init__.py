@@ -1,5 +1,5 @@
-"""Documents and questions to try Candor on: ``documents/`` to ingest, ``questions.jsonl`` to ask.
+"""Sample documents and questions for trying Candor: ``documents/`` to ingest, ``questions.jsonl`` to ask.
 
-The binary documents are made by ``build.py`` from ``sources/``; the others are written by hand. README.md says what
-each one is there for. Every company, person and result in them is invented.
+``build.py`` builds the binary documents from ``sources/``. README.md describes each document. All companies, people and
+results are invented.
 """

@@ -1,9 +1,9 @@
-"""Makes the binary sample documents from their sources, the same bytes every time.
+"""Builds the binary sample documents from their sources, with the same bytes every time.
 
     python -m sample_docs.build [FOLDER]     (default: sample_docs/documents)
 
 ``sources/NAME.typ`` becomes NAME.pdf (Typst), ``NAME.md`` becomes NAME.docx, and a folder NAME of CSV files becomes
-NAME.xlsx with one sheet per file. The other documents are text and lie in ``documents/`` as they are.
+NAME.xlsx with one sheet per file. The other documents in ``documents/`` are text files without a source.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def build(folder: Path) -> list[Path]:
 
 
 def build_pdf(source: Path, folder: Path) -> Path:
-    """Typeset a Typst file with Typst's own fonts, so that the pages break alike on every machine."""
+    """Typeset a Typst file with Typst's own fonts, so that page breaks are the same on every machine."""
     target = folder / f"{source.stem}.pdf"
     typst.compile(source, output=target, ignore_system_fonts=True, timestamp=WRITTEN)
     return target
@@ -77,11 +77,11 @@ def add_block(document: DocxDocument, block: str) -> None:
     elif block.startswith("|"):
         add_table(document, [split_row(line) for line in block.splitlines() if not line.startswith("|-")])
     else:
-        add_emphasised(document.add_paragraph(), " ".join(block.splitlines()))
+        add_emphasized(document.add_paragraph(), " ".join(block.splitlines()))
 
 
 def split_row(line: str) -> list[str]:
-    """The cells of a Markdown table row."""
+    """Return the cells of a Markdown table row."""
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
@@ -90,12 +90,12 @@ def add_table(document: DocxDocument, rows: list[list[str]]) -> None:
     table = document.add_table(rows=0, cols=len(rows[0]), style="Table Grid")
     for number, row in enumerate(rows):
         for cell, text in zip(table.add_row().cells, row, strict=True):
-            add_emphasised(cell.paragraphs[0], f"**{text}**" if number == 0 else text)
+            add_emphasized(cell.paragraphs[0], f"**{text}**" if number == 0 else text)
     document.add_paragraph()
 
 
-def add_emphasised(paragraph: Paragraph, text: str) -> None:
-    """Write text with **bold** and *italic* stretches into a paragraph."""
+def add_emphasized(paragraph: Paragraph, text: str) -> None:
+    """Add text with **bold** and *italic* parts to a paragraph."""
     for part in filter(None, EMPHASIS.split(text)):
         stars = len(part) - len(part.lstrip("*"))
         run = paragraph.add_run(part.strip("*") if stars else part)
@@ -103,7 +103,7 @@ def add_emphasised(paragraph: Paragraph, text: str) -> None:
 
 
 def build_xlsx(source: Path, folder: Path) -> Path:
-    """Make a workbook of a folder of CSV files named ``1_Sheet.csv``, in their order; numbers become numbers."""
+    """Build a workbook from a folder of CSV files named ``1_Sheet.csv``, in order, with numeric cells for numbers."""
     workbook = Workbook()
     workbook.remove(workbook.worksheets[0])
     for path in sorted(source.glob("*.csv")):
@@ -120,14 +120,14 @@ def build_xlsx(source: Path, folder: Path) -> Path:
 
 
 def read_rows(path: Path) -> Iterator[list[str | float | int | None]]:
-    """The rows of a CSV file with numbers as numbers and empty cells as None."""
+    """Yield the rows of a CSV file, with numbers as numbers and empty cells as None."""
     with path.open(encoding="utf-8", newline="") as lines:
         for row in csv.reader(lines):
             yield [as_value(cell) for cell in row]
 
 
 def as_value(cell: str) -> str | float | int | None:
-    """A cell's text as the value that a spreadsheet would hold."""
+    """Return the value of a cell in a spreadsheet."""
     if not cell:
         return None
     if re.fullmatch(r"-?\d+(\.\d+)?", cell):
@@ -136,7 +136,7 @@ def as_value(cell: str) -> str | float | int | None:
 
 
 def style_sheet(sheet: Worksheet) -> None:
-    """Bold header that stays in view, and columns wide enough to read."""
+    """Make the header bold, freeze it, and set column widths."""
     sheet.freeze_panes = "B2"
     for cell in sheet[1]:
         cell.font = Font(bold=True)
@@ -147,7 +147,7 @@ def style_sheet(sheet: Worksheet) -> None:
 
 
 def fix_zip(path: Path) -> Path:
-    """Give every entry of an Office file the same time stamp; openpyxl writes the clock's time into its properties."""
+    """Set all time stamps of an Office file to a fixed time, including the one that openpyxl writes."""
     with zipfile.ZipFile(path) as archive:
         entries = [(name, archive.read(name)) for name in archive.namelist()]
     stamp = WRITTEN.strftime("%Y-%m-%dT%H:%M:%SZ").encode()

@@ -102,7 +102,7 @@ def test_the_readme_describes_every_document() -> None:
     assert [path.name for path in DOCUMENTS.iterdir() if f"| `{path.name}` |" not in readme] == []
 
 
-def test_building_from_the_sources_gives_the_committed_words(built: list[Path]) -> None:
+def test_a_build_reproduces_the_committed_text(built: list[Path]) -> None:
     committed = {path.name for path in DOCUMENTS.iterdir() if path.suffix not in WRITTEN_BY_HAND}
     assert {path.name for path in built} == committed
     for path in built:
@@ -154,7 +154,7 @@ def test_the_questions_are_well_formed() -> None:
         assert question["tags"]
 
 
-def test_the_demo_ranks_then_meets_a_contradiction_then_finds_nothing() -> None:
+def test_the_demo_questions_rank_contradict_and_find_nothing() -> None:
     ranking, contradiction, unanswerable = QUESTIONS[:3]
     assert ranking["question"] == "What are the top 3 fastest marathon times in 2024?"
     assert "contradiction" in contradiction["tags"]

@@ -1,7 +1,7 @@
-"""A scripted language-model endpoint: a real HTTP server on a free port of localhost.
+"""A model endpoint with scripted behaviour: a real HTTP server on a free port of localhost.
 
-It speaks the protocols of OpenAI (under ``/v1``) and Ollama (under ``/api``), replies as the responder says, can fail
-as real endpoints do, and records every request with its time. It runs in its own thread on one event loop, so that
+It speaks OpenAI's protocol (under ``/v1``) and Ollama's (under ``/api``), answers with the replies of a responder,
+fails like real endpoints, and records every request with its time. It runs one event loop in its own thread, so that
 hundreds of requests can wait at once.
 
     with ScriptedEndpoint(in_turn(server_error(), '{"city": "Graz"}')) as endpoint:
@@ -9,7 +9,7 @@ hundreds of requests can wait at once.
         ...
     assert len(endpoint.requests) == 2
 
-A responder gets the parsed ``Request`` and returns a text, or one of the replies made by the functions below.
+A responder gets the parsed ``Request`` and returns a text or a ``Reply``. The functions below create replies.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from multi_agent.llm.settings import EndpointSettings
 Protocol = Literal["openai", "ollama"]
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
 Ending = Literal["whole", "early", "dropped", "garbled", "failed", "silent", "uncounted"]
-"""How a stream ends: complete; without its last part; with a broken connection, invalid JSON or an error;
-not at all; or without token counts.
+"""How a stream ends: normally, without its last part, with a dropped connection, with invalid JSON, with an error,
+never, or without token usage.
 """
 
 
 @dataclass
 class Request:
-    """A chat request of either protocol."""
+    """One chat request of either protocol."""
 
     number: int
     protocol: Protocol
@@ -60,7 +60,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the endpoint does with a request. The functions below make common replies."""
+    """What the endpoint does with a request."""
 
     text: str = ""
     thinking: str = ""
@@ -88,122 +88,122 @@ Responder = Callable[[Request], "Reply | str"]
 
 
 def say(text: str, *, thinking: str = "", prompt_tokens: int = 100, completion_tokens: int = 10) -> Reply:
-    """Reply with the text. ``thinking`` goes into the protocol's field for it."""
+    """Answer with the text. ``thinking`` goes into the protocol's own field."""
     return Reply(text=text, thinking=thinking, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
 
 
 def think_aloud(text: str, thinking: str = "Let me see.") -> Reply:
-    """Reply with thinking inside the text, between tags."""
+    """Answer with the thinking between tags in the text."""
     return Reply(text=f"<think>\n{thinking}\n</think>\n\n{text}")
 
 
 def wrap_in_prose(text: str) -> Reply:
-    """Reply with a sentence before and after the text."""
+    """Answer with a sentence before and after the text."""
     return Reply(text=f"Sure! Here is the answer:\n{text}\nI hope that helps.")
 
 
 def fence(text: str) -> Reply:
-    """Reply with the text in a Markdown fence."""
+    """Answer in a Markdown fence."""
     return Reply(text=f"```json\n{text}\n```")
 
 
 def truncate(text: str, keep: float = 0.5) -> Reply:
-    """Reply with a text that reached the output limit."""
+    """Stop at the output limit."""
     return Reply(text=text[: int(len(text) * keep)], finish="length")
 
 
 def break_off(text: str, keep: float = 0.5) -> Reply:
-    """Reply with a text that ends in the middle, marked as complete."""
+    """Stop in the middle of the text and report a normal end."""
     return Reply(text=text[: int(len(text) * keep)])
 
 
 def nonsense() -> Reply:
-    """Reply with a text that is not JSON."""
+    """Answer with something other than JSON."""
     return Reply(text="purple monkey dishwasher")
 
 
 def empty() -> Reply:
-    """Reply with an empty text."""
+    """Answer with an empty text."""
     return Reply(text="")
 
 
 def in_pieces(text: str, cut: int = 16, *, pause: float = 0.0, ending: Ending = "whole", keep: float = 1.0) -> Reply:
-    """Stream the text in pieces of ``cut`` characters; after the part ``keep``, end the stream as given."""
+    """Stream parts of ``cut`` characters. After the fraction ``keep`` of the text, end the stream with ``ending``."""
     return Reply(text=text[: int(len(text) * keep)], cut=cut, pause=pause, ending=ending)
 
 
 def held_up(text: str, held: threading.Event, after: float) -> Reply:
-    """Stream the text up to ``after``, and the rest once the event is set."""
+    """Stream the fraction ``after`` of the text, then wait for the event before the rest."""
     return Reply(text=text, cut=16, held=held, held_after=int(len(text) * after) // 16)
 
 
 def delayed(reply: Reply | str, seconds: float) -> Reply:
-    """Delay the reply."""
+    """Delay a reply."""
     return replace(_reply(reply), delay=seconds)
 
 
 def hang() -> Reply:
-    """Accept the request and never respond."""
+    """Accept the request and never answer."""
     return Reply(hang=True)
 
 
 def drip() -> Reply:
-    """Send a space every now and then, without end, so that the connection is never idle."""
+    """Send spaces for ever, so that the connection is never silent."""
     return Reply(drip=True)
 
 
 def drop() -> Reply:
-    """Close the connection without a response."""
+    """Drop the connection without a response."""
     return Reply(drop=True)
 
 
 def refuse(words: str) -> Reply:
-    """Reply with a refusal, in the field of OpenAI's protocol. Ollama's protocol has none."""
+    """Answer in the refusal field of OpenAI's protocol. Ollama's has none."""
     return Reply(refusal=words)
 
 
 def fail(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
-    """Reply with an HTTP error in the protocol's format."""
+    """Answer with an HTTP error in the form of the protocol."""
     return Reply(text=message, status=status, headers=headers or {})
 
 
 def server_error(status: int = 500) -> Reply:
-    """Reply with a server error."""
+    """Answer with a 5xx error."""
     return fail(status, "the runner has terminated")
 
 
 def rate_limited(retry_after: str | float | None = None) -> Reply:
-    """Reply with 429 Too Many Requests."""
+    """Answer with status 429."""
     return fail(429, "slow down", {} if retry_after is None else {"Retry-After": str(retry_after)})
 
 
 def unauthorised() -> Reply:
-    """Reply as to a wrong API key."""
+    """Answer with status 401."""
     return fail(401, "invalid api key")
 
 
 def model_missing() -> Reply:
-    """Reply as to an unknown model."""
+    """Answer that the model does not exist."""
     return fail(404, "model not found")
 
 
 def raw(body: str, kind: str = "text/html") -> Reply:
-    """Reply with a body outside the protocol."""
+    """Answer with a body outside the protocol."""
     return Reply(raw=body, kind=kind)
 
 
 def always(reply: Reply | str) -> Responder:
-    """Return a responder with the same reply to every request."""
+    """Return a responder with the same reply for every request."""
     return lambda _: reply
 
 
 def use(*tools: tuple[str, dict[str, Any]]) -> Reply:
-    """Reply with calls of these tools, by name with arguments. OpenAI's protocol only."""
+    """Answer with calls of these tools, by name with arguments. OpenAI's protocol only."""
     return Reply(tools=tools, finish="tool_calls")
 
 
 def in_turn(*replies: Reply | str) -> Responder:
-    """Return a responder with these replies in order; the last one repeats."""
+    """Return a responder with one reply after the other. It repeats the last one."""
     remaining = list(replies)
     return lambda _: remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
@@ -213,7 +213,7 @@ def _reply(reply: Reply | str) -> Reply:
 
 
 class ScriptedEndpoint:
-    """The server. ``requests`` are the received chat requests, ``peak`` the highest number of concurrent ones."""
+    """The server. ``requests`` has all chat requests, ``peak`` the maximum of concurrent ones."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class ScriptedEndpoint:
         self._context_length = context_length
         self._api_key = api_key
         self._listing_hangs = listing_hangs
-        self._under_way = 0
+        self._active = 0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scripted-endpoint", daemon=True)
@@ -246,18 +246,18 @@ class ScriptedEndpoint:
         self._thread.join()
 
     def url(self, protocol: Protocol) -> str:
-        """Return the base URL to configure a client with."""
+        """Return the base URL for a client."""
         root = f"http://127.0.0.1:{self._port}"
         return f"{root}/v1" if protocol == "openai" else root
 
     def settings(self, protocol: Protocol, **overrides: Any) -> EndpointSettings:
-        """Return endpoint settings for this server."""
+        """Return settings for an LLM of this endpoint."""
         given = {"provider": protocol, "base_url": self.url(protocol), "model": self._models[0], **overrides}
         return EndpointSettings.model_validate(given)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        # To aiohttp, no time for the shutdown means all the time in the world: hanging requests would outlive the test.
+        # For aiohttp, a timeout of 0 means no limit: hanging requests would outlive the test.
         runner = web.AppRunner(self._app(), handler_cancellation=True, shutdown_timeout=0.01, access_log=None)
         self._loop.run_until_complete(self._start(runner))
         self._loop.run_forever()
@@ -297,17 +297,17 @@ class ScriptedEndpoint:
         form = body.get("response_format") or {}
         schema = form["json_schema"].get("schema") if form.get("type") == "json_schema" else None
         limit = body.get("max_tokens", body.get("max_completion_tokens"))
-        request = self._keep("openai", http, body, schema, body.get("temperature"), limit)
+        request = self._record("openai", http, body, schema, body.get("temperature"), limit)
         return await self._answer(request, http, _openai_body)
 
     async def _chat_ollama(self, http: web.Request) -> web.StreamResponse:
         body = await http.json()
         options = body.get("options") or {}
         schema = body.get("format") if isinstance(body.get("format"), dict) else None
-        request = self._keep("ollama", http, body, schema, options.get("temperature"), options.get("num_predict"))
+        request = self._record("ollama", http, body, schema, options.get("temperature"), options.get("num_predict"))
         return await self._answer(request, http, _ollama_body)
 
-    def _keep(
+    def _record(
         self,
         protocol: Protocol,
         http: web.Request,
@@ -334,7 +334,7 @@ class ScriptedEndpoint:
     async def _answer(
         self, request: Request, http: web.Request, form: Callable[[Request, Reply], tuple[str, str]]
     ) -> web.StreamResponse:
-        with self._counted():
+        with self._count_active():
             try:
                 reply = _reply(self._responder(request))
                 await asyncio.sleep(float("inf") if reply.hang else reply.delay)
@@ -353,13 +353,13 @@ class ScriptedEndpoint:
         return web.Response(text=text, content_type=content_type)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._under_way += 1
-        self.peak = max(self.peak, self._under_way)
+    def _count_active(self) -> Iterator[None]:
+        self._active += 1
+        self.peak = max(self.peak, self._active)
         try:
             yield
         finally:
-            self._under_way -= 1
+            self._active -= 1
 
     async def _list_openai(self, _: web.Request) -> web.StreamResponse:
         await self._maybe_hang()
@@ -384,12 +384,12 @@ class ScriptedEndpoint:
 
 
 def _streams(request: Request) -> bool:
-    """Return whether to stream: Ollama does by default, other protocols on request."""
+    """Return whether to stream. Ollama streams by default, OpenAI does not."""
     return bool(request.body.get("stream", request.protocol == "ollama"))
 
 
 async def _stream(http: web.Request, request: Request, reply: Reply) -> web.StreamResponse:
-    """Send the text in pieces, and end as the reply says."""
+    """Stream the parts of a reply and end the stream as the reply says."""
     kind, form, parts, garbled = (
         ("text/event-stream", "data: {}\n\n", _openai_chunks(request, reply), "data: {]\n\n")
         if request.protocol == "openai"
@@ -449,7 +449,7 @@ def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
 
 
 def _openai_chunks(request: Request, reply: Reply) -> list[dict[str, Any]]:
-    """Return the completion as chunks of a stream: thinking, text, end, and token counts if requested."""
+    """Return the chunks of a stream: thinking, text, the end, and the token usage if requested."""
     deltas = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in _pieces(reply))]
     if reply.thinking:
         deltas.insert(1, {"reasoning_content": reply.thinking})
@@ -487,7 +487,7 @@ def _ollama_body(request: Request, reply: Reply) -> tuple[str, str]:
 
 
 def _ollama_parts(request: Request, reply: Reply) -> list[dict[str, Any]]:
-    """Return the completion as lines of a stream; the last one has the reason why it ended."""
+    """Return the lines of a stream. The last line has the totals."""
     thinking = [_ollama_part(request, "", reply, done=False)] if reply.thinking else []
     quiet = replace(reply, thinking="")
     parts = [*thinking, *(_ollama_part(request, piece, quiet, done=False) for piece in _pieces(reply))]

@@ -31,9 +31,7 @@ def at(offset: int, index: int, text: str) -> Chunk:
     st.lists(TEXTS, min_size=1, max_size=4),
     st.lists(st.builds(Quoted, passage=st.integers(1, 9), quote=TEXTS, shows=st.just("")), max_size=6),
 )
-def test_every_quote_is_located_or_rejected_and_located_ones_are_verbatim(
-    texts: list[str], items: list[Quoted]
-) -> None:
+def test_quotes_are_located_verbatim_or_rejected(texts: list[str], items: list[Quoted]) -> None:
     chunks = [at(1000 * index, index, text) for index, text in enumerate(texts)]
     located, rejected = verify_quotes(items, chunks)
     assert sorted([*(id(each.item) for each in located), *map(id, rejected)]) == sorted(map(id, items))
@@ -47,7 +45,7 @@ def test_every_quote_is_located_or_rejected_and_located_ones_are_verbatim(
         assert evidence.pages
 
 
-def test_a_quote_is_looked_for_in_its_own_passage_only() -> None:
+def test_a_quote_must_be_in_its_own_passage() -> None:
     chunks = [at(0, 0, "It opened in 1961."), at(1000, 1, "It closed in 1999.")]
     item = Quoted(passage=1, quote="It closed in 1999.", shows="the end")
     assert verify_quotes([item], chunks) == ((), (item,))
@@ -67,7 +65,7 @@ async def test_a_rejected_quote_is_published_with_the_passage_it_named() -> None
     ]
 
 
-def test_a_type_of_quotes_names_its_highest_passage_number() -> None:
+def test_a_quote_type_limits_the_passage_number() -> None:
     schema = quote_model("AnyQuote", 12).model_json_schema()
     assert schema["properties"]["passage"]["maximum"] == 12
     assert list(schema["properties"]) == ["passage", "quote", "shows"]

@@ -118,7 +118,7 @@ async def test_two_agents_that_disagree_are_weighed() -> None:
     assert vote.requests == [], "numbers in one unit differ by value: there is nothing to ask"
 
 
-async def test_answers_that_are_equal_by_value_are_counted_together_without_a_model() -> None:
+async def test_answers_equal_by_value_are_grouped_without_a_model() -> None:
     answers = [candidate("12 %", confidence=0.9), candidate("12%", confidence=0.5), candidate("13 %")]
     with ScriptedEndpoint(always("never asked")) as endpoint:
         vote = Ballot(endpoint)
@@ -127,7 +127,7 @@ async def test_answers_that_are_equal_by_value_are_counted_together_without_a_mo
     assert (taken.short, taken.confidence) == ("12 %", pytest.approx(0.7 * 2 / 3))
 
 
-async def test_answers_in_other_words_are_compared_by_the_model_in_one_call() -> None:
+async def test_one_model_call_compares_differently_worded_answers() -> None:
     answers = [candidate("four"), candidate("4", text="Deliveries fell in 4 countries."), candidate("five")]
     with ScriptedEndpoint(by_number(["four", "4"], ["five"])) as endpoint:
         vote = Ballot(endpoint)
@@ -142,7 +142,7 @@ async def test_answers_in_other_words_are_compared_by_the_model_in_one_call() ->
     assert request.schema["properties"]["groups"]["items"]["items"]["maximum"] == 3
 
 
-async def test_the_model_is_asked_the_same_whoever_answered_first() -> None:
+async def test_the_prompt_does_not_depend_on_the_order_of_answers() -> None:
     answers = [candidate("four"), candidate("4"), candidate("4 in all"), candidate("IV")]
     with ScriptedEndpoint(by_number(["four", "4", "IV"], ["4 in all"])) as endpoint:
         vote = Ballot(endpoint)
@@ -151,7 +151,7 @@ async def test_the_model_is_asked_the_same_whoever_answered_first() -> None:
     assert vote.requests[0].messages == vote.requests[1].messages
 
 
-async def test_a_tie_goes_to_the_answer_with_more_quotes_behind_it() -> None:
+async def test_a_tie_goes_to_the_answer_with_more_quotes() -> None:
     with ScriptedEndpoint(always("never asked")) as endpoint:
         vote = Ballot(endpoint)
         taken = await vote(
@@ -173,7 +173,7 @@ async def test_a_tie_that_evidence_does_not_break_goes_to_the_first() -> None:
     assert vote.published[0].tie == "order: equal weight and evidence"
 
 
-async def test_where_a_weight_is_missing_the_majority_decides() -> None:
+async def test_without_all_weights_the_majority_decides() -> None:
     with ScriptedEndpoint(always("never asked")) as endpoint:
         vote = Ballot(endpoint)
         taken = await vote(candidate("9640", "Expert", 9.0), candidate("9412", weight=None), candidate("9412"))
@@ -181,7 +181,7 @@ async def test_where_a_weight_is_missing_the_majority_decides() -> None:
     assert (vote.published[0].method, vote.published[0].share) == ("majority", pytest.approx(2 / 3))
 
 
-async def test_answers_that_found_nothing_are_one_group_and_can_win() -> None:
+async def test_candidates_without_an_answer_form_one_group() -> None:
     answers = [
         candidate("", text="Only the third quarter is stated.", sufficient=False, confidence=0.8),
         candidate("9412"),
@@ -196,7 +196,7 @@ async def test_answers_that_found_nothing_are_one_group_and_can_win() -> None:
     assert vote.requests == []
 
 
-async def test_of_the_same_answers_the_best_supported_is_taken_then_the_most_confident() -> None:
+async def test_the_best_supported_then_most_confident_answer_is_chosen() -> None:
     with ScriptedEndpoint(always("never asked")) as endpoint:
         vote = Ballot(endpoint)
         by_evidence = await vote(candidate("9412", confidence=0.9), candidate("9412", quotes=(0, 10), confidence=0.1))
@@ -208,7 +208,7 @@ async def test_of_the_same_answers_the_best_supported_is_taken_then_the_most_con
     assert by_confidence.claims[0].text == "b"
 
 
-def test_quotes_behind_a_computation_support_the_claim_that_names_it() -> None:
+def test_quotes_of_a_computation_support_its_claim() -> None:
     plain = candidate("9412", quotes=(0,))
     computation = Computation(
         number=1, purpose="sum", sql="SELECT 1", columns=("n",), rows=((1,),), evidence=(quote(50), quote(60), quote(0))
@@ -218,7 +218,7 @@ def test_quotes_behind_a_computation_support_the_claim_that_names_it() -> None:
     assert len(Candidate(voter="Analyst", weight=1, synthesis=computed).support) == 3
 
 
-async def test_groups_with_faults_are_given_back_to_the_model() -> None:
+async def test_invalid_groups_are_sent_back_to_the_model() -> None:
     with ScriptedEndpoint(in_turn(grouping([1], [1, 2]), grouping([1, 3], [2]))) as endpoint:
         vote = Ballot(endpoint)
         taken = await vote(candidate("a"), candidate("b"), candidate("c"))
@@ -228,7 +228,7 @@ async def test_groups_with_faults_are_given_back_to_the_model() -> None:
     assert "Answer 3 stands in no group." in again
 
 
-async def test_a_model_that_answers_nonsense_is_given_up_with_its_faults() -> None:
+async def test_invalid_groups_raise_after_all_retries() -> None:
     with ScriptedEndpoint(always(grouping([1]))) as endpoint:
         vote = Ballot(endpoint, retries=2)
         with pytest.raises(InvalidResponse, match=r"3 attempts.*Answer 2 stands in no group"):
@@ -237,7 +237,7 @@ async def test_a_model_that_answers_nonsense_is_given_up_with_its_faults() -> No
     assert vote.published == []
 
 
-async def test_the_model_cannot_name_answers_that_are_not_there() -> None:
+async def test_the_model_cannot_name_unknown_answers() -> None:
     with ScriptedEndpoint(in_turn(grouping([1, 2, 3]), grouping([1, 2]))) as endpoint:
         vote = Ballot(endpoint)
         await vote(candidate("a"), candidate("b"))
@@ -278,9 +278,7 @@ def test_no_weight_is_lost(candidates: list[Candidate]) -> None:
 
 
 @given(_candidates, st.randoms(use_true_random=False))
-def test_who_answers_first_does_not_matter_unless_it_is_said(
-    candidates: list[Candidate], chance: random.Random
-) -> None:
+def test_order_matters_only_as_the_last_tie_breaker(candidates: list[Candidate], chance: random.Random) -> None:
     shuffled = chance.sample(candidates, len(candidates))
     first, second = (count_votes(each, group_by_value(each)) for each in (candidates, shuffled))
     assert (first.method, first.share, first.tie) == (second.method, second.share, second.tie)

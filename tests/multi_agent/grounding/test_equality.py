@@ -33,7 +33,7 @@ from multi_agent.grounding.equality import Number, Words, are_distinct, parse_va
         ("YES", "Yes"),
     ],
 )
-def test_the_same_is_the_same_however_it_is_written(one: str, other: str) -> None:
+def test_equal_values_are_equal_in_any_notation(one: str, other: str) -> None:
     assert parse_value(one) == parse_value(other)
 
 
@@ -51,7 +51,7 @@ def test_what_differs_is_not_the_same(one: str, other: str) -> None:
     ["9,412", "12.500", "03/04/2025", "2.3.2024", "March 2025", "17 March 2025, 10:30", "2:02:08", "5 of 6",
      "~5", "1,00,00", "0x1F", "Monday", "E19", ""],
 )  # fmt: skip
-def test_what_can_be_read_in_more_than_one_way_counts_as_words(text: str) -> None:
+def test_ambiguous_values_are_compared_as_words(text: str) -> None:
     assert isinstance(parse_value(text), Words)
 
 
@@ -61,9 +61,7 @@ def test_what_can_be_read_in_more_than_one_way_counts_as_words(text: str) -> Non
      (("7 years", "84 months"), False), (("4", "four"), False), (("9,412", "9412"), False), (("yes", "no"), False),
      (("2025-03-17", "4"), False)],
 )  # fmt: skip
-def test_numbers_in_one_unit_and_dates_cannot_mean_the_same_and_all_else_might(
-    texts: tuple[str, ...], apart: bool
-) -> None:
+def test_different_numbers_in_one_unit_and_dates_are_distinct(texts: tuple[str, ...], apart: bool) -> None:
     assert are_distinct([parse_value(text) for text in texts]) is apart
 
 
@@ -77,7 +75,7 @@ def _grouped(amount: Decimal, group: str, mark: str) -> str:
 
 
 @given(_amounts, _units)
-def test_a_number_is_read_whatever_its_marks_and_spaces(amount: Decimal, unit: str) -> None:
+def test_numbers_are_parsed_with_any_separators(amount: Decimal, unit: str) -> None:
     written = [_grouped(amount, group, mark) for group, mark in ((",", "."), (".", ","), (" ", ","), ("'", "."))]
     written += [f"{amount:f}", f"{amount:f}".replace(".", ",")]
     values = {parse_value(f"{text}{space}{unit}") for text in written for space in (" ", "\u202f", "")}
@@ -90,7 +88,7 @@ def test_equal_numbers_are_equal_values_and_no_others(one: Decimal, other: Decim
 
 
 @given(st.dates(min_value=datetime.date(1900, 1, 1), max_value=datetime.date(2100, 1, 1)))
-def test_a_date_is_read_in_words_and_in_figures_unless_day_and_month_could_be_exchanged(day: datetime.date) -> None:
+def test_a_date_is_parsed_unless_day_and_month_are_ambiguous(day: datetime.date) -> None:
     written = [day.isoformat(), f"{day:%d %B %Y}", f"{day:%B %d, %Y}", f"{day:%d %b %Y}"]
     assert {parse_value(text) for text in written} == {day}
     exchangeable = day.day <= 12 and day.day != day.month
@@ -98,7 +96,7 @@ def test_a_date_is_read_in_words_and_in_figures_unless_day_and_month_could_be_ex
 
 
 @given(st.text())
-def test_any_text_has_a_value_that_case_and_white_space_do_not_change(text: str) -> None:
+def test_values_ignore_case_and_white_space(text: str) -> None:
     value = parse_value(text)
     assert parse_value(f"  {text}\n") == value
     assert hash(value) == hash(parse_value(text))

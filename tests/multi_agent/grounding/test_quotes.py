@@ -45,7 +45,7 @@ def found(quote: str, text: str) -> str | None:
         ("x² grows", "here x² grows", "x² grows"),
     ],
 )
-def test_folding_finds_the_quote_and_gives_back_the_original(quote: str, text: str, original: str) -> None:
+def test_folding_finds_the_quote_in_the_original_text(quote: str, text: str, original: str) -> None:
     assert found(quote, text) == original
 
 
@@ -63,14 +63,14 @@ def test_folding_finds_the_quote_and_gives_back_the_original(quote: str, text: s
         ("", "some text"),
     ],
 )
-def test_what_does_not_stand_there_is_not_found(quote: str, text: str) -> None:
+def test_a_quote_not_in_the_passage_is_not_found(quote: str, text: str) -> None:
     assert locate(quote, chunk(text)) is None
 
 
-def test_a_later_whole_occurrence_is_found_behind_a_cut_one() -> None:
+def test_a_whole_word_match_after_a_partial_one_is_found() -> None:
     assert locate("10 units", chunk("2010 units, then 10 units")) == (OFFSET + 17, OFFSET + 25)
 
 
-def test_a_quote_of_the_repeated_table_header_is_located_where_the_header_stands() -> None:
+def test_a_quote_of_a_repeated_table_header_is_located_at_the_header() -> None:
     header = TableHeader(text="| Year | Sold |", start=10, end=25)
     assert locate("| Year | Sold |", chunk("| 2024 | 7 |", header)) == (10, 25)

@@ -18,13 +18,11 @@ from vectorstore.models import PageSpan
         ({"title": "The Lee House", "section": ("Plan",)}, "0042.md (The Lee House), Plan"),
     ],
 )
-def test_a_passage_stands_under_its_document_with_a_title_that_says_more_than_the_name(
-    fields: dict[str, object], shown: str
-) -> None:
+def test_the_title_is_shown_unless_the_name_contains_it(fields: dict[str, object], shown: str) -> None:
     assert show_location(make_chunk("It has three storeys.", document="/docs/0042.md", **fields)) == shown
 
 
-def test_of_a_part_only_its_own_pages_are_named() -> None:
+def test_a_part_shows_only_its_own_pages() -> None:
     spans = (PageSpan(number=3, start=0, end=5), PageSpan(number=4, start=5, end=9))
     chunk = make_chunk("It stands", page_spans=spans)
     assert (show_location(chunk), show_location(chunk, [4])) == ("a.md, pages 3-4", "a.md, page 4")

@@ -142,7 +142,7 @@ def secret(tmp_path: Path) -> Path:
         "SELECT pg_sleep(60)",
     ],
 )
-def test_what_is_not_a_query_over_the_records_is_refused(database: RecordDatabase, sql: str, secret: Path) -> None:
+def test_other_statements_than_queries_are_rejected(database: RecordDatabase, sql: str, secret: Path) -> None:
     with pytest.raises(QueryRefused) as refusal:
         ask(database, sql.format(path=secret))
     assert SECRET not in str(refusal.value)
@@ -161,7 +161,7 @@ def test_what_is_not_a_query_over_the_records_is_refused(database: RecordDatabas
         "WITH new AS (INSERT INTO records (record) VALUES (9) RETURNING *) SELECT * FROM new",
     ],
 )
-def test_the_database_refuses_by_itself_what_the_parser_might_let_through(
+def test_the_database_rejects_what_the_parser_might_accept(
     database: RecordDatabase, sql: str, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(computing, "_require_allowed", lambda nodes: None)
@@ -170,7 +170,7 @@ def test_the_database_refuses_by_itself_what_the_parser_might_let_through(
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM leaked", "SELECT * FROM (WITH leaked AS (SELECT 1) SELECT 1), leaked"])
-def test_a_variable_of_this_program_is_no_table(database: RecordDatabase, sql: str) -> None:
+def test_python_variables_are_not_tables(database: RecordDatabase, sql: str) -> None:
     leaked = {"x": np.array([42])}  # which DuckDB reads by the name of the variable, if it may
     assert duckdb.sql("SELECT x FROM leaked").fetchall() == [(42,)]
     with pytest.raises(QueryRefused, match="leaked"):
@@ -196,7 +196,7 @@ def test_a_variable_of_this_program_is_no_table(database: RecordDatabase, sql: s
         ("SELECT 1" + " + 1" * 3000, "characters"),
     ],
 )  # fmt: skip
-def test_what_would_take_for_ever_or_all_memory_is_stopped(database: RecordDatabase, sql: str, why: str) -> None:
+def test_expensive_queries_are_stopped(database: RecordDatabase, sql: str, why: str) -> None:
     started = time.monotonic()
     with pytest.raises(QueryRefused, match=why):
         ask(database, sql, seconds=0.5)

@@ -28,7 +28,7 @@ def typed(kind: str, *values: Scalar | None) -> RecordTable:
     return build_table(table_context(fields(x=kind), {"a.md": [{"x": value} for value in values]}))
 
 
-def test_every_record_is_a_row_that_says_where_it_stands() -> None:
+def test_every_record_is_a_row_with_its_source() -> None:
     table = build_table(
         table_context(fields(x="text"), {"b.md": [{"x": "one"}], "c.pdf": [{"x": "two"}, {"x": "three"}]})
     )
@@ -66,14 +66,14 @@ def test_numbers_have_the_narrowest_type_that_holds_them_exactly(values: tuple[S
         ("boolean", "perhaps", "neither true nor false"),
     ],
 )
-def test_what_does_not_fit_is_null_kept_as_text_and_told(kind: str, value: Scalar, reason: str) -> None:
+def test_a_misfit_value_is_null_kept_as_text_and_reported(kind: str, value: Scalar, reason: str) -> None:
     table = typed(kind, value)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     assert (column(table, "x"), column(table, "x_text")) == ((None,), (text,))
     assert [str(flaw) for flaw in table.flaws] == [f"record 1 (a.md): x is {text!r}, {reason}"]
 
 
-def test_what_is_written_without_doubt_is_converted() -> None:
+def test_unambiguous_values_are_converted() -> None:
     table = build_table(
         table_context(
             fields(paid="date", amount="number", open="boolean"),
@@ -85,7 +85,7 @@ def test_what_is_written_without_doubt_is_converted() -> None:
     assert "amount_text" not in kinds(table)
 
 
-def test_a_field_may_have_a_name_that_the_table_needs_itself() -> None:
+def test_a_field_may_have_the_name_of_a_built_in_column() -> None:
     rows: list[dict[str, Scalar | None]] = [{"page": 7, "page_value": 8, "x": "?", "x_text": "why"}]
     table = build_table(
         table_context(fields(page="number", page_value="number", x="number", x_text="text"), {"a": rows})
@@ -105,7 +105,7 @@ def test_records_of_earlier_fields_are_left_out_and_counted() -> None:
     assert (len(table), table.left_out) == (1, 1)
 
 
-def test_a_row_that_two_passages_share_is_there_once() -> None:
+def test_a_row_shared_by_two_passages_appears_once() -> None:
     """The heading rows of a split table stand in each of its passages; the evidence is numbered once."""
     context = table_context(fields(x="number"), {"a.md": [{"x": 1}]})
     [chunk], [record] = context.chunks, context.records

@@ -72,7 +72,7 @@ def told(trace: Trace, run_id: str) -> list[Any]:
     return [event.body for event in trace.events(run_id) if event.body.type in wanted]
 
 
-async def test_nothing_happens_until_a_person_approves(
+async def test_a_dangerous_call_waits_for_approval(
     make_panel: Callable[..., Orchestrator], tools: Toolbox, trace: Trace, endpoint: ScriptedEndpoint
 ) -> None:
     run = asyncio.create_task(make_panel(tools).research(TASK))
@@ -92,7 +92,7 @@ async def test_nothing_happens_until_a_person_approves(
         tools.approvals.decide(waiting.approval_id, "refused", by="Bob")
 
 
-async def test_a_person_may_change_what_it_is_called_with(
+async def test_a_person_can_edit_the_arguments(
     make_panel: Callable[..., Orchestrator], tools: Toolbox, endpoint: ScriptedEndpoint
 ) -> None:
     run = asyncio.create_task(make_panel(tools).research(TASK))
@@ -108,7 +108,7 @@ async def test_a_person_may_change_what_it_is_called_with(
     assert entry.arguments == {"what": "balloon"}
 
 
-async def test_a_refusal_is_told_to_the_model_and_nothing_is_done(
+async def test_a_refused_call_is_not_made_and_the_model_is_informed(
     make_panel: Callable[..., Orchestrator], tools: Toolbox, endpoint: ScriptedEndpoint
 ) -> None:
     run = asyncio.create_task(make_panel(tools).research(TASK))
@@ -134,7 +134,7 @@ async def test_nobody_in_time_means_no(
     assert "Nobody approved this call in time." in endpoint.requests[1].prompt
 
 
-async def test_the_time_that_a_person_takes_is_not_the_agents(
+async def test_waiting_for_a_person_does_not_count_as_step_time(
     make_panel: Callable[..., Orchestrator], tools: Toolbox
 ) -> None:
     run = asyncio.create_task(make_panel(tools, step_timeout_s=1).research(TASK))
@@ -146,9 +146,7 @@ async def test_the_time_that_a_person_takes_is_not_the_agents(
     assert launched(tools, answer.run_id) == ["rocket"]
 
 
-async def test_a_run_that_is_cancelled_waits_for_nobody(
-    make_panel: Callable[..., Orchestrator], tools: Toolbox
-) -> None:
+async def test_a_cancelled_run_closes_its_approvals(make_panel: Callable[..., Orchestrator], tools: Toolbox) -> None:
     run = asyncio.create_task(make_panel(tools).research(TASK))
     waiting = await asked_for(tools)
     run.cancel()
@@ -170,7 +168,7 @@ async def resumed(before: Orchestrator, run_id: str, endpoint: ScriptedEndpoint,
     return await replace(before, trace=trace).research(TASK, run_id=run_id)
 
 
-async def test_what_was_open_when_the_run_was_interrupted_is_waited_for_again_when_it_goes_on(
+async def test_a_resumed_run_waits_again_for_open_approvals(
     make_panel: Callable[..., Orchestrator], tools: Toolbox, endpoint: ScriptedEndpoint, tmp_path: Path
 ) -> None:
     panel = make_panel(tools)
@@ -203,7 +201,7 @@ async def test_what_was_decided_stays_decided(
     assert launched(tools, "run_1") == ["rocket"]
 
 
-async def test_a_dangerous_call_that_was_under_way_when_the_run_was_interrupted_is_not_made_again(
+async def test_an_interrupted_dangerous_call_is_not_repeated(
     panel: Callable[..., Orchestrator], tools: Toolbox, tmp_path: Path
 ) -> None:
     with ScriptedEndpoint(rounds(calls(("stall", {"what": "rocket"})), last=report("Unknown."))) as endpoint:
@@ -219,9 +217,7 @@ async def test_a_dangerous_call_that_was_under_way_when_the_run_was_interrupted_
     assert launched(tools, "run_1") == ["rocket"]
 
 
-async def test_a_call_that_takes_too_long_is_given_up(
-    panel: Callable[..., Orchestrator], make_tools: Callable[..., Toolbox]
-) -> None:
+async def test_a_slow_call_times_out(panel: Callable[..., Orchestrator], make_tools: Callable[..., Toolbox]) -> None:
     tools = make_tools(packages=(PACKAGE,), timeout_s=0.1)
     with ScriptedEndpoint(rounds(calls(("stall", {"what": "rocket"})), last=report("Late."))) as endpoint:
         made = panel(endpoint.settings("openai"), tools=tools)
@@ -232,9 +228,7 @@ async def test_a_call_that_takes_too_long_is_given_up(
     assert "It took longer than 0.1 s (`tools.timeout_s`)." in endpoint.requests[1].prompt
 
 
-async def test_when_the_store_is_gone_the_run_ends_and_waits_for_nobody(
-    panel: Callable[..., Orchestrator], tools: Toolbox
-) -> None:
+async def test_a_store_error_ends_the_run_without_waiting(panel: Callable[..., Orchestrator], tools: Toolbox) -> None:
     with ScriptedEndpoint(rounds(calls(LAUNCH, ("lose", {"what": "papers"})), last=report("."))) as endpoint:
         made = panel(endpoint.settings("openai"), tools=tools)
         made.registry.register(handyman("launch", "lose"))

@@ -43,7 +43,7 @@ def bodies(trace: Trace, run_id: str, kind: str) -> list[Any]:
     return [event.body for event in trace.events(run_id) if event.body.type == kind]
 
 
-async def test_what_a_tool_gave_is_read_by_the_model_and_told_as_events(
+async def test_tool_results_reach_the_model_and_the_events(
     ask: Callable[..., Any], trace: Trace, make_tools: MakeTools
 ) -> None:
     model = rounds(calls(("calculator", {"expression": "0.1 + 0.2"})), last=report("It is 0.3."))
@@ -60,7 +60,7 @@ async def test_what_a_tool_gave_is_read_by_the_model_and_told_as_events(
     assert (entry.tool, entry.why, entry.result.text) == ("calculator", "It helps.", "0.3")
 
 
-async def test_an_agent_is_offered_the_tools_it_was_granted_and_no_others(ask: Callable[..., Any]) -> None:
+async def test_an_agent_gets_only_its_granted_tools(ask: Callable[..., Any]) -> None:
     with ScriptedEndpoint(rounds(last=report("Nothing to do."))) as endpoint:
         await ask(endpoint, "calculator", "read_document")
     [turn] = [request for request in endpoint.requests if role_of(request) == TURN]
@@ -71,9 +71,7 @@ async def test_an_agent_is_offered_the_tools_it_was_granted_and_no_others(ask: C
     assert sorted(offered) == ["calculator", "read_document"]
 
 
-async def test_what_a_tool_found_in_documents_is_evidence_once_its_quote_is_verified(
-    ask: Callable[..., Any], trace: Trace
-) -> None:
+async def test_verified_quotes_from_tools_are_evidence(ask: Callable[..., Any], trace: Trace) -> None:
     model = rounds(calls(SEARCH), last=report("Down to -25 °C.", (1, QUOTE), (1, "It works at any temperature.")))
     with ScriptedEndpoint(model) as endpoint:
         answer = await ask(endpoint, "search_documents")
@@ -94,9 +92,7 @@ async def test_passages_keep_their_numbers_over_all_rounds(ask: Callable[..., An
     assert [quote.quote for quote in answer.evidence] == ["Whisk the eggs."]
 
 
-async def test_a_tools_error_is_told_to_the_model_which_tries_another_way(
-    ask: Callable[..., Any], trace: Trace
-) -> None:
+async def test_the_model_reads_a_tool_error_and_can_recover(ask: Callable[..., Any], trace: Trace) -> None:
     wrong, right = ("read_document", {"document": "receipt.md"}), ("read_document", {"document": "recipe.md"})
     with ScriptedEndpoint(rounds(calls(wrong), calls(right), last=report("Eggs."))) as endpoint:
         answer = await ask(endpoint, "read_document")
@@ -105,7 +101,7 @@ async def test_a_tools_error_is_told_to_the_model_which_tries_another_way(
     assert (bool(failed.error), gave.error, gave.passages) == (True, "", 1)
 
 
-async def test_the_model_is_told_when_it_has_no_round_left(ask: Callable[..., Any], make_tools: MakeTools) -> None:
+async def test_the_model_learns_that_no_rounds_are_left(ask: Callable[..., Any], make_tools: MakeTools) -> None:
     endless = [calls(("calculator", {"expression": f"{number} + 1"})) for number in range(9)]
     with ScriptedEndpoint(rounds(*endless, last=report("Enough."))) as endpoint:
         await ask(endpoint, "calculator", tools=make_tools(rounds=2))
@@ -114,9 +110,7 @@ async def test_the_model_is_told_when_it_has_no_round_left(ask: Callable[..., An
     assert "No more calls can be made." in endpoint.requests[2].prompt
 
 
-async def test_a_tool_that_cannot_be_used_is_not_offered_and_the_model_knows_why(
-    ask: Callable[..., Any], make_tools: MakeTools
-) -> None:
+async def test_an_unavailable_tool_is_listed_with_the_reason(ask: Callable[..., Any], make_tools: MakeTools) -> None:
     with ScriptedEndpoint(rounds(last=report("No."))) as endpoint:
         await ask(endpoint, "wish", "note", tools=make_tools(packages=(PACKAGE,)))
     prompt = endpoint.requests[0].prompt
@@ -124,9 +118,7 @@ async def test_a_tool_that_cannot_be_used_is_not_offered_and_the_model_knows_why
     assert "Grants a wish" not in prompt
 
 
-async def test_a_defect_of_a_tool_is_the_failure_of_that_call_alone(
-    ask: Callable[..., Any], make_tools: MakeTools
-) -> None:
+async def test_an_exception_in_a_tool_fails_only_its_call(ask: Callable[..., Any], make_tools: MakeTools) -> None:
     model = rounds(calls(("break", {"what": "it"}), ("note", {"what": "on"})), last=report("Half."))
     with ScriptedEndpoint(model) as endpoint:
         answer = await ask(endpoint, "break", "note", tools=make_tools(packages=(PACKAGE,)))
@@ -135,13 +127,13 @@ async def test_a_defect_of_a_tool_is_the_failure_of_that_call_alone(
     assert "Half." in answer.answer
 
 
-async def test_a_grant_of_a_tool_that_does_not_exist_fails_with_those_that_do(ask: Callable[..., Any]) -> None:
+async def test_an_unknown_tool_fails_with_the_known_ones(ask: Callable[..., Any]) -> None:
     with ScriptedEndpoint(rounds(last=report("."))) as endpoint:
         answer = await ask(endpoint, "abacus")
     assert "The tool 'abacus' does not exist; there are calculator," in answer.reasoning
 
 
-async def test_a_run_that_is_repeated_makes_no_call_of_a_tool_again(
+async def test_a_repeated_run_repeats_no_tool_call(
     ask: Callable[..., Any], panel: MakePanel, make_tools: MakeTools, trace: Trace, tmp_path: Path
 ) -> None:
     """As after a restart: the model's answers come from one journal, those of tools from the other."""

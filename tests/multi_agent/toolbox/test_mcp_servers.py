@@ -50,7 +50,7 @@ def ask(panel: Callable[..., Orchestrator], make_tools: Callable[..., Toolbox]) 
     return research
 
 
-async def test_tools_of_a_server_are_called_with_arguments_by_its_schema(ask: Ask, tmp_path: Path) -> None:
+async def test_server_tools_get_arguments_that_follow_their_schema(ask: Ask, tmp_path: Path) -> None:
     wrong = ("garden.plant", {"what": "rose", "bed": {"row": 0}})
     with ScriptedEndpoint(lambda request: replies.pop(0)) as endpoint:
         replies = [calls(wrong), calls(PLANT), calls(LOOK), calls(), report("It grows.")]
@@ -64,7 +64,7 @@ async def test_tools_of_a_server_are_called_with_arguments_by_its_schema(ask: As
     assert "rose grows in row 2" in endpoint.requests[2].prompt
 
 
-async def test_a_tool_that_is_not_named_as_safe_waits_for_a_person(
+async def test_a_tool_not_listed_as_safe_needs_approval(
     ask: Ask, make_tools: Callable[..., Toolbox], tmp_path: Path
 ) -> None:
     with ScriptedEndpoint(rounds(calls(LOOK, PLANT), last=report("No."))) as endpoint:
@@ -75,7 +75,7 @@ async def test_a_tool_that_is_not_named_as_safe_waits_for_a_person(
     assert not (tmp_path / "planted.txt").exists()
 
 
-async def test_an_error_of_a_tool_and_the_death_of_its_server_are_told_to_the_model(ask: Ask, tmp_path: Path) -> None:
+async def test_the_model_sees_tool_errors_and_server_crashes(ask: Ask, tmp_path: Path) -> None:
     stone, mine = (("garden.plant", {"what": what, "bed": {"row": 1}}) for what in ("stone", "mine"))
     with ScriptedEndpoint(rounds(calls(stone), calls(mine), last=report("Alas."))) as endpoint:
         answer = await ask(garden(tmp_path, safe=("plant",)), endpoint, "garden.plant")
@@ -94,7 +94,7 @@ async def test_an_error_of_a_tool_and_the_death_of_its_server_are_told_to_the_mo
         (garden(Path()), "meadow.look", "There is no MCP server 'meadow'"),
     ],
 )
-async def test_a_server_that_is_not_there_fails_the_step_with_what_to_do(
+async def test_an_unreachable_server_fails_the_step_with_a_remedy(
     ask: Ask, server: McpServer, granted: str, said: str
 ) -> None:
     with ScriptedEndpoint(rounds(last=report("."))) as endpoint:
@@ -132,7 +132,7 @@ async def test_a_server_is_reached_over_http_too(ask: Ask, served: str, tmp_path
     assert (tmp_path / "planted.txt").exists()
 
 
-async def test_a_server_that_was_started_for_a_run_ends_with_it(tmp_path: Path) -> None:
+async def test_a_started_server_stops_with_the_run(tmp_path: Path) -> None:
     servers = McpServers(ToolSettings(mcp_servers=(garden(tmp_path),)))
     assert [tool.card.name for tool in await servers.tools("garden", "*")] == ["garden.plant", "garden.look"]
     [holder] = [task for task in asyncio.all_tasks() if task.get_name() == "MCP server garden"]
@@ -140,7 +140,7 @@ async def test_a_server_that_was_started_for_a_run_ends_with_it(tmp_path: Path) 
     assert holder.done()
 
 
-def test_a_grant_names_a_tool_that_there_is_or_one_of_a_server_that_is_set() -> None:
+def test_a_grant_must_name_a_known_tool_or_server() -> None:
     registry = ToolRegistry.discover(servers=("garden",))
     for name in ("calculator", "garden.plant", "garden.*"):
         registry.require(name)
@@ -149,7 +149,7 @@ def test_a_grant_names_a_tool_that_there_is_or_one_of_a_server_that_is_set() -> 
             registry.require(name)
 
 
-def test_arguments_that_nest_in_themselves_cannot_be_told_to_a_model() -> None:
+def test_recursive_arguments_are_rejected() -> None:
     schema = {
         "$ref": "#/$defs/Tree",
         "$defs": {"Tree": {"type": "object", "properties": {"of": {"$ref": "#/$defs/Tree"}}}},

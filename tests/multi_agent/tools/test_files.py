@@ -60,7 +60,7 @@ async def test_no_name_leads_out_of_the_sandbox(call: Any, sandbox: Sandbox, tmp
     assert not (tmp_path / "out").exists()
 
 
-def test_the_files_of_a_run_have_only_so_much_room(sandbox: Sandbox) -> None:
+def test_the_sandbox_has_a_size_limit(sandbox: Sandbox) -> None:
     sandbox.write("a", b"x" * 15_000)
     with pytest.raises(ToolError, match=r"'b' has 6000 bytes, and of the 20000 .* 15000 are used"):
         sandbox.write("b", b"x" * 6_000)
@@ -84,7 +84,7 @@ async def test_a_text_becomes_a_pdf(call: Any, sandbox: Sandbox) -> None:
 
 
 @pytest.mark.skipif(not DEJAVU.exists(), reason="needs the font DejaVu Sans")
-async def test_other_letters_take_a_font_that_has_them(call: Any, sandbox: Sandbox) -> None:
+async def test_other_scripts_need_a_font_with_their_letters(call: Any, sandbox: Sandbox) -> None:
     greek = {"name": "report.pdf", "text": "Θερμοκρασία −25 °C"}
     with pytest.raises(ToolError, match="The font 'Helvetica' has no Θ"):
         await call("write_pdf", greek)

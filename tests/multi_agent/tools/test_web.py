@@ -29,7 +29,7 @@ async def test_a_page_is_read_as_text_with_its_links(call: Any, web: Web) -> Non
     assert result.passages == (), "nothing of the web can be quoted as evidence"
 
 
-async def test_a_page_in_another_encoding_is_read_as_it_is_meant(call: Any, web: Web) -> None:
+async def test_pages_in_other_encodings_are_decoded(call: Any, web: Web) -> None:
     body = "<html><head><meta charset='iso-8859-1'></head><body><p>Größe: 5 µm</p></body></html>"
     web.pages["/old"] = Page(body.encode("iso-8859-1"))
     assert "Größe: 5 µm" in (await call("read_web_page", {"url": web.url("/old")}, **HERE)).text
@@ -56,7 +56,7 @@ async def test_a_long_page_is_read_in_parts(call: Any, web: Web) -> None:
         (redirect("http://nobody.invalid/"), "is not known"),
     ],
 )
-async def test_what_cannot_be_read_is_told_with_the_reason(call: Any, web: Web, page: Page, said: str) -> None:
+async def test_unreadable_pages_are_errors_with_a_reason(call: Any, web: Web, page: Page, said: str) -> None:
     web.pages["/page"] = page
     with pytest.raises(ToolError, match=said):
         await call("read_web_page", {"url": web.url("/page")}, web_bytes=2000, **HERE)
@@ -69,7 +69,7 @@ async def test_only_addresses_of_the_web_are_fetched(call: Any, url: str) -> Non
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0x7f000001", "2130706433", "[::1]", "[::ffff:127.0.0.1]"])
-async def test_nothing_of_this_machine_is_reached_however_it_is_written(call: Any, web: Web, host: str) -> None:
+async def test_local_addresses_are_blocked_in_every_notation(call: Any, web: Web, host: str) -> None:
     web.pages["/secret"] = Page(b"secret")
     for tool, more in (("read_web_page", {}), ("download_file", {"name": "a"})):
         with pytest.raises(ToolError, match="private network"):
@@ -98,11 +98,11 @@ async def test_nothing_of_this_machine_is_reached_however_it_is_written(call: An
         ("64:ff9b::5db8:d70e", True),
     ],
 )
-def test_an_address_is_public_or_not_in_whatever_clothes(address: str, public: bool) -> None:
+def test_embedded_ipv4_addresses_are_checked(address: str, public: bool) -> None:
     assert is_public(address) is public
 
 
-async def test_a_download_lies_in_the_sandbox_and_needs_a_person(call: Any, web: Web, sandbox: Sandbox) -> None:
+async def test_a_download_needs_approval_and_is_in_the_sandbox(call: Any, web: Web, sandbox: Sandbox) -> None:
     web.pages["/data"] = Page(b"\0\1\2", "application/octet-stream")
     result = await call("download_file", {"url": web.url("/data"), "name": "in/data.bin"}, **HERE)
     assert result.text == "Kept as 'in/data.bin': 3 bytes of the type 'application/octet-stream'."
@@ -112,7 +112,7 @@ async def test_a_download_lies_in_the_sandbox_and_needs_a_person(call: Any, web:
         await call("download_file", {"url": web.url("/data"), "name": "b"}, download_bytes=2, **HERE)
 
 
-async def test_a_search_gives_addresses_with_what_they_are_about(call: Any, web: Web) -> None:
+async def test_a_web_search_returns_urls_with_excerpts(call: Any, web: Web) -> None:
     found = b"""{"query": "pumps", "results": [
         {"url": "https://example.org/a", "title": "Pumps", "content": "All of them.", "engine": "x", "score": 1},
         {"url": "https://example.org/b", "title": "More", "publishedDate": "2026-01-02"},
