@@ -56,7 +56,7 @@ def test_a_body_that_is_no_text_is_a_wrong_input_like_one_that_is_no_json(http: 
         ),
         ("POST", "/v1/search", {"query": "why " * 6000}, 422, "at most 20000 characters"),
         ("POST", "/v1/research", RESEARCH | {"mode": "slow"}, 422, "body.mode"),
-        ("POST", "/v1/research", RESEARCH | {"mode": "direct"}, 422, "name the agent"),
+        ("POST", "/v1/research", RESEARCH | {"mode": "direct"}, 422, "needs an agent's name"),
         ("POST", "/v1/research", RESEARCH | {"agent": "Nobody"}, 422, "'Nobody' does not exist"),
         ("POST", "/v1/research", RESEARCH | {"agent": "Extractor"}, 422, "cannot be asked directly"),
         ("POST", "/v1/research", RESEARCH | {"template": "none"}, 422, "no plan 'none'"),
