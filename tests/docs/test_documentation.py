@@ -14,6 +14,7 @@ PAGES = [
     for pattern in ("*.md", "docs/*.md", "benchmarks/*.md", "sample_docs/*.md")
     for page in sorted(ROOT.glob(pattern))
 ]
+PATH = re.compile(r"`((?:api|benchmarks|docs|ingest|multi_agent|sample_docs|tests|vectorstore)/[\w./]*)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -29,3 +30,9 @@ def test_the_configuration_page_is_up_to_date() -> None:
     built = runpy.run_path(str(ROOT / "docs" / "build_configuration.py"))
     page: Path = built["PAGE"]
     assert page.read_text(encoding="utf-8") == built["page"](), "run: python docs/build_configuration.py"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_mentioned_paths_exist(page: str) -> None:
+    mentioned = {match[1] for match in PATH.finditer((ROOT / page).read_text(encoding="utf-8"))}
+    assert not {path for path in mentioned if not (ROOT / path).exists()}
