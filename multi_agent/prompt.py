@@ -51,7 +51,8 @@ class Prompt:
     @staticmethod
     def part(stem: str, **values: object) -> str:
         """Render a text that is shared by several of Candor's prompts, or optional. Raises AgentError as ``render``."""
-        text = Template(files("multi_agent").joinpath("prompts", f"{stem}.md").read_text(encoding="utf-8").strip())
+        path = files("multi_agent").joinpath("prompts", "parts", f"{stem}.md")
+        text = Template(path.read_text(encoding="utf-8").strip())
         _require_match(stem, frozenset(text.get_identifiers()), values)
         return text.substitute(values)
 

@@ -7,7 +7,7 @@ from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.errors import AgentError, PlanError
 from multi_agent.events import PlanMade, PlanRevised
 from multi_agent.memory.plans import PlanMemory
-from multi_agent.orchestrator.validation import faults
+from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.storage.trace import Trace
 

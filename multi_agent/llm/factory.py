@@ -30,11 +30,11 @@ from multi_agent.llm.concurrency import ConcurrencyLimit, ReplyQueue
 from multi_agent.llm.context_window import ContextWindowCheck
 from multi_agent.llm.cross_process_limit import CrossProcessLimit
 from multi_agent.llm.endpoint import Endpoint
+from multi_agent.llm.endpoints.ollama_native import OllamaNative
+from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.observed import ObservedLLM
-from multi_agent.llm.ollama_native import OllamaNative
-from multi_agent.llm.openai_compatible import OpenAICompatible
 from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM

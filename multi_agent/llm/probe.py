@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from multi_agent.errors import LLMError, LLMTimeout
+from multi_agent.llm.endpoints.ollama_native import OllamaNative
+from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.factory import build_client
 from multi_agent.llm.llm import Message
-from multi_agent.llm.ollama_native import OllamaNative
-from multi_agent.llm.openai_compatible import OpenAICompatible
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
 from vectorstore.models import FrozenModel

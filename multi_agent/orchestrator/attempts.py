@@ -11,10 +11,10 @@ from multi_agent.context import Claim, ResearchContext, Synthesis
 from multi_agent.errors import NothingFound, PlanError, ReferenceFailed
 from multi_agent.events import AttemptEnded, PlanRevised, RevisionDeclined
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
-from multi_agent.orchestrator.dependencies import RunDependencies
 from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.explainer import explain_failure
-from multi_agent.orchestrator.planner import Planner
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.working_context import missing_parts, working_context
 from multi_agent.plan import Attempt, FailedStep, Plan

@@ -18,9 +18,9 @@ from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
 from multi_agent.grounding.consensus import Candidate
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.plan_progress import PlanProgress
+from multi_agent.orchestrator.planning.validation import answering_step
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_tasks import StepTasks
-from multi_agent.orchestrator.validation import answering_step
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.plan import FailedStep, Plan, Step
 from multi_agent.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskResult

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
-from multi_agent.orchestrator.dependencies import RunDependencies
-from multi_agent.orchestrator.direct import direct_plan
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.direct import direct_plan
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.request import Request

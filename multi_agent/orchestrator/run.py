@@ -16,10 +16,10 @@ from multi_agent.library import CatalogueEntry
 from multi_agent.llm.budgeted import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.attempts import Attempts
-from multi_agent.orchestrator.dependencies import RunDependencies
 from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.merge_order import MergeOrder
-from multi_agent.orchestrator.planner import Planner
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKits

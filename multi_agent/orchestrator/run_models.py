@@ -7,7 +7,7 @@ from multi_agent.llm.budgeted import BudgetUsage
 from multi_agent.llm.factory import RunLLM, RunLLMs
 from multi_agent.llm.journal import Journal
 from multi_agent.llm.llm import LLM
-from multi_agent.orchestrator.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.request import Request
 
 

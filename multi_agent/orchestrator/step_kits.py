@@ -10,7 +10,7 @@ from multi_agent.agent import AgentKit
 from multi_agent.bus import MessageBus
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.context import ContextUpdate
-from multi_agent.orchestrator.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout

@@ -9,9 +9,9 @@ from typing import Any
 from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
-from multi_agent.orchestrator.references import resolve
+from multi_agent.orchestrator.planning.references import resolve
+from multi_agent.orchestrator.planning.validation import input_faults
 from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.validation import input_faults
 from multi_agent.plan import Step
 from multi_agent.tasks import SubTask, TaskStorage, task_data_type
 

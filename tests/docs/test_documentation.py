@@ -35,4 +35,4 @@ def test_the_configuration_page_is_up_to_date() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_mentioned_paths_exist(page: str) -> None:
     mentioned = {match[1] for match in PATH.finditer((ROOT / page).read_text(encoding="utf-8"))}
-    assert not {path for path in mentioned if not (ROOT / path).exists()}
+    assert not {path for path in mentioned if "NAME" not in path and not (ROOT / path).exists()}

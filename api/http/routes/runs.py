@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
 from api.http.deps import CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
-from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response
+from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
 from api.services.runs import find_run, list_runs
 from multi_agent.answer import Answer
 from multi_agent.events import Event
@@ -121,3 +121,21 @@ async def events(
     if not follow:
         return Response(_EVENTS.dump_json(known), media_type="application/json")
     return event_response(runs.follow(found.run_id, after)) if known else Response(status_code=204)
+
+
+@router.websocket("/{run_id}/ws")
+async def live(
+    socket: WebSocket,
+    trace: TraceDep,
+    runs: RunsDep,
+    caller: CurrentCaller,
+    run_id: str,
+    after: Annotated[int, Query(ge=0, le=MAX_EVENT_NUMBER)] = 0,
+) -> None:
+    """Send every event with a number above ``after``, in order, one per message; then close with code 1000.
+
+    An error before the handshake is answered with a problem.
+    """
+    run = await asyncio.to_thread(find_run, trace, run_id, caller)
+    await socket.accept()
+    await send_events(socket, runs.follow(run.run_id, after))

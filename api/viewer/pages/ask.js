@@ -1,12 +1,12 @@
 /* The page to ask a question and watch its run. */
 
-import {answerView, DraftView} from "../parts/answer.js";
+import {answerView, DraftView} from "../parts/answer/answer.js";
 import * as api from "../lib/api.js";
-import {Approvals} from "../parts/approvals.js";
+import {Approvals} from "../parts/run/approvals.js";
 import {askForm} from "../parts/ask-form.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
-import {openQuote} from "../parts/evidence.js";
+import {openQuote} from "../parts/answer/evidence.js";
 import {LiveRun} from "../lib/live.js";
 import {agentsOf, statusOf} from "../lib/model.js";
 import {closePanel} from "../parts/panel.js";

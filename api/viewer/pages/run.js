@@ -1,20 +1,20 @@
 /* One run: answer, plans, timeline and events. Steps and events open in the side panel. */
 
-import {answerView} from "../parts/answer.js";
-import {Approvals} from "../parts/approvals.js";
+import {answerView} from "../parts/answer/answer.js";
+import {Approvals} from "../parts/run/approvals.js";
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
-import {EventList} from "../parts/event-list.js";
-import {filesOf} from "../parts/files.js";
-import {graph} from "../parts/graph.js";
+import {EventList} from "../parts/run/event-list.js";
+import {filesOf} from "../parts/run/files.js";
+import {graph} from "../parts/run/graph.js";
 import {LiveRun} from "../lib/live.js";
 import {closePanel, openPanel, panel, panelShows, updatePanel} from "../parts/panel.js";
-import {revisions} from "../parts/revisions.js";
-import {planSaver} from "../parts/save-plan.js";
+import {revisions} from "../parts/run/revisions.js";
+import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
-import {eventView, stepView, vote} from "../parts/step.js";
-import {timeline} from "../parts/timeline.js";
+import {eventView, stepView, vote} from "../parts/run/step.js";
+import {timeline} from "../parts/run/timeline.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
 import {attemptOutcome, costOf, describeEvent, formatTime, plural, seconds, tokens} from "../lib/format.js";
 

@@ -83,7 +83,7 @@ def test_whoever_opens_a_socket_again_misses_nothing(
     [
         ("/v1/runs/run_none/ws", {}, 404, "no run 'run_none'"),
         ("/v1/runs/run_none/ws?after=-1", {}, 422, "query.after"),
-        ("/v1/runs/run_none/ws", {"Origin": "https://example.com"}, 403, "only the service's own pages"),
+        ("/v1/runs/run_none/ws", {"Origin": "https://example.com"}, 403, "Only the service's own pages"),
         ("/v1/none/ws", {}, 403, ""),
     ],
 )

@@ -1,7 +1,7 @@
 """Databases of every released schema are upgraded without losing a row.
 
-``states/*.sql`` are dumps of databases as earlier versions created them, one per change of a table, each for SQLite and
-for Postgres.
+``states/DIALECT/*.sql`` are dumps of databases as earlier versions created them, one per change of a table, for SQLite
+and Postgres.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from support.database import import_stores
 from vectorstore.database import METADATA
 
 STATES = Path(__file__).parent / "states"
-NAMES = sorted(path.name.split(".")[0] for path in STATES.glob("*.sqlite.sql"))
+NAMES = sorted(path.stem for path in (STATES / "sqlite").glob("*.sql"))
 OBSOLETE = {"service_runs"}
 PROCESSES = 6
 
@@ -162,7 +162,7 @@ def test_upgrading_twice_is_safe(settings: Settings) -> None:
 def load(state: str, settings: Settings) -> Rows:
     """Create the database from a dump, and return its rows."""
     dialect = "postgres" if settings.database_url else "sqlite"
-    dump = (STATES / f"{state}.{dialect}.sql").read_text()
+    dump = (STATES / dialect / f"{state}.sql").read_text()
     engine = make_raw_engine(settings)
     if settings.database_url is None:
         with sqlite3.connect(settings.home / FILE) as connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.services.library import CollectionLibrary
-from multi_agent.orchestrator.document_list import list_documents
+from multi_agent.orchestrator.planning.document_list import list_documents
 
 QUESTION = "How long are the eggs baked, and at what temperature?"
 

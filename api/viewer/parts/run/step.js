@@ -1,11 +1,11 @@
 /* Details of a step or an event: instruction, context, reasoning, prompts and responses. */
 
 import {readView, wroteView} from "./context.js";
-import {badge, fold, h} from "../lib/dom.js";
-import {computation} from "./evidence.js";
-import {after, agentsOf, statusOf} from "../lib/model.js";
-import {fields, value} from "./tables.js";
-import {costOf, describeEvent, plural, seconds, tokens, within} from "../lib/format.js";
+import {badge, fold, h} from "../../lib/dom.js";
+import {computation} from "../answer/evidence.js";
+import {after, agentsOf, statusOf} from "../../lib/model.js";
+import {fields, value} from "../tables.js";
+import {costOf, describeEvent, plural, seconds, tokens, within} from "../../lib/format.js";
 
 /** All details of a step. `over`: its attempt has finished; `href` returns the URL of a step. */
 export function stepView(live, step, over, href) {

@@ -1,8 +1,8 @@
 /* The parsed text of a document around a quote, with all quotes highlighted. */
 
-import * as api from "../lib/api.js";
-import {failure, h} from "../lib/dom.js";
-import {offsetsIn, segments} from "../lib/spans.js";
+import * as api from "../../lib/api.js";
+import {failure, h} from "../../lib/dom.js";
+import {offsetsIn, segments} from "../../lib/spans.js";
 
 const AROUND = 1800; // characters shown before and after the quote
 const texts = new Map(); // cache of documents, by collection and id

@@ -11,9 +11,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from multi_agent.llm.endpoint import EndpointRequest, Reply
-from multi_agent.llm.llm import OnText
-from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.transport import (
+from multi_agent.llm.endpoints.transport import (
     client_options,
     endpoint_unreachable,
     error_for_status,
@@ -21,6 +19,8 @@ from multi_agent.llm.transport import (
     transport_errors,
     wrong_protocol,
 )
+from multi_agent.llm.llm import OnText
+from multi_agent.llm.settings import EndpointSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

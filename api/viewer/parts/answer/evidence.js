@@ -1,13 +1,13 @@
 /* A quote in its context, highlighted on its page or in the parsed text of its document. */
 
-import {failure, h, loading} from "../lib/dom.js";
-import {Problem} from "../lib/errors.js";
+import {failure, h, loading} from "../../lib/dom.js";
+import {Problem} from "../../lib/errors.js";
 import {PageView} from "./page-view.js";
-import {openPanel, panel, panelShows} from "./panel.js";
-import {table} from "./tables.js";
+import {openPanel, panel, panelShows} from "../panel.js";
+import {table} from "../tables.js";
 import {textAround, textOf} from "./text-view.js";
-import {keepFocus, pagerBar, pagerKeys} from "./pager.js";
-import {fileName, pages, plural} from "../lib/format.js";
+import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
+import {fileName, pages, plural} from "../../lib/format.js";
 
 let asText = false; // the last choice between page and text
 

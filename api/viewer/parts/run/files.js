@@ -1,9 +1,9 @@
 /* Files written or downloaded by tools in a run. */
 
-import * as api from "../lib/api.js";
-import {fold, h} from "../lib/dom.js";
-import {tryAction} from "./forms.js";
-import {saveFile} from "../lib/save-file.js";
+import * as api from "../../lib/api.js";
+import {fold, h} from "../../lib/dom.js";
+import {tryAction} from "../forms.js";
+import {saveFile} from "../../lib/save-file.js";
 
 const UNITS = ["bytes", "kB", "MB", "GB"];
 

@@ -1,8 +1,8 @@
 /* The timeline of a run: steps as bars, with their model calls; parallel calls get lanes of their own. */
 
-import {h} from "../lib/dom.js";
-import {statusOf} from "../lib/model.js";
-import {plural, seconds, shorten} from "../lib/format.js";
+import {h} from "../../lib/dom.js";
+import {statusOf} from "../../lib/model.js";
+import {plural, seconds, shorten} from "../../lib/format.js";
 
 const SLOTS = 400; // model calls in the same slot are drawn as one
 const LANES = 5; // parallel calls drawn separately

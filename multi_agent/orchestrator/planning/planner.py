@@ -20,8 +20,8 @@ from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.llm import LLM, Message
-from multi_agent.orchestrator.document_list import list_documents
-from multi_agent.orchestrator.validation import faults
+from multi_agent.orchestrator.planning.document_list import list_documents
+from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.orchestrator.working_context import WorkingContext
 from multi_agent.plan import STEP_ID, Mode, Plan, PlanExample, Step
 from multi_agent.prompt import Prompt

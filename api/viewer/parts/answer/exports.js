@@ -1,9 +1,9 @@
 /* Saving an answer as a file. */
 
-import * as api from "../lib/api.js";
-import {failure, h} from "../lib/dom.js";
-import {RequestError} from "../lib/errors.js";
-import {saveFile} from "../lib/save-file.js";
+import * as api from "../../lib/api.js";
+import {failure, h} from "../../lib/dom.js";
+import {RequestError} from "../../lib/errors.js";
+import {saveFile} from "../../lib/save-file.js";
 
 const FORMATS = [["md", "Markdown"], ["html", "HTML"], ["docx", "Word"], ["json", "JSON"]];
 

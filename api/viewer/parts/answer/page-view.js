@@ -1,8 +1,8 @@
 /* The image of a page with the quotes highlighted. */
 
-import * as api from "../lib/api.js";
-import {failure, h, loading} from "../lib/dom.js";
-import {RequestError} from "../lib/errors.js";
+import * as api from "../../lib/api.js";
+import {failure, h, loading} from "../../lib/dom.js";
+import {RequestError} from "../../lib/errors.js";
 
 const ZOOMS = [1, 1.5, 2, 3]; // relative to the available width
 let zoom = 0; // index of the last choice

@@ -1,8 +1,8 @@
 /* The plans of all attempts side by side: what each kept, changed, dropped and added, what failed, and why it was revised. */
 
-import {badge, h} from "../lib/dom.js";
-import {statusOf} from "../lib/model.js";
-import {shorten} from "../lib/format.js";
+import {badge, h} from "../../lib/dom.js";
+import {statusOf} from "../../lib/model.js";
+import {shorten} from "../../lib/format.js";
 
 const IGNORED = ["id", "why"]; // fields without effect on execution
 const SIGNS = {added: "+", changed: "~", kept: "=", gone: "−"};

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from multi_agent.errors import LLMRefused
 from multi_agent.llm.endpoint import EndpointRequest, JsonSchema, Reply
-from multi_agent.llm.llm import OnText
-from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
-from multi_agent.llm.transport import (
+from multi_agent.llm.endpoints.transport import (
     client_options,
     error_for_status,
     stream_interrupted,
@@ -20,6 +18,8 @@ from multi_agent.llm.transport import (
     transport_errors,
     wrong_protocol,
 )
+from multi_agent.llm.llm import OnText
+from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

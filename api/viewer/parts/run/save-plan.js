@@ -1,8 +1,8 @@
 /* The form to save the plan of a run for other questions. */
 
-import * as api from "../lib/api.js";
-import {fold, h} from "../lib/dom.js";
-import {field, tryAction} from "./forms.js";
+import * as api from "../../lib/api.js";
+import {fold, h} from "../../lib/dom.js";
+import {field, tryAction} from "../forms.js";
 
 export function planSaver(runId) {
   return fold(`save ${runId}`, "Save this plan", () => {

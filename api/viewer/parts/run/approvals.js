@@ -1,9 +1,9 @@
 /* Tool calls that wait for approval: tool, reason, arguments and remaining time. */
 
-import * as api from "../lib/api.js";
-import {failure, h} from "../lib/dom.js";
-import {RequestError} from "../lib/errors.js";
-import {seconds} from "../lib/format.js";
+import * as api from "../../lib/api.js";
+import {failure, h} from "../../lib/dom.js";
+import {RequestError} from "../../lib/errors.js";
+import {seconds} from "../../lib/format.js";
 
 const CLOCK_MS = 1000;
 

@@ -1,8 +1,8 @@
 /* A plan as a graph from left to right; color and text show the status of each step. */
 
-import {svg} from "../lib/dom.js";
-import {after, agentsOf, columns, statusOf} from "../lib/model.js";
-import {seconds, shorten} from "../lib/format.js";
+import {svg} from "../../lib/dom.js";
+import {after, agentsOf, columns, statusOf} from "../../lib/model.js";
+import {seconds, shorten} from "../../lib/format.js";
 
 const WIDTH = 142;
 const HEIGHT = 62;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.errors import AgentError
-from multi_agent.orchestrator.validation import ANSWERS
+from multi_agent.orchestrator.planning.validation import ANSWERS
 from multi_agent.plan import Plan, Step
 from multi_agent.tasks import NoInputs
 

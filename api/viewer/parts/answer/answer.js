@@ -1,10 +1,10 @@
 /* An answer with its claims; each mark opens the evidence of its claim. */
 
-import {fold, h} from "../lib/dom.js";
+import {fold, h} from "../../lib/dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
-import {table} from "./tables.js";
-import {costOf, fileName, pages, plural, seconds, tokens} from "../lib/format.js";
+import {table} from "../tables.js";
+import {costOf, fileName, pages, plural, seconds, tokens} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 

@@ -1,9 +1,9 @@
 /* The shared context before and after a step. New entries are appended to lists, single values are replaced, and the
 results of a passage that is read again replace the earlier ones. */
 
-import {fold, h} from "../lib/dom.js";
-import {value} from "./tables.js";
-import {plural} from "../lib/format.js";
+import {fold, h} from "../../lib/dom.js";
+import {value} from "../tables.js";
+import {plural} from "../../lib/format.js";
 
 const SINGLE_VALUES = ["inspection", "record_fields", "synthesis"];
 const ENTRY_ID = {evidence: ({document_id: id, start, end}) => `${id} ${start} ${end}`, chunks: ({id}) => id};

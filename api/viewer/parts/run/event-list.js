@@ -1,9 +1,9 @@
 /* The events of a run as a virtual list (only visible rows are in the DOM) with a search that filters and highlights. */
 
-import {failure, h} from "../lib/dom.js";
-import {Highlighter} from "../lib/highlight.js";
-import {keepFocus} from "./pager.js";
-import {describeEvent, seconds} from "../lib/format.js";
+import {failure, h} from "../../lib/dom.js";
+import {Highlighter} from "../../lib/highlight.js";
+import {keepFocus} from "../pager.js";
+import {describeEvent, seconds} from "../../lib/format.js";
 
 const ROW = 30;
 const OVERSCAN = 8; // rows drawn above and below the visible ones

@@ -1,0 +1,1 @@
+"""Plans: the model writes them, validation checks them, references connect their steps."""
