@@ -1,25 +1,25 @@
-"""What can go wrong with one file or with a whole ingest, by who must act.
+"""The errors of this package: of one file, or of a whole ingest. The tree says how a user can resolve each.
 
 IngestError
 ├── PathNotFound            the user names a path that exists
 ├── NothingToIngest         the user names a folder with files in it
-├── UnknownParser           the user names a parser there is, or installs its extra
+├── UnknownParser           the user names an existing parser, or installs its extra
 ├── DocumentNotFound        the user names a document that was ingested
-├── AmbiguousDocument       the user names it more exactly
+├── AmbiguousDocument       the user names it by its id
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── PageNotShown            the user reads the document as text
-├── LedgerUnavailable       the user frees the disk, mends or starts the database
-└── FileError               one file; the rest of the ingest goes on
-    ├── UnreadableFile      the user mends the rights, or the disk
-    ├── FileChanging        the user ingests again when the writing has ended
+├── LedgerUnavailable       the user frees disk space, or starts or repairs the database
+└── FileError               one file failed; the ingest continues with the others
+    ├── UnreadableFile      the user corrects the permissions, or repairs the disk
+    ├── FileChanging        the user ingests again when no process writes to the file
     ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
-    ├── ParserCrashed       the user saves the file anew, or chooses another parser
+    ├── ParserCrashed       the user saves the file again, or chooses another parser
     ├── InternalError       the user reports it
     └── ParseError
-        ├── EmptyDocument       nothing to read in it; a scan needs text recognition
+        ├── EmptyDocument       the file has no text; a scan needs text recognition
         ├── EncryptedDocument   the user removes the password
         ├── CorruptDocument     the user repairs or re-exports the file
         └── UnsupportedFormat   the user converts the file
@@ -37,7 +37,7 @@ class PathNotFound(IngestError):
 
 
 class NothingToIngest(IngestError):
-    """The paths exist, and there is no file in them."""
+    """The paths exist, but contain no file."""
 
 
 class UnknownParser(IngestError):
@@ -45,27 +45,27 @@ class UnknownParser(IngestError):
 
 
 class DocumentNotFound(IngestError):
-    """No ingested document answers to that name."""
+    """No ingested document has that id, path or name."""
 
 
 class AmbiguousDocument(IngestError):
-    """Several ingested documents answer to that name."""
+    """Several ingested documents match that id, path or name."""
 
 
 class IngestUnderWay(IngestError):
-    """Another process changes the collection at this moment."""
+    """Another process is changing the collection."""
 
 
 class ParserUnavailable(IngestError):
-    """The processes that parse do not start, or were closed: no fault of a file."""
+    """The processes that parse do not start, or were closed. No file caused this."""
 
 
 class PageNotShown(IngestError):
-    """A page cannot be drawn: the document has none, or not that one, or it is damaged."""
+    """A page cannot be rendered: the document has no pages, not that page, or is damaged."""
 
 
 class LedgerUnavailable(IngestError):
-    """The database that keeps the ledger cannot be read or written."""
+    """The ledger's database cannot be read or written."""
 
 
 class FileError(IngestError):
@@ -73,11 +73,11 @@ class FileError(IngestError):
 
 
 class UnreadableFile(FileError):
-    """The operating system does not let us read the file."""
+    """The operating system refuses to read the file."""
 
 
 class FileChanging(FileError):
-    """Somebody writes to the file: it was another one after it was read than before, every time."""
+    """Another process writes to the file: it changed during every attempt to read it."""
 
 
 class FileTooLarge(FileError):
@@ -93,27 +93,27 @@ class ParserOutOfMemory(FileError):
 
 
 class ParserCrashed(FileError):
-    """The parser died, or failed in a way that it does not foresee."""
+    """The parser exited, or raised an unexpected error."""
 
 
 class InternalError(FileError):
-    """A defect of Candor, or of a library in its process, that this file brought to light."""
+    """The file caused an unexpected error in Candor or in a library."""
 
 
 class ParseError(FileError):
-    """The file was read, and no text could be had from it."""
+    """The file was read, but has no text that can be extracted."""
 
 
 class EmptyDocument(ParseError):
-    """There is no text in it."""
+    """The file has no text."""
 
 
 class EncryptedDocument(ParseError):
-    """It asks for a password."""
+    """The file needs a password."""
 
 
 class CorruptDocument(ParseError):
-    """It is damaged, or not what it claims to be."""
+    """The file is damaged, or its content does not match its format."""
 
 
 class UnsupportedFormat(ParseError):

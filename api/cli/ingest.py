@@ -1,4 +1,4 @@
-"""Ingesting from the command line: the pipeline with a live display, a summary, a dry run, and watching folders."""
+"""Shows an ingest on the command line: a progress bar, a summary, a dry run, and watching folders."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ingest.pipeline.reembed import ReembedReport
     from ingest.pipeline.reports import IngestReport, Progress
 
-_SHOWN = 20  # files named per verdict of a dry run
-_POLL_MS = 500  # how soon watching begins
-_SLOW_SECONDS = 1.0  # a file that took less is not worth naming
+_SHOWN = 20  # files listed per verdict of a dry run
+_POLL_MS = 500  # how often Ctrl-C is checked
+_SLOW_SECONDS = 1.0  # faster files are not listed as slow
 
 
 def run_ingest(
@@ -40,7 +40,7 @@ def run_ingest(
         )  # fmt: skip
     if progress:
         for line in summary(report):
-            _say(line)
+            _print(line)
     return report
 
 
@@ -52,7 +52,7 @@ def run_dry(
     plan = candor.ingest.plan(request)
     if progress:
         for line in planned(plan):
-            _say(line)
+            _print(line)
     return plan
 
 
@@ -74,15 +74,15 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
                 if first or changes:
                     run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
-                _say(f"candor: {error}")
+                _print(f"candor: {error}")
             if first:
-                _say(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+                _print(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
                 first = False
 
 
 @contextmanager
 def _until_interrupted() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets, so that an ingest under way comes to its end; a second one interrupts it."""
+    """Yield an event that the first Ctrl-C sets, so that a running ingest finishes. A second Ctrl-C interrupts it."""
     stop = threading.Event()
 
     def end(*_: object) -> None:
@@ -97,7 +97,7 @@ def _until_interrupted() -> Iterator[threading.Event]:
 
 
 def summary(report: IngestReport) -> list[str]:
-    """What was done, what took long, and what failed and why."""
+    """Return the lines of the summary: counts, slow files, and failures with their reasons."""
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.stage_seconds.items())
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
     lines = [
@@ -119,7 +119,7 @@ def summary(report: IngestReport) -> list[str]:
 
 
 def planned(plan: Plan) -> list[str]:
-    """The files by what would be done with them."""
+    """Return the lines of a dry run: the files by verdict."""
     from ingest.pipeline.plan import Verdict
 
     lines = [f"{plan.collection}: {len(plan.files)} files; nothing was done.", *plan.notices]
@@ -137,19 +137,19 @@ def planned(plan: Plan) -> list[str]:
 
 def _print_notices(plan: Plan) -> None:
     for notice in plan.notices:
-        _say(notice)
+        _print(notice)
 
 
 def _print_reembedded(report: ReembedReport) -> None:
-    _say(
-        f"{report.change.collection}: {report.rebuilt} documents embedded anew with {report.change.now!r}: "
+    _print(
+        f"{report.change.collection}: {report.rebuilt} documents embedded again with {report.change.now!r}: "
         f"{report.chunks} passages ({report.embedded} embedded) in {report.seconds:.1f} s"
     )
 
 
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
-    """A progress bar on standard error; nothing where that is no terminal."""
+    """Show a progress bar on standard error if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -166,7 +166,7 @@ def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 def describe(progress: Progress) -> str:
-    """What stands beside the bar: time left, how much went through, failures so far, and what it is at."""
+    """Return the text next to the bar: time left, passages, speed, failures, and the current file."""
     parts = [_time_left(progress), f"{progress.chunks} passages"]
     if progress.tokens:
         parts.append(f"{progress.tokens / progress.seconds:,.0f} tokens/s")
@@ -176,12 +176,12 @@ def describe(progress: Progress) -> str:
 
 
 def _time_left(progress: Progress) -> str:
-    """By the bytes of the files still to be read: the best that is known of their length."""
+    """Estimate the time left from the bytes of the files that are still to be read."""
     if not progress.bytes_done or progress.bytes_done >= progress.bytes_total:
         return ""
     seconds = round(progress.seconds * (progress.bytes_total / progress.bytes_done - 1))
     return f"{seconds // 60}:{seconds % 60:02} left"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr)

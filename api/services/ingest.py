@@ -1,4 +1,4 @@
-"""The one use case of ingesting: plan, embed again if the embedding model changed, then execute the plan.
+"""The use case of ingesting: plan, embed again if the embedding model has changed, then execute the plan.
 
 The command line and the jobs of the service both call it. One ingest walks the files, reads the ledger and checks the
 embedding model once, while it holds the lock of the collection.
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from vectorstore.store import Collection, VectorStore
 
 _REBUILD_DROPPED = (
-    "The embedding model is again the one that this collection was embedded with: what an unfinished ingest embedded "
-    "with another model is dropped."
+    "The embedding model is again the one of this collection. Vectors that an unfinished ingest has embedded with "
+    "another model are dropped."
 )
 
 
@@ -224,7 +224,7 @@ class IngestService:
     def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
         """The spec of a collection created with the current settings. Raises UsageError for an invalid name."""
         if not NAME.fullmatch(name):
-            raise UsageError(f"{name!r} cannot name a collection: use letters, digits, '-' and '_', 63 at most.")
+            raise UsageError(f"{name!r} cannot name a collection: use at most 63 letters, digits, '-' and '_'.")
         return CollectionSpec(
             name=name,
             embedding_model=self._embedder.model,

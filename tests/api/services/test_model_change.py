@@ -1,4 +1,4 @@
-"""Another embedding model: the collection is embedded anew beside itself, and takes its own place when all is done."""
+"""A changed embedding model: the collection is embedded into a second one, which then replaces the first."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_all_documents_come_along_and_it_is_said_before(
     said: list[str] = []
     new.embedder.before = lambda: said.append(capsys.readouterr().err)
     report = ingest(new, folder / "bread.md")
-    assert "all 3 indexed documents of collection 'papers' are embedded anew" in said[0]
+    assert "all 3 indexed documents of collection 'papers' are embedded again" in said[0]
     assert "whose files are gone" in report.notices[0]
     assert (report.files, report.unchanged) == (1, 1), "no file had to be read for it"
     assert found(new) == NAMES
@@ -111,7 +111,7 @@ def test_all_documents_come_along_and_it_is_said_before(
 
 def test_a_dry_run_says_it_and_does_nothing(old: Candor, new: Candor, folder: Path) -> None:
     plan = run_dry(new, [folder], "papers", retry_failed=False, sync=False, progress=False)
-    assert "embedded anew" in plan.notices[0]
+    assert "embedded again" in plan.notices[0]
     assert len(plan.notices) == 1, "no file is read again because passages are cut otherwise"
     assert new.embedder.embedded == []
     assert found(old) == NAMES
@@ -172,7 +172,7 @@ def test_whoever_goes_back_to_the_old_model_has_the_collection_as_it_was(
         ingest(new, folder)
     assert len(stored_names(old)) == 2
     assert ingest(old, folder).unchanged == 3
-    assert "embedded with another model is dropped" in capsys.readouterr().err
+    assert "another model are dropped" in capsys.readouterr().err
     assert stored_names(old) == ["papers"]
     assert found(old) == NAMES
 
