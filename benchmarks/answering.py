@@ -21,7 +21,7 @@ from api.settings import load_settings
 from benchmarks.question_sets import make_set
 from multi_agent.evaluation.question_set import load_questions
 from multi_agent.evaluation.records import EvaluationResult, State
-from multi_agent.evaluation.summary import against, summarise
+from multi_agent.evaluation.summary import compare_evaluations, summarize
 from multi_agent.settings import Budget
 
 SETS = ("anthropic_docs", "sec-10-q", "squad2", "hotpotqa")
@@ -50,14 +50,14 @@ def main() -> None:
         make_set(chosen.set, chosen.data, folder)
     run_ingest(candor, [folder / "documents"], chosen.set, progress=True)
     results = [_result(candor, chosen, folder / "questions.jsonl", label) for label in chosen.configurations]
-    with progress(results, visible=True) as tell:
-        candor.evaluations.run_all(results, parallel=chosen.parallel, budget=Budget(), tell=tell)
+    with progress(results, visible=True) as show_row:
+        candor.evaluations.run_all(results, parallel=chosen.parallel, budget=Budget(), on_row=show_row)
     store, console = candor.evaluations.store, Console(highlight=False)
     finished = [store.get(each.evaluation.id) for each in results]
     for each in finished:
-        show_summary(console, each, summarise(each))
+        show_summary(console, each, summarize(each))
     for other in finished[1:]:
-        show_comparison(console, finished[0].evaluation, other.evaluation, against(finished[0], other))
+        show_comparison(console, finished[0].evaluation, other.evaluation, compare_evaluations(finished[0], other))
 
 
 def _result(candor: Candor, chosen: argparse.Namespace, path: Path, label: str) -> EvaluationResult:

@@ -13,7 +13,7 @@ from api.jobs.runner import Jobs
 from api.workers.contract import EvaluationJobSpec, Researcher
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
-from multi_agent.evaluation.runner import rightness
+from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.store import EvaluationStore
 from vectorstore.errors import StoreError
 from vectorstore.models import FrozenModel
@@ -92,7 +92,7 @@ class _Progress:
         self._update()
 
     def _update(self) -> None:
-        scores = [right for row in self._rows if (right := rightness(row.figures)) is not None]
+        scores = [right for row in self._rows if (right := correctness(row.figures)) is not None]
         progress = EvaluationProgress(
             asked=len(self._rows), questions=self._questions, right=fmean(scores) if scores else None
         )

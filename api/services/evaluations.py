@@ -29,12 +29,12 @@ from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.draft_questions import choose_passages, draft
 from multi_agent.evaluation.errors import EvaluationNotFound
-from multi_agent.evaluation.gold_check import Held, astray
+from multi_agent.evaluation.gold_check import DocumentInfo, find_missing_gold
 from multi_agent.evaluation.metric import MetricClass, discover
 from multi_agent.evaluation.observe import Source, observe
-from multi_agent.evaluation.question_set import Question, QuestionSet, delimiter, dump_questions
+from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions, find_delimiter
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
-from multi_agent.evaluation.runner import Bench, Runner
+from multi_agent.evaluation.runner import Runner, RunnerKit
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.library import Library
 from multi_agent.llm.caller import CallerLLM
@@ -127,10 +127,10 @@ class Evaluations:
         return self.store.get(evaluation.id)
 
     def missing_gold(self, collection: str, questions: Sequence[Question]) -> list[str]:
-        """Return one line for each expected passage or document that the collection does not contain."""
+        """Return one line for each gold entry that the collection does not contain."""
         records = self._ledger.list(collection, DocumentState.INDEXED)
-        documents = [Held(each.id, each.name, each.pages) for each in records]
-        return astray(questions, documents, lambda document: self._ledger.text(collection, document).text)
+        documents = [DocumentInfo(each.id, each.name, each.pages) for each in records]
+        return find_missing_gold(questions, documents, lambda document: self._ledger.text(collection, document).text)
 
     async def resume(
         self,
@@ -158,8 +158,8 @@ class Evaluations:
 
         @lru_cache(maxsize=_CACHED_TEXTS)
         def source_of(document: str) -> Source:
-            known = self._ledger.get(evaluation.collection, document)
-            return Source(known.title if known else "", self._ledger.text(evaluation.collection, document).text)
+            record = self._ledger.get(evaluation.collection, document)
+            return Source(record.title if record else "", self._ledger.text(evaluation.collection, document).text)
 
         async def ask(question: Question, run_id: str) -> Answer:
             try:
@@ -170,7 +170,7 @@ class Evaluations:
             request = _request(question, evaluation.configuration)
             return await orchestrator.research(request, run_id=run_id, examples=(), pausing=pausing)
 
-        def see(question: Question, answer: Answer) -> Case:
+        def make_case(question: Question, answer: Answer) -> Case:
             return observe(question, answer, trace.events(answer.run_id), source_of)
 
         def judge(run_id: str) -> LLM | None:
@@ -179,8 +179,8 @@ class Evaluations:
                 return None
             return CallerLLM(JournalingLLM(models.get(evaluation.judge_endpoint), trace.journal(run_id)), "Judge")
 
-        bench = Bench(ask, see, tuple(chosen.values()), judge)
-        return await Runner(bench, self.store, parallel=parallel, budget=budget, tell=publish).run(result)
+        kit = RunnerKit(ask, make_case, tuple(chosen.values()), judge)
+        return await Runner(kit, self.store, parallel=parallel, budget=budget, on_row=publish).run(result)
 
     def run_all(
         self,
@@ -188,24 +188,24 @@ class Evaluations:
         *,
         parallel: int,
         budget: Budget,
-        tell: Callable[[Evaluation, Row], None],
+        on_row: Callable[[Evaluation, Row], None],
     ) -> None:
         """Resume evaluations one after the other, in this thread. Raises StoreError, AgentError."""
         for result in results:
             evaluation = result.evaluation
             with self._collections.open_library(evaluation.collection) as library:
 
-                def report(row: Row, evaluation: Evaluation = evaluation) -> None:
-                    tell(evaluation, row)
+                def publish(row: Row, evaluation: Evaluation = evaluation) -> None:
+                    on_row(evaluation, row)
 
-                asyncio.run(self.resume(library, result, parallel=parallel, budget=budget, publish=report))
+                asyncio.run(self.resume(library, result, parallel=parallel, budget=budget, publish=publish))
 
     def draft_questions(
-        self, collection: str, count: int, seed: int, *, output: TextIO, tell: Callable[[str], None]
+        self, collection: str, count: int, seed: int, *, output: TextIO, on_skip: Callable[[str], None]
     ) -> int:
         """Let the model propose questions; write each to ``output`` at once, so an interrupt loses none.
 
-        Returns how many were written; ``tell`` receives the reason for each passage without one. Raises StoreError,
+        Returns how many were written; ``on_skip`` receives the reason for each passage without one. Raises StoreError,
         LLMError, OSError.
         """
         with self._collections.open_library(collection) as library:
@@ -219,7 +219,7 @@ class Evaluations:
                     output.flush()
                     written += 1
                 else:
-                    tell(f"No question: {each}")
+                    on_skip(f"No question: {each}")
             return written
 
         return asyncio.run(write_drafts())
@@ -244,7 +244,7 @@ def read_labels(path: Path) -> dict[str, float]:
     """Read a person's grades by question id from a CSV file; skips rows without a grade. Raises UsageError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        rows = csv.DictReader(text.splitlines(), delimiter=delimiter(text, "grade"))
+        rows = csv.DictReader(text.splitlines(), delimiter=find_delimiter(text, "grade"))
         return {row["id"]: _GRADES[row["grade"].strip()] for row in rows if row["grade"].strip()}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"Cannot read the labels {str(path)!r}: {error}.") from error

@@ -1,1 +1,1 @@
-"""How good are the answers? Question sets, metrics, statistics, and where a wrong answer went wrong."""
+"""Evaluation of answers: question sets, metrics, statistics and failure analysis."""

@@ -1,4 +1,4 @@
-"""How far a judge agrees with people: on the answers that both have graded."""
+"""Agreement of a judge with people, over the answers that both graded."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ class Calibration(FrozenModel):
 
     agreement: Interval = Field(description="share of equal grades")
     kappa: float | None = Field(
-        description="Cohen's kappa: agreement beyond chance; None where one of both gives one grade only"
+        description="Cohen's kappa: agreement beyond chance; None if the judge or the people used only one grade"
     )
-    too_kind: int = Field(description="answers that the judge graded higher than people did")
-    too_strict: int
+    too_kind: int = Field(description="number of answers that the judge graded higher than the people")
+    too_strict: int = Field(description="number of answers that the judge graded lower")
 
 
 def calibrate(judged: Mapping[str, float], labels: Mapping[str, float]) -> Calibration:
-    """Grades by question id, of both. Raises EvaluationError if they have no question in common."""
+    """Compare grades by question id. Raises EvaluationError if no question has grades from both."""
     common = sorted(judged.keys() & labels.keys())
     if not common:
-        raise EvaluationError("The judge and the people have graded no answer in common.")
+        raise EvaluationError("The judge and the labels have no graded answer in common.")
     pairs = [(judged[each], labels[each]) for each in common]
     return Calibration(
-        agreement=interval([float(ours == theirs) for ours, theirs in pairs]),
+        agreement=interval([float(judge == person) for judge, person in pairs]),
         kappa=_kappa(pairs),
-        too_kind=sum(ours > theirs for ours, theirs in pairs),
-        too_strict=sum(ours < theirs for ours, theirs in pairs),
+        too_kind=sum(judge > person for judge, person in pairs),
+        too_strict=sum(judge < person for judge, person in pairs),
     )
 
 
 def _kappa(pairs: list[tuple[float, float]]) -> float | None:
-    """Cohen 1960."""
+    """Return Cohen's kappa (Cohen 1960)."""
     ours, theirs = Counter(our for our, _ in pairs), Counter(their for _, their in pairs)
     if len(ours) < 2 or len(theirs) < 2:
         return None

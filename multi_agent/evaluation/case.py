@@ -1,4 +1,7 @@
-"""What a metric sees of one answered question: the question, the answer, and what was done for it."""
+"""The input of metrics: one question with its answer, the passages found and the quotes cited.
+
+Also compares documents, pages and quotes with gold.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,26 @@ from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
 from vectorstore.models import FrozenModel
 
-_MARK = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
+_CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
 
 
 class Passage(FrozenModel):
-    """A chunk that was found, with what tells whether it is gold."""
+    """A retrieved chunk, with the fields that are compared with gold."""
 
     chunk_id: str
-    document: str = Field(description="its name in the collection")
+    document: str = Field(description="name in the collection")
     pages: tuple[int, ...]
     text: str
 
 
 class Cited(FrozenModel):
-    """A quote that an agent took as evidence."""
+    """A quote that an agent extracted as evidence."""
 
-    document: str = Field(description="its name in the collection")
+    document: str = Field(description="name in the collection")
     title: str = ""
     pages: tuple[int, ...]
     quote: str
-    in_source: bool = Field(description="whether these words stand at its place in the parsed text")
+    in_source: bool = Field(description="whether the parsed text has exactly these words at this position")
 
 
 class Case(FrozenModel):
@@ -39,58 +42,58 @@ class Case(FrozenModel):
 
     question: Question
     answer: Answer
-    retrieved: tuple[Passage, ...] = Field(description="what searches found, best first, first searches first")
-    extracted: tuple[Cited, ...] = Field(default=(), description="all evidence that was taken")
-    cited: tuple[Cited, ...] = Field(default=(), description="the evidence that claims of the answer stand on")
+    retrieved: tuple[Passage, ...] = Field(description="chunks found by all searches, in search order, best first")
+    extracted: tuple[Cited, ...] = Field(default=(), description="all extracted evidence")
+    cited: tuple[Cited, ...] = Field(default=(), description="the evidence that claims of the answer cite")
 
     @property
     def answered(self) -> bool:
-        """Whether an answer was given, be it right or wrong."""
+        """Whether the run gave an answer, right or wrong."""
         return self.answer.status is Status.ANSWERED
 
     @property
     def abstained(self) -> bool:
-        """Whether the run came to its end and gave no answer; one that failed has not decided anything."""
+        """Whether the run ended without an answer. A failed run did not abstain."""
         return self.answer.status is Status.INSUFFICIENT
 
     @property
-    def said(self) -> str:
-        """The bare answer: the short form, else the text without its marks."""
-        return self.answer.short or self.in_full
+    def short_text(self) -> str:
+        """The short answer, or the full text if there is none."""
+        return self.answer.short or self.full_text
 
     @cached_property
-    def in_full(self) -> str:
-        """The text of the answer without its marks."""
-        return _MARK.sub("", self.answer.answer)
+    def full_text(self) -> str:
+        """The text of the answer without citation marks."""
+        return _CITATION.sub("", self.answer.answer)
 
 
 def is_document(gold: Gold, name: str) -> bool:
-    """Whether the document is meant: by its whole name, or by the last part of it."""
+    """Return whether the gold names this document, by its full name or the last parts of its path."""
     return name == gold.document or name.endswith(f"/{gold.document}")
 
 
 def on_page(gold: Gold, name: str, pages: tuple[int, ...]) -> bool:
-    """Whether one of its gold pages is among these."""
+    """Return whether any of the pages is a gold page of the document."""
     return is_document(gold, name) and bool(set(gold.pages) & set(pages))
 
 
-def holds(gold: Gold, name: str, text: str) -> bool:
-    """Whether the text, of the document of that name, holds the gold passage."""
+def contains_gold(gold: Gold, name: str, text: str) -> bool:
+    """Return whether the text, from the named document, contains the whole gold quote."""
     return is_document(gold, name) and bool(gold.quote) and fold(gold.quote) in fold(text)
 
 
-def lies_in(gold: Gold, cited: Cited) -> bool:
-    """Whether the quote lies in the gold, at the finest that the gold names: passage, page or document."""
+def matches_gold(gold: Gold, cited: Cited) -> bool:
+    """Return whether the quote matches at the finest level that the gold has: quote, page or document."""
     if gold.quote:
-        return overlap(gold, cited.document, cited.quote)
+        return overlaps(gold, cited.document, cited.quote)
     return on_page(gold, cited.document, cited.pages) if gold.pages else is_document(gold, cited.document)
 
 
-def overlap(gold: Gold, name: str, text: str) -> bool:
-    """Whether both share a stretch of the document, of at least half of the shorter one.
+def overlaps(gold: Gold, name: str, text: str) -> bool:
+    """Return whether the text and the gold quote share at least half of the shorter one.
 
-    A quote may be longer or shorter than the gold passage, or begin within it: where one sentence ends is a matter of
-    taste, and in a PDF it may be where its line does.
+    An exact match would be too strict: sentence boundaries are a matter of taste, and a PDF can break a sentence at the
+    end of a line.
     """
     if not (is_document(gold, name) and gold.quote):
         return False
@@ -99,6 +102,6 @@ def overlap(gold: Gold, name: str, text: str) -> bool:
 
 
 def _joined(first: str, second: str) -> bool:
-    """Whether the end of the one is the beginning of the other, for at least half of the shorter."""
+    """Return whether ``first`` ends with the beginning of ``second``, for at least half of the shorter."""
     shorter = min(len(first), len(second))
     return any(first.endswith(second[:size]) for size in range(shorter - 1, (shorter - 1) // 2, -1))

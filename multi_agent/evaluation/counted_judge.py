@@ -1,4 +1,4 @@
-"""The judge of an evaluation, and what it spends: of the evaluation's budget, and not of what the answers took."""
+"""Counts the usage of the judge. It is charged to the evaluation's budget, not to the answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, Respons
 
 
 class CountedJudge(LLMWrapper):
-    """An LLM that counts what its calls took, those that failed, too.
+    """An LLM that adds up the usage of its calls, including failed ones.
 
-    What a journal answers counts as well: it was paid for the same row, before the evaluation was killed.
+    Calls that a journal answers count, too: they were paid for the same row before the evaluation was interrupted.
     """
 
     def __init__(self, inner: LLM) -> None:

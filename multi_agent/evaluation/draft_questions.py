@@ -1,6 +1,6 @@
-"""Proposals for a question set: a model asks one question of each of some passages, for a person to confirm.
+"""Drafts a question set: a model writes one question per passage, for a person to review.
 
-What it quotes is checked as evidence is: the words must stand in the passage. Every draft carries the tag ``draft``.
+Every quote must appear verbatim in its passage. Every draft has the tag ``draft``.
 """
 
 from __future__ import annotations
@@ -35,35 +35,36 @@ class Drafted(BaseModel):
 
 
 def choose_passages(chunks: Sequence[Chunk], count: int, seed: int) -> list[Chunk]:
-    """As many passages, of as many documents as there are: one of each before a second of any."""
+    """Choose ``count`` random passages, spread evenly over the documents."""
     rng = random.Random(seed)
     by_document: dict[str, list[Chunk]] = {}
     for chunk in chunks:
         by_document.setdefault(chunk.document_id, []).append(chunk)
-    piles = list(by_document.values())
-    for pile in piles:
-        rng.shuffle(pile)
-    rng.shuffle(piles)
-    rounds = max(map(len, piles), default=0)
-    return [pile[turn] for turn in range(rounds) for pile in piles if turn < len(pile)][:count]
+    groups = list(by_document.values())
+    for group in groups:
+        rng.shuffle(group)
+    rng.shuffle(groups)
+    rounds = max(map(len, groups), default=0)
+    return [group[index] for index in range(rounds) for group in groups if index < len(group)][:count]
 
 
 async def draft(llm: LLM, passages: Sequence[Chunk]) -> AsyncIterator[Question | str]:
-    """For each passage a question, or why there is none. Raises LLMError."""
+    """Yield a question for each passage, or the reason why there is none. Raises LLMError."""
     prompt = Prompt.shipped("drafter")
     for number, chunk in enumerate(passages, start=1):
         messages = prompt.render(document=chunk.name, passage=chunk.reading_text)
         result: Question | str = ""
         for _ in range(_RETRIES + 1):
             drafted = (await llm.complete(messages, Drafted)).value
-            result = _kept(drafted, chunk, f"draft-{number}")
+            result = _validate(drafted, chunk, f"draft-{number}")
             if isinstance(result, Question) or not drafted.worth_asking:
                 break
             messages += prompt.again(drafted.model_dump_json(), fault=result)
         yield result
 
 
-def _kept(drafted: Drafted, chunk: Chunk, question_id: str) -> Question | str:
+def _validate(drafted: Drafted, chunk: Chunk, question_id: str) -> Question | str:
+    """Return the draft as a question, or its fault, which is also sent back to the model."""
     if not drafted.worth_asking:
         return f"nothing worth asking in {chunk.name}"
     span = locate(drafted.quote, chunk)

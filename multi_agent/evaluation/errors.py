@@ -1,4 +1,4 @@
-"""What an evaluation can refuse."""
+"""Errors of question sets, metrics and evaluations."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from multi_agent.errors import AgentError
 
 
 class QuestionSetError(AgentError):
-    """A question set cannot be read; the message names its faults, 20 at most, with their lines."""
+    """A question set is invalid. The message lists up to 20 faults with their lines."""
 
 
 class MetricError(AgentError):
-    """A metric could not judge an answer; it is counted apart and is not a zero."""
+    """A metric could not measure an answer. Counted separately, not as a zero."""
 
 
 class EvaluationNotFound(AgentError):
-    """There is no evaluation of that id."""
+    """There is no evaluation with that id."""
 
 
 class EvaluationError(AgentError):
-    """An evaluation cannot be made, resumed or compared as asked."""
+    """An evaluation cannot be computed, resumed or compared."""

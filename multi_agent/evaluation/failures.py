@@ -1,7 +1,7 @@
-"""Where a wrong answer went wrong, derived from the trace and the gold, not guessed by a model.
+"""Finds the stage at which a wrong answer failed, from the trace and the gold, without a model.
 
-The way of an answer is searched from its beginning: the first stage at which the gold is no longer there is where it
-was lost. Without gold, that stage cannot be told, and it is said so.
+The stages are checked in order: retrieval, extraction, use. The first stage that lacks gold is the cause. Without gold
+the stage is unknown.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from enum import StrEnum
 
 from multi_agent.answer import Status
-from multi_agent.evaluation.case import Case, Passage, holds, is_document, lies_in, on_page, overlap
+from multi_agent.evaluation.case import Case, Passage, contains_gold, is_document, matches_gold, on_page, overlaps
 from multi_agent.evaluation.question_set import Gold
 
 
 class Place(StrEnum):
-    """Where it went wrong."""
+    """The outcome of a question: right, or the stage that failed. The values are stored."""
 
     RIGHT = "right"
     RUN_FAILED = "run failed"
@@ -28,8 +28,8 @@ class Place(StrEnum):
     UNKNOWN = "not to be told without gold"
 
 
-def place_of(case: Case, *, right: bool) -> Place:
-    """Where this answer went wrong, if it did."""
+def find_failure(case: Case, *, right: bool) -> Place:
+    """Return the stage at which the answer failed, or ``Place.RIGHT``."""
     if case.answer.status in (Status.FAILED, Status.CANCELLED):
         return Place.RUN_FAILED
     if right:
@@ -39,19 +39,19 @@ def place_of(case: Case, *, right: bool) -> Place:
     gold = case.question.gold
     if not gold:
         return Place.UNKNOWN
-    if not all(any(_found(each, passage) for passage in case.retrieved) for each in gold):
+    if not all(any(_contains(each, passage) for passage in case.retrieved) for each in gold):
         return Place.NOT_RETRIEVED
-    if not all(any(lies_in(each, item) for item in case.extracted) for each in gold):
+    if not all(any(matches_gold(each, item) for item in case.extracted) for each in gold):
         return Place.NOT_EXTRACTED
     if not case.answered:
         return Place.REFUSED_WRONGLY
-    if not all(any(lies_in(each, item) for item in case.cited) for each in gold):
+    if not all(any(matches_gold(each, item) for item in case.cited) for each in gold):
         return Place.NOT_USED
     computed = any(claim.computations for claim in case.answer.claims)
     return Place.WRONG_COMPUTING if computed else Place.WRONG_CONCLUSION
 
 
-def _found(gold: Gold, passage: Passage) -> bool:
+def _contains(gold: Gold, passage: Passage) -> bool:
     if gold.quote:
-        return holds(gold, passage.document, passage.text) or overlap(gold, passage.document, passage.text)
+        return contains_gold(gold, passage.document, passage.text) or overlaps(gold, passage.document, passage.text)
     return on_page(gold, passage.document, passage.pages) if gold.pages else is_document(gold, passage.document)

@@ -1,6 +1,7 @@
-"""Gold that cannot be found, whatever is asked: of documents, pages and words that the collection does not hold.
+"""Finds gold that the collection does not contain: unknown documents, pages and quotes.
 
-A misspelt name would count as a failure of the retrieval in every figure; so it is told before the first question.
+A misspelt document name would look like a retrieval failure in every figure, so gold is checked before the first
+question.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
 
 
-class Held(NamedTuple):
+class DocumentInfo(NamedTuple):
     """A document of the collection."""
 
     id: str
@@ -23,21 +24,23 @@ class Held(NamedTuple):
     """0 for formats without pages."""
 
 
-def astray(questions: Iterable[Question], documents: Sequence[Held], text_of: Callable[[str], str]) -> list[str]:
-    """A line for each gold of the questions that is not there; ``text_of`` gives the text of a document by its id."""
-    named = _by_name(documents)
-    known = lru_cache(maxsize=1)(lambda document: fold(text_of(document)))  # gold is looked up document by document
-    asked = [(question.id, gold) for question in questions for gold in question.gold]
+def find_missing_gold(
+    questions: Iterable[Question], documents: Sequence[DocumentInfo], text_of: Callable[[str], str]
+) -> list[str]:
+    """Return one line for each missing gold entry. ``text_of`` returns the text of a document by its id."""
+    by_name = _index_by_name(documents)
+    folded_text = lru_cache(maxsize=1)(lambda document: fold(text_of(document)))  # entries are sorted by document
+    entries = [(question.id, gold) for question in questions for gold in question.gold]
     found = []
-    for question, gold in sorted(asked, key=lambda each: each[1].document):
-        if fault := _fault(gold, named, known):
+    for question, gold in sorted(entries, key=lambda each: each[1].document):
+        if fault := _find_fault(gold, by_name, folded_text):
             found.append(f"{question}: {fault}")
     return found
 
 
-def _by_name(documents: Iterable[Held]) -> Mapping[str, list[Held]]:
-    """Documents by every name that gold may call them by: the whole, and what stands behind each slash."""
-    named: defaultdict[str, list[Held]] = defaultdict(list)
+def _index_by_name(documents: Iterable[DocumentInfo]) -> Mapping[str, list[DocumentInfo]]:
+    """Index documents by every name that gold can use: the full path, and each part of it after a slash."""
+    named: defaultdict[str, list[DocumentInfo]] = defaultdict(list)
     for document in documents:
         parts = document.name.split("/")
         for start in range(len(parts)):
@@ -45,13 +48,13 @@ def _by_name(documents: Iterable[Held]) -> Mapping[str, list[Held]]:
     return named
 
 
-def _fault(gold: Gold, named: Mapping[str, list[Held]], text_of: Callable[[str], str]) -> str:
-    meant = named.get(gold.document)
-    if not meant:
-        return f"there is no document {gold.document!r}"
-    last = max(document.pages for document in meant)
+def _find_fault(gold: Gold, by_name: Mapping[str, list[DocumentInfo]], text_of: Callable[[str], str]) -> str:
+    matches = by_name.get(gold.document)
+    if not matches:
+        return f"unknown document {gold.document!r}"
+    last = max(document.pages for document in matches)
     if gold.pages and max(gold.pages) > last:
-        return f"{gold.document} has {f'{last} pages' if last else 'no pages'}, and none is {max(gold.pages)}"
-    if gold.quote and not any(fold(gold.quote) in text_of(document.id) for document in meant):
-        return f"in {gold.document}, as it was parsed, there is no {gold.quote!r}"
+        return f"{gold.document} has {last or 'no'} pages, but the gold names page {max(gold.pages)}"
+    if gold.quote and not any(fold(gold.quote) in text_of(document.id) for document in matches):
+        return f"the parsed text of {gold.document} does not contain {gold.quote!r}"
     return ""

@@ -1,4 +1,4 @@
-"""The items of an answer that is a list, against the accepted ones."""
+"""Compares the items of a list answer with the accepted items."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import re
 from typing import NamedTuple
 
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.normalize import stands_in
+from multi_agent.evaluation.normalize import contains_phrase
 from multi_agent.evaluation.question_set import Question
 
 _SEPARATORS = re.compile(r"[;\n]")
-_COMMAS = re.compile(r",(?!\d)")  # not those within numbers
+_COMMAS = re.compile(r",(?!\d)")  # not inside numbers
 
 
-class Matched(NamedTuple):
-    """How the items of an answer and the accepted ones fit together."""
+class ItemMatch(NamedTuple):
+    """Counts of right, wrong and missing items."""
 
     right: int
     wrong: int
     missing: int
 
 
-def matched(question: Question, case: Case) -> Matched:
-    """An item of the answer is right if an accepted one stands in it; each accepted one is to be found once."""
+def match_items(question: Question, case: Case) -> ItemMatch:
+    """Match the items of the answer with the accepted ones. An item is right if it contains an accepted one."""
     items = _items(case)
-    missing = [each for each in question.accepted if not any(stands_in(each, item) for item in items)]
-    wrong = [item for item in items if not any(stands_in(each, item) for each in question.accepted)]
-    return Matched(len(question.accepted) - len(missing), len(wrong), len(missing))
+    missing = [each for each in question.accepted if not any(contains_phrase(each, item) for item in items)]
+    wrong = [item for item in items if not any(contains_phrase(each, item) for each in question.accepted)]
+    return ItemMatch(len(question.accepted) - len(missing), len(wrong), len(missing))
 
 
 def _items(case: Case) -> list[str]:
-    """Of the short form, at semicolons or line ends, else at commas; without one, each claim is an item."""
+    """Split the short answer at semicolons or line ends, else at commas. Without a short answer, return the claims."""
     if not case.answered:
         return []
     if not case.answer.short:

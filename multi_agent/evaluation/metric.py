@@ -1,4 +1,4 @@
-"""The contract of a metric, and how metrics are found: a new one is a new file in ``metrics/``.
+"""The protocol of metrics, and their discovery. To add a metric, add a file to ``metrics/``.
 
 class TokenF1:
     card = MetricCard(name="token_f1", description="…", figures={"f1": Figure(…)})
@@ -29,25 +29,25 @@ BUILT_IN = "multi_agent.evaluation.metrics"
 
 
 class Figure(FrozenModel):
-    """One figure that a metric gives."""
+    """Describes one figure of a metric."""
 
     description: str
     better: Literal["higher", "lower", "neither"] = "higher"
-    unit: str = Field(default="", description="empty for shares between 0 and 1")
+    unit: str = Field(default="", description="empty for a share between 0 and 1")
 
 
 class MetricCard(FrozenModel):
-    """What a metric measures."""
+    """Describes a metric and its figures."""
 
     name: str
     description: str
-    figures: Mapping[str, Figure] = Field(description="by name; names are unique over all metrics")
-    needs_judge: bool = Field(default=False, description="whether it asks a model")
+    figures: Mapping[str, Figure] = Field(description="by name; names are unique across metrics")
+    needs_judge: bool = Field(default=False, description="whether it calls a model")
 
 
 @dataclass(frozen=True)
 class MetricKit:
-    """What a metric may use."""
+    """The dependencies of metrics."""
 
     judge: LLM | None = None
 
@@ -58,15 +58,15 @@ class Metric(Protocol):
     card: ClassVar[MetricCard]
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Figures by name; those that do not apply to this question are left out.
+        """Return figures by name, without those that do not apply to this question.
 
-        Raises MetricError if it applies and could not be told, LLMError if a judge could not be asked.
+        Raises MetricError if a figure applies but cannot be measured, LLMError if the judge fails.
         """
         ...
 
 
 class MetricClass(Protocol):
-    """A class of metrics."""
+    """A class that implements ``Metric``."""
 
     card: ClassVar[MetricCard]
 
@@ -74,7 +74,7 @@ class MetricClass(Protocol):
 
 
 def discover(packages: Iterable[str] = (BUILT_IN,)) -> dict[str, MetricClass]:
-    """The metrics in the modules of these packages, by name. Raises EvaluationError if two give the same figure."""
+    """Return the metrics in these packages by name. Raises EvaluationError if two define the same figure."""
     found: dict[str, MetricClass] = {}
     figures: dict[str, str] = {}
     for package in packages:
@@ -88,13 +88,13 @@ def discover(packages: Iterable[str] = (BUILT_IN,)) -> dict[str, MetricClass]:
                 for figure in card.figures:
                     if figure in figures:
                         raise EvaluationError(
-                            f"The metrics {figures[figure]!r} and {card.name!r} both give {figure!r}."
+                            f"The metrics {figures[figure]!r} and {card.name!r} both define the figure {figure!r}."
                         )
                     figures[figure] = card.name
                 found[card.name] = cast(Any, member)
     return found
 
 
-def figures_of(metrics: Iterable[MetricClass]) -> dict[str, Figure]:
-    """All figures of these metrics, by name."""
+def collect_figures(metrics: Iterable[MetricClass]) -> dict[str, Figure]:
+    """Return the figures of all metrics by name."""
     return {name: figure for metric in metrics for name, figure in metric.card.figures.items()}

@@ -1,7 +1,7 @@
-"""Answers as they are compared: SQuAD's normalisation, and the numbers in a text with their scale.
+"""Normalizes answers for comparison, and finds the numbers in a text.
 
-SQuAD's: lower case, no punctuation, no English articles, single spaces (Rajpurkar et al. 2016, the official evaluation
-script). It is the field's yardstick for English; in other languages their articles stay.
+SQuAD normalization: lower case, no punctuation, no English articles, single spaces (Rajpurkar et al. 2016, the official
+evaluation script). Articles of other languages are kept.
 """
 
 from __future__ import annotations
@@ -26,46 +26,48 @@ _SCALES = {
     "thousand": 3, "k": 3, "million": 6, "millions": 6, "mn": 6, "billion": 9, "billions": 9, "bn": 9,
     "trillion": 12, "trillions": 12, "tn": 12,
 }  # fmt: skip
-_LETTERS = {"m": 6, "b": 9}  # 5 m may be five metres, $5M five million
+_LETTERS = {"m": 6, "b": 9}  # ambiguous: 5 m may be five metres, $5M is five million
 
 
-def normalised(text: str) -> str:
-    """The text as SQuAD compares it."""
+def normalize_answer(text: str) -> str:
+    """Return the text with SQuAD normalization."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
-def token_f1(said: str, accepted: str) -> float:
-    """Harmonic mean of the precision and recall of normalised words, 0 to 1; of two empty answers 1."""
-    ours, theirs = normalised(said).split(), normalised(accepted).split()
+def token_f1(answer: str, accepted: str) -> float:
+    """Return the F1 of the normalized words, 0 to 1. Two empty answers give 1."""
+    ours, theirs = normalize_answer(answer).split(), normalize_answer(accepted).split()
     if not ours or not theirs:
         return float(ours == theirs)
     common = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * common / (len(ours) + len(theirs))
 
 
-def stands_in(accepted: str, said: str) -> bool:
-    """Whether the normalised words of one stand in the other, together and in order."""
-    needle = normalised(accepted)
-    return bool(needle) and f" {needle} " in f" {normalised(said)} "
+def contains_phrase(phrase: str, text: str) -> bool:
+    """Return whether the normalized text contains the normalized phrase as consecutive words."""
+    needle = normalize_answer(phrase)
+    return bool(needle) and f" {needle} " in f" {normalize_answer(text)} "
 
 
 class Amount(NamedTuple):
-    """A number in a text."""
+    """A number in a text, with its possible values."""
 
     values: frozenset[Decimal]
-    """Every value that it can have: '1,234' is two of them, and so is '5M'."""
-    behind: str
-    """The text behind it and its scale: a unit, if nothing else follows."""
+    """All readings: '1,234' has two, and so has '5M'."""
+    suffix: str
+    """The text after the number and its scale. It may start with a unit."""
 
 
 def amounts_in(text: str) -> Iterator[Amount]:
-    """The numbers in the text, in order."""
+    """Yield the numbers in the text, in order."""
     for match in _NUMBER.finditer(text):
-        joined = match.start() > 0 and text[match.start() - 1].isalnum()  # 2023-10, A12: no sign, or no number
+        joined = (
+            match.start() > 0 and text[match.start() - 1].isalnum()
+        )  # in 2023-10 and A12 the hyphen or letter is no sign
         sign = -1 if match["sign"] and not joined else 1
         scale = (match["scale"] or "").lower()
         digits = _SCALES.get(scale)
-        behind = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
+        suffix = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
         if values := read_number(match["digits"]):
             powers = {digits or 0, _LETTERS.get(scale, digits or 0)}
-            yield Amount(frozenset(sign * value * Decimal(10) ** power for value in values for power in powers), behind)
+            yield Amount(frozenset(sign * value * Decimal(10) ** power for value in values for power in powers), suffix)

@@ -1,4 +1,4 @@
-"""What is kept of an evaluation: how it was made, and one row for each question."""
+"""Stored records of an evaluation: its configuration, state, and one row per question."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from vectorstore.models import FrozenModel
 
 
 class Configuration(FrozenModel):
-    """How the questions were asked."""
+    """How the questions are asked."""
 
-    label: str = Field(description="what people call it")
+    label: str = Field(description="name shown to people")
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
     agent: str = ""
-    endpoint: str = Field(default="", description="named endpoint that is asked; empty for the default one")
+    endpoint: str = Field(default="", description="name of the endpoint; empty: the default endpoint")
     samples: int | None = None
-    run_budget: Budget | None = Field(default=None, description="of each run")
+    run_budget: Budget | None = Field(default=None, description="budget of each run")
     model: str
-    settings: Mapping[str, Any] = Field(default={}, description="settings that differ from those in force, as a tree")
+    settings: Mapping[str, Any] = Field(default={}, description="tree of settings that override the current ones")
 
 
 class State(StrEnum):
-    """How far an evaluation is."""
+    """The state of an evaluation."""
 
     UNFINISHED = "unfinished"
     BUDGET_REACHED = "budget reached"
@@ -37,42 +37,46 @@ class State(StrEnum):
 
 
 class Evaluation(FrozenModel):
-    """One configuration, asked the questions of one set."""
+    """One configuration applied to one question set."""
 
     id: str
     set_name: str
-    fingerprint: str = Field(description="of the questions; only evaluations of the same can be compared")
+    fingerprint: str = Field(
+        description="hash of the questions; only evaluations with equal fingerprints can be compared"
+    )
     collection: str
     configuration: Configuration
     metrics: tuple[str, ...]
-    judge: str = Field(default="", description="the judge's model; empty if there is none")
-    judge_endpoint: str | None = Field(default=None, description="its named endpoint; empty for the default one")
+    judge: str = Field(default="", description="the judge's model; empty: no judge")
+    judge_endpoint: str | None = Field(
+        default=None, description="name of the judge's endpoint; empty: the default endpoint"
+    )
     started_at: AwareDatetime
     state: State = State.UNFINISHED
 
 
 class Row(FrozenModel):
-    """What became of one question. A row without figures is one that has been begun."""
+    """The result of one question. A row without a status belongs to a run that has started."""
 
     question_id: str
     run_id: str
-    status: str = Field(default="", description="of the run; empty while it is under way")
-    said: str = Field(default="", description="the bare answer")
-    place: Place | None = Field(default=None, description="where it went wrong")
+    status: str = Field(default="", description="status of the run; empty until it is finished")
+    said: str = Field(default="", description="the short answer, or the full text")
+    place: Place | None = Field(default=None, description="outcome: right, or the stage that failed")
     figures: Mapping[str, float] = Field(default={})
-    errors: Mapping[str, str] = Field(default={}, description="metrics that could not tell, and why")
-    error: str = Field(default="", description="why the question could not be asked, or its run failed")
-    spent: Usage = Field(default=Usage(), description="by the run")
-    judging: Usage = Field(default=Usage(), description="by the judge, beside the run")
+    errors: Mapping[str, str] = Field(default={}, description="errors by metric")
+    error: str = Field(default="", description="why the run failed")
+    spent: Usage = Field(default=Usage(), description="usage of the run")
+    judging: Usage = Field(default=Usage(), description="usage of the judge, not included in `spent`")
 
     @property
     def finished(self) -> bool:
-        """Whether it was asked, answered and measured."""
+        """Whether the answer has been measured."""
         return bool(self.status)
 
 
 class EvaluationResult(FrozenModel):
-    """An evaluation with its questions and the rows so far, in the order of the set."""
+    """An evaluation with its questions and the rows so far, in the order of the question set."""
 
     evaluation: Evaluation
     questions: tuple[Question, ...]
@@ -80,5 +84,5 @@ class EvaluationResult(FrozenModel):
 
     @property
     def left(self) -> int:
-        """How many questions are not finished."""
+        """The number of unfinished questions."""
         return len(self.questions) - sum(row.finished for row in self.rows)

@@ -1,7 +1,7 @@
-"""Asking the questions of a set, several at once, and measuring the answers; what is finished is not asked again.
+"""Runs an evaluation: asks its unfinished questions concurrently and measures the answers.
 
-A question's row is written before its run begins, with the run's id, and again when it is measured. Killed in between,
-the run goes on under the same id, so that its journal answers what the model was asked before.
+A row with the run's id is stored before the run starts, and again when the answer is measured. If the process dies in
+between, the run resumes under the same id, and its journal answers the model calls that were already made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from multi_agent.errors import AgentError, LLMError
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.counted_judge import CountedJudge
 from multi_agent.evaluation.errors import MetricError
-from multi_agent.evaluation.failures import place_of
+from multi_agent.evaluation.failures import find_failure
 from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
@@ -30,99 +30,99 @@ from vectorstore.errors import StoreError
 log = logging.getLogger(__name__)
 
 RIGHT = 0.5
-"""A figure of correctness above this counts as right."""
+"""An answer is right if its correctness is above this."""
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What questions are put to."""
+class RunnerKit:
+    """The dependencies of a runner."""
 
     ask: Callable[[Question, str], Awaitable[Answer]]
-    """Research the question under this run id, from where it was if it has begun."""
+    """Research the question under this run id. Resumes the run if it has started."""
     observe: Callable[[Question, Answer], Case]
     metrics: Sequence[MetricClass]
     judge: Callable[[str], LLM | None]
-    """Who judges the answer of one run, if anybody; its calls are kept in the run's journal."""
+    """Returns the judge for a run, if there is one. Its calls are kept in the run's journal."""
 
 
 class Runner:
-    """Carries one evaluation on until all its questions have a row, or its budget is reached.
+    """Runs one evaluation until every question is finished or the budget is reached.
 
-    ``tell`` is given every finished row. Raises what is no failure of one question: a database that cannot be written.
+    ``on_row`` receives every finished row. A failed question becomes a row; other errors are raised, e.g. StoreError.
     """
 
     def __init__(
-        self, bench: Bench, store: EvaluationStore, *, parallel: int, budget: Budget, tell: Callable[[Row], None]
+        self, kit: RunnerKit, store: EvaluationStore, *, parallel: int, budget: Budget, on_row: Callable[[Row], None]
     ) -> None:
-        self._bench, self._store, self._tell = bench, store, tell
+        self._kit, self._store, self._on_row = kit, store, on_row
         self._slots = asyncio.Semaphore(parallel)
-        self._budget, self._spent, self._began = budget, Usage(), time.perf_counter()
+        self._budget, self._spent, self._started = budget, Usage(), time.perf_counter()
 
     async def run(self, result: EvaluationResult) -> State:
-        """Ask what is not finished."""
+        """Ask the unfinished questions, then store and return the new state."""
         rows = {row.question_id: row for row in result.rows}
         self._spent = sum((row.spent + row.judging for row in result.rows), Usage())
         pending = [each for each in result.questions if each.id not in rows or not rows[each.id].finished]
         evaluation = result.evaluation.id
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._take(evaluation, each, rows.get(each.id))) for each in pending]
-        state = State.FINISHED if all(task.result() for task in asked) else State.BUDGET_REACHED
+            tasks = [group.create_task(self._run_question(evaluation, each, rows.get(each.id))) for each in pending]
+        state = State.FINISHED if all(task.result() for task in tasks) else State.BUDGET_REACHED
         self._store.set_state(evaluation, state)
         return state
 
-    async def _take(self, evaluation: str, question: Question, begun: Row | None) -> bool:
-        """Whether it was asked: there was something left to spend."""
+    async def _run_question(self, evaluation: str, question: Question, started: Row | None) -> bool:
+        """Ask one question. Return False if the budget is reached."""
         async with self._slots:
-            if self._reached():
+            if self._budget_reached():
                 return False
-            row = begun or Row(question_id=question.id, run_id=new_run_id())
-            if not begun:
+            row = started or Row(question_id=question.id, run_id=new_run_id())
+            if not started:
                 self._store.put(evaluation, row)
-            finished = await self._asked(question, row)
+            finished = await self._ask_and_measure(question, row)
             self._store.put(evaluation, finished)
             self._spent += finished.spent + finished.judging
-            self._tell(finished)
+            self._on_row(finished)
             return True
 
-    async def _asked(self, question: Question, row: Row) -> Row:
+    async def _ask_and_measure(self, question: Question, row: Row) -> Row:
         try:
-            answer = await self._bench.ask(question, row.run_id)
-        # One question's failure, whatever it is, is its own row; the others are asked all the same.
+            answer = await self._kit.ask(question, row.run_id)
+        # Any failure of one question becomes its row; the other questions are still asked.
         except Exception as error:
             if not isinstance(error, AgentError | StoreError):
-                log.exception("Question %s was ended by a defect", question.id)
-            answer = _failed(question, row.run_id, f"{type(error).__name__}: {error}")
-        case = await asyncio.to_thread(self._bench.observe, question, answer)
-        asked = self._bench.judge(row.run_id)
-        judge = CountedJudge(asked) if asked else None
-        figures, errors = await measure(case, [each(MetricKit(judge=judge)) for each in self._bench.metrics])
-        right = rightness(figures)
+                log.exception("Question %s failed with an unexpected error", question.id)
+            answer = _failed_answer(question, row.run_id, f"{type(error).__name__}: {error}")
+        case = await asyncio.to_thread(self._kit.observe, question, answer)
+        llm = self._kit.judge(row.run_id)
+        judge = CountedJudge(llm) if llm else None
+        figures, errors = await measure(case, [each(MetricKit(judge=judge)) for each in self._kit.metrics])
+        score = correctness(figures)
         return row.model_copy(
             update={
                 "status": answer.status.value,
-                "said": case.said if case.answered else "",
+                "said": case.short_text if case.answered else "",
                 "figures": figures,
                 "errors": errors,
-                "place": None if right is None else place_of(case, right=right > RIGHT),
+                "place": None if score is None else find_failure(case, right=score > RIGHT),
                 "error": answer.reasoning if answer.status.value in ("failed", "cancelled") else "",
                 "spent": answer.usage,
                 "judging": judge.usage if judge else Usage(),
             }
         )
 
-    def _reached(self) -> bool:
+    def _budget_reached(self) -> bool:
         budget, spent = self._budget, self._spent
-        pairs = (
+        limits = (
             (budget.model_calls, spent.model_calls),
             (budget.tokens, spent.prompt_tokens + spent.completion_tokens),
             (budget.cost, spent.cost),
-            (budget.seconds, time.perf_counter() - self._began),
+            (budget.seconds, time.perf_counter() - self._started),
         )
-        return any(allowed is not None and used >= allowed for allowed, used in pairs)
+        return any(allowed is not None and used >= allowed for allowed, used in limits)
 
 
 async def measure(case: Case, metrics: Sequence[Metric]) -> tuple[dict[str, float], dict[str, str]]:
-    """The figures of all metrics, and by metric why it could not tell."""
+    """Return the figures of all metrics, and the errors by metric."""
     figures: dict[str, float] = {}
     errors: dict[str, str] = {}
     for metric in metrics:
@@ -133,11 +133,11 @@ async def measure(case: Case, metrics: Sequence[Metric]) -> tuple[dict[str, floa
     return figures, errors
 
 
-def _failed(question: Question, run_id: str, reason: str) -> Answer:
-    """So that a question that could not even be asked counts, and is not left out of the means."""
+def _failed_answer(question: Question, run_id: str, reason: str) -> Answer:
+    """Return a failed answer, so that a question that could not be asked counts in the means."""
     return Answer(run_id=run_id, status=Status.FAILED, mode="", question=question.question, reasoning=reason)
 
 
-def rightness(figures: Mapping[str, float]) -> float | None:
-    """How right the answer is: what the judge says, else what comparing gives; None if neither applies."""
+def correctness(figures: Mapping[str, float]) -> float | None:
+    """Return the judge's grade, else the figure ``correct``, else None."""
     return figures.get("judged", figures.get("correct"))

@@ -1,14 +1,15 @@
-"""How sure the figures are: intervals, paired comparison, and how many questions it takes.
+"""Confidence intervals, paired comparison, and the number of questions that a comparison needs.
 
-- Interval of a mean: Wilson's score interval for shares (values of 0 and 1, without clusters or weights; Wilson 1927),
-  which is honest also where all are right. Otherwise the bias-corrected and accelerated bootstrap (BCa; Efron 1987)
-  over clusters: questions that share one are drawn together, and without clusters each is one of its own. Where the
-  values of a share do not differ, the bootstrap has nothing to draw from; then it is told what Wilson's bound leaves
-  open: of what was not seen in n questions, up to z² / (n + z²) may be so.
+- Interval of a mean: Wilson's score interval (Wilson 1927) for values of 0 and 1 without clusters or weights. It stays
+  valid if all values are equal. Otherwise the bias-corrected and accelerated bootstrap (BCa; Efron 1987), which
+  resamples whole clusters; without clusters, each question is its own. If all values of a share are equal, the
+  bootstrap has no variance. The interval then comes from Wilson's bound: a value not seen in n questions can have a
+  share of up to z² / (n + z²).
 - Paired comparison: the difference per question, its interval, and a sign-flip permutation test over clusters (Fisher
-  1935): exact up to 2**14 sign patterns, drawn at random beyond. The interval is that of a mean; of shares without
-  clusters or weights Bonett's and Price's (2012), as few questions that changed are too few for a bootstrap.
-- Number of questions: the normal approximation for a paired difference, and no fewer than the test can tell by.
+  1935). The test is exact up to 2**14 sign patterns and uses random patterns beyond. For values of 0 and 1 without
+  clusters or weights, the interval is that of Bonett and Price (2012): with few changed questions a bootstrap is
+  unreliable. Otherwise it is the interval of a mean.
+- Number of questions: the normal approximation for a paired difference, at least the minimum of the sign-flip test.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RESAMPLES = 9_999
-_SEED = 20_250_101  # fixed, so that the same rows always give the same interval
-_EXACT = 14  # clusters up to which all sign patterns are tried
+_SEED = 20_250_101  # fixed: the same rows always give the same interval
+_MAX_EXACT = 14  # clusters; beyond, sign patterns are random
 _ROUNDING = 1e-9
 
 
 class Interval(FrozenModel):
-    """A mean with its confidence interval."""
+    """A mean and its confidence interval."""
 
     mean: float
     low: float
     high: float
-    n: int = Field(description="questions")
-    clusters: int = Field(description="independent groups of them")
+    n: int = Field(description="number of questions")
+    clusters: int = Field(description="number of independent groups of questions")
     level: float = 0.95
 
 
@@ -49,17 +50,20 @@ class Paired(FrozenModel):
     """Two configurations on the same questions."""
 
     difference: Interval = Field(description="second minus first")
-    p_value: float = Field(description="two-sided, of the sign-flip permutation test")
+    p_value: float = Field(description="two-sided p-value of the sign-flip permutation test")
     deviation: float | None = Field(
-        default=None, description="of the difference from question to question; None where there is one cluster only"
+        default=None, description="standard deviation of the difference per question; None with a single cluster"
     )
     better: tuple[str, ...] = Field(description="ids of questions with a higher value in the second")
-    worse: tuple[str, ...] = Field(description="with a lower one")
-    equal: int
+    worse: tuple[str, ...] = Field(description="ids of questions with a lower value in the second")
+    equal: int = Field(description="number of questions with equal values")
 
 
 class Sample:
-    """Values with their weights and clusters. Raises EvaluationError if there are none, or one is not finite."""
+    """Values with weights and clusters.
+
+    Raises EvaluationError if there are no values, or a value is not finite.
+    """
 
     def __init__(
         self,
@@ -71,9 +75,9 @@ class Sample:
 
         self.values: Floats = np.asarray(values, dtype=float)
         if not len(self.values):
-            raise EvaluationError("There is no value to take a mean of.")
+            raise EvaluationError("There are no values, so there is no mean.")
         if not np.isfinite(self.values).all():
-            raise EvaluationError("A value is not a finite number.")
+            raise EvaluationError("A value is not finite.")
         self.weights: Floats = np.ones(len(self.values)) if weights is None else np.asarray(weights, dtype=float)
         labels = range(len(self.values)) if clusters is None else clusters
         order = {label: index for index, label in enumerate(dict.fromkeys(labels))}
@@ -83,14 +87,14 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """Weighted."""
+        """The weighted mean."""
         return float(self.totals.sum() / self.masses.sum())
 
     @property
     def deviation(self) -> float | None:
-        """By how much the mean varies, times the root of the number of questions; None if one cluster cannot tell.
+        """The standard error of the mean times the square root of the number of questions; None with one cluster.
 
-        Without clusters and weights it is the standard deviation of the values.
+        Without clusters and weights this is the standard deviation of the values.
         """
         import numpy as np
 
@@ -101,12 +105,12 @@ class Sample:
         return float(np.sqrt(len(self.values) * n / (n - 1) * (rest**2).sum()) / self.masses.sum())
 
     @property
-    def effective(self) -> float:
-        """As many clusters of equal weight as tell no less (Kish 1965)."""
+    def effective_size(self) -> float:
+        """The effective sample size: the equivalent number of clusters of equal weight (Kish 1965)."""
         return float(self.masses.sum() ** 2 / (self.masses**2).sum())
 
-    def is_count_of(self, *values: float) -> bool:
-        """Whether there are no values but these, of equal weight, each its own cluster."""
+    def has_only(self, *values: float) -> bool:
+        """Return whether all values are among these, without clusters and with equal weights."""
         import numpy as np
 
         plain = len(self.totals) == len(self.values) and len(set(self.weights)) == 1
@@ -121,12 +125,12 @@ def interval(
     *,
     shares: bool = True,
 ) -> Interval:
-    """The mean with its interval; see the module. ``shares``: whether the values are shares between 0 and 1.
+    """Return the mean and its interval. ``shares``: whether the values lie between 0 and 1.
 
-    Raises EvaluationError for no values.
+    Raises EvaluationError if there are no values.
     """
     sample = Sample(values, weights, clusters)
-    if shares and sample.is_count_of(0.0, 1.0):
+    if shares and sample.has_only(0.0, 1.0):
         low, high = _wilson(sample, level)
     else:
         low, high = _bca(sample, level, (0.0, 1.0) if shares else None)
@@ -145,14 +149,14 @@ def compare(
     *,
     shares: bool = True,
 ) -> Paired:
-    """The second against the first, on the same questions in the same order. Raises EvaluationError."""
+    """Compare values of the same questions in the same order, second minus first. Raises EvaluationError."""
     import numpy as np
 
     if not len(ids) == len(first) == len(second):
-        raise EvaluationError("Two configurations are compared on the same questions only.")
+        raise EvaluationError("Compared configurations must have the same questions.")
     differences = np.subtract(second, first)
     sample = Sample(differences.tolist(), weights, clusters)
-    if shares and sample.is_count_of(-1.0, 0.0, 1.0):
+    if shares and sample.has_only(-1.0, 0.0, 1.0):
         low, high = _bonett_price(sample, level)
     else:
         low, high = _bca(sample, level, (-1.0, 1.0) if shares else None)
@@ -170,19 +174,19 @@ def compare(
 def questions_needed(
     deviation: float, difference: float, changed: float = 1.0, power: float = 0.8, level: float = 0.95
 ) -> int:
-    """How many questions show a true ``difference``, if the differences per question vary by ``deviation``.
+    """Return how many questions detect a true ``difference`` if differences per question vary by ``deviation``.
 
-    Two-sided, by the normal approximation; but at least as many as the sign-flip test can tell by, if the share
-    ``changed`` of them differ at all. Raises EvaluationError for a difference of 0.
+    Uses the two-sided normal approximation, but at least the minimum of the sign-flip test if the share ``changed`` of
+    the questions differs at all. Raises EvaluationError for a difference of 0.
     """
     from math import ceil, log2
     from statistics import NormalDist
 
     if not difference:
-        raise EvaluationError("No number of questions shows a difference of 0.")
+        raise EvaluationError("A difference of 0 cannot be detected with any number of questions.")
     quantile = NormalDist().inv_cdf
     enough = ((quantile(0.5 + level / 2) + quantile(power)) * deviation / difference) ** 2
-    fewest = ceil(log2(2 / (1 - level)))  # so many that all change in one way have p below 1 - level, and no fewer
+    fewest = ceil(log2(2 / (1 - level)))  # the minimum for p < 1 - level if all change in one direction
     return ceil(max(enough, fewest / changed))
 
 
@@ -195,25 +199,25 @@ def _wilson(sample: Sample, level: float) -> tuple[float, float]:
 
 
 def _bonett_price(sample: Sample, level: float) -> tuple[float, float]:
-    """Bounds of the difference of two shares on the same questions: as if two more had changed, one each way."""
+    """Return the interval of a paired difference of shares, after adding one change in each direction."""
     from math import sqrt
     from statistics import NormalDist
 
     n = len(sample.values) + 2
     up, down = ((int((sample.values == sign).sum()) + 1) / n for sign in (1.0, -1.0))
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * sqrt((up + down - (up - down) ** 2) / n)
-    return max(up - down - reach, -1.0), min(up - down + reach, 1.0)
+    half_width = NormalDist().inv_cdf(0.5 + level / 2) * sqrt((up + down - (up - down) ** 2) / n)
+    return max(up - down - half_width, -1.0), min(up - down + half_width, 1.0)
 
 
 def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> tuple[float, float]:
-    """Bounds of the mean of values between two that are ``possible``, or of any values."""
+    """Return the BCa interval of the mean; ``possible`` is the range of the values, None if they are unbounded."""
     import numpy as np
     from scipy.special import ndtr, ndtri
 
     n = len(sample.totals)
     if n < 2 or np.ptp(sample.totals / sample.masses) < _ROUNDING:
-        return _alike(sample, level, possible) if possible else (sample.mean, sample.mean)
-    means = _resampled(sample)
+        return _constant(sample, level, possible) if possible else (sample.mean, sample.mean)
+    means = _resample_means(sample)
     below = np.mean(means < sample.mean) + np.mean(means == sample.mean) / 2  # ties count half
     bias = ndtri(np.clip(below, 1 / len(means), 1 - 1 / len(means)))
     left_out = (sample.totals.sum() - sample.totals) / (sample.masses.sum() - sample.masses)
@@ -225,18 +229,18 @@ def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> 
     return float(low), float(high)
 
 
-def _alike(sample: Sample, level: float, possible: tuple[float, float]) -> tuple[float, float]:
-    """Bounds of the mean of values that do not differ: some that were not seen may lie at either end."""
+def _constant(sample: Sample, level: float, possible: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of equal values: unseen values may lie at either end of the range."""
     from statistics import NormalDist
 
     squared = NormalDist().inv_cdf(0.5 + level / 2) ** 2
-    unseen = squared / (sample.effective + squared)
+    unseen = squared / (sample.effective_size + squared)
     lowest, highest = possible
     return sample.mean - unseen * (sample.mean - lowest), sample.mean + unseen * (highest - sample.mean)
 
 
-def _resampled(sample: Sample) -> Floats:
-    """Means of draws of whole clusters, with replacement."""
+def _resample_means(sample: Sample) -> Floats:
+    """Return the means of samples of whole clusters, drawn with replacement."""
     import numpy as np
 
     n = len(sample.totals)
@@ -245,16 +249,16 @@ def _resampled(sample: Sample) -> Floats:
 
 
 def _sign_flips(sample: Sample) -> float:
-    """How often a difference as large comes about when the signs of the clusters are left to chance."""
+    """Return how often random signs of the clusters give a difference at least as large."""
     import numpy as np
 
     totals = sample.totals[np.abs(sample.totals) > _ROUNDING]
     observed = abs(totals.sum()) - _ROUNDING
     if not len(totals):
         return 1.0
-    if len(totals) <= _EXACT:
+    if len(totals) <= _MAX_EXACT:
         signs = np.array(list(product((-1.0, 1.0), repeat=len(totals))))
         return float(np.mean(np.abs(signs @ totals) >= observed))
     signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (RESAMPLES, len(totals)))
     as_large = int((np.abs(signs @ totals) >= observed).sum())
-    return (as_large + 1) / (RESAMPLES + 1)  # the observed pattern is one of them
+    return (as_large + 1) / (RESAMPLES + 1)  # counts the observed pattern

@@ -1,4 +1,4 @@
-"""Evaluations in SQL: what was asked, how, and a row for each question, so that a killed one goes on."""
+"""Stores evaluations, their questions and rows in SQL. An interrupted evaluation can resume from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _rows = sql.Table(
 
 
 def new_evaluation_id() -> str:
-    """A fresh id: 'eval_' and 8 hexadecimal digits."""
+    """Return a new id: 'eval_' and 8 hexadecimal digits."""
     return f"eval_{secrets.token_hex(4)}"
 
 
@@ -47,7 +47,7 @@ class EvaluationStore:
         self._engine = engine
 
     def add(self, evaluation: Evaluation, questions: Sequence[Question]) -> None:
-        """Keep a new one, before its first question is asked."""
+        """Store a new evaluation."""
         row = {
             "id": evaluation.id,
             "collection": evaluation.collection,
@@ -59,30 +59,30 @@ class EvaluationStore:
             connection.execute(_evaluations.insert(), row)
 
     def set_state(self, evaluation_id: str, state: State) -> None:
-        """Note how far it is."""
+        """Update the state. Raises EvaluationNotFound."""
         evaluation = self.get(evaluation_id).evaluation.model_copy(update={"state": state})
         changed = _evaluations.update().where(_evaluations.c.id == evaluation.id)
         with self._engine.begin() as connection:
             connection.execute(changed.values(evaluation=evaluation.model_dump(mode="json")))
 
     def put(self, evaluation_id: str, row: Row) -> None:
-        """Keep a row, in place of an earlier one for the same question."""
-        mine = (_rows.c.evaluation_id == evaluation_id, _rows.c.question_id == row.question_id)
+        """Insert the row of a question, or replace it."""
+        same = (_rows.c.evaluation_id == evaluation_id, _rows.c.question_id == row.question_id)
         values = {
             "evaluation_id": evaluation_id, "question_id": row.question_id, "row": row.model_dump(mode="json")
         }  # fmt: skip
         with self._engine.begin() as connection:
-            connection.execute(_rows.delete().where(*mine))
+            connection.execute(_rows.delete().where(*same))
             connection.execute(_rows.insert(), values)
 
     def get(self, evaluation_id: str) -> EvaluationResult:
-        """The evaluation with this id, or with an id that starts so if there is just one. Raises EvaluationNotFound."""
+        """Return the evaluation with this id or unique id prefix. Raises EvaluationNotFound."""
         query = sql.select(_evaluations).where(_evaluations.c.id.startswith(evaluation_id, autoescape=True)).limit(2)
         with self._engine.connect() as connection:
             found = connection.execute(query).all()
             if len(found) != 1:
-                known = "More than one evaluation begins with" if found else "There is no evaluation"
-                raise EvaluationNotFound(f"{known} {evaluation_id!r}; `candor eval` lists those there are.")
+                reason = "More than one evaluation id starts with" if found else "There is no evaluation"
+                raise EvaluationNotFound(f"{reason} {evaluation_id!r}. List the evaluations with `candor eval list`.")
             kept = connection.execute(sql.select(_rows.c.row).where(_rows.c.evaluation_id == found[0].id)).scalars()
             rows = {row.question_id: row for row in map(Row.model_validate, kept)}
         questions = _QUESTIONS.validate_python(found[0].questions)
@@ -93,13 +93,13 @@ class EvaluationStore:
         )
 
     def list(self) -> tuple[Evaluation, ...]:
-        """All evaluations, newest first."""
+        """Return all evaluations, newest first."""
         query = sql.select(_evaluations.c.evaluation).order_by(_evaluations.c.started_at.desc(), _evaluations.c.id)
         with self._engine.connect() as connection:
             return tuple(Evaluation.model_validate(each) for each in connection.execute(query).scalars())
 
-    def standings(self) -> Iterator[tuple[Evaluation, int, Sequence[Row]]]:
-        """All evaluations, newest first, each with the number of its questions and its finished rows."""
+    def list_progress(self) -> Iterator[tuple[Evaluation, int, Sequence[Row]]]:
+        """Yield evaluations, newest first, each with its number of questions and its finished rows."""
         count = sql.func.json_array_length(_evaluations.c.questions)
         query = sql.select(_evaluations.c.evaluation, count)
         finished: defaultdict[str, list[Row]] = defaultdict(list)
@@ -113,7 +113,7 @@ class EvaluationStore:
             yield evaluation, questions, finished[evaluation.id]
 
     def delete(self, evaluation_id: str) -> None:
-        """Forget an evaluation; its runs stay. Raises EvaluationNotFound."""
+        """Delete an evaluation, but not its runs. Raises EvaluationNotFound."""
         found = self.get(evaluation_id).evaluation.id
         with self._engine.begin() as connection:
             connection.execute(_rows.delete().where(_rows.c.evaluation_id == found))

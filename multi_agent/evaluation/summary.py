@@ -1,4 +1,4 @@
-"""The figures of an evaluation over its questions, by tag, and against another evaluation."""
+"""Summarizes an evaluation over its questions and by tag, and compares two evaluations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pydantic import Field
 
 from multi_agent.evaluation.errors import EvaluationError
-from multi_agent.evaluation.metric import discover, figures_of
+from multi_agent.evaluation.metric import collect_figures, discover
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.statistics import Interval, Paired, compare, interval, questions_needed
@@ -17,32 +17,32 @@ from vectorstore.models import FrozenModel
 
 
 class Summary(FrozenModel):
-    """An evaluation in figures."""
+    """The figures, outcomes and usage of an evaluation."""
 
-    figures: Mapping[str, Interval] = Field(description="means over the questions that a figure applies to")
+    figures: Mapping[str, Interval] = Field(description="mean of each figure over the questions that it applies to")
     by_tag: Mapping[str, Mapping[str, Interval]]
-    places: Mapping[str, int] = Field(description="how many answers went wrong where")
+    places: Mapping[str, int] = Field(description="number of answers by outcome")
     statuses: Mapping[str, int]
-    errors: Mapping[str, int] = Field(description="by metric: answers that it could not tell of")
+    errors: Mapping[str, int] = Field(description="number of errors by metric")
     asked: int
     questions: int
-    spent: Usage = Field(description="by the runs of all questions together")
-    judging: Usage = Field(description="by the judge, beside the runs")
+    spent: Usage = Field(description="usage of all runs")
+    judging: Usage = Field(description="usage of the judge, not included in `spent`")
 
 
 class Comparison(FrozenModel):
     """Two evaluations on the same questions."""
 
-    figures: Mapping[str, Paired] = Field(description="the second minus the first")
+    figures: Mapping[str, Paired] = Field(description="second minus first")
     needed: Mapping[str, int] = Field(
-        description="how many questions would show a difference as large as the one seen, at a power of 0.8; left out "
-        "where there is none, or one question alone"
+        description="number of questions to detect the observed difference with a power of 0.8; missing without a "
+        "difference, or with one question only"
     )
-    left_out: int = Field(description="questions that only one of both has finished")
+    left_out: int = Field(description="number of questions that only one evaluation has finished")
 
 
-def summarise(result: EvaluationResult, *, by_tag: bool = False) -> Summary:
-    """Means with intervals. ``by_tag``: questions with the same tags are taken as one cluster."""
+def summarize(result: EvaluationResult, *, by_tag: bool = False) -> Summary:
+    """Return means with intervals. ``by_tag`` treats questions with the same tags as one cluster."""
     finished = [row for row in result.rows if row.finished]
     questions = {each.id: each for each in result.questions}
     tags = sorted({tag for row in finished for tag in questions[row.question_id].tags})
@@ -60,24 +60,29 @@ def summarise(result: EvaluationResult, *, by_tag: bool = False) -> Summary:
     )
 
 
-def against(first: EvaluationResult, second: EvaluationResult, *, by_tag: bool = False) -> Comparison:
-    """The second against the first. Raises EvaluationError if they are of different sets, or have nothing in common."""
+def compare_evaluations(first: EvaluationResult, second: EvaluationResult, *, by_tag: bool = False) -> Comparison:
+    """Compare two evaluations, second minus first.
+
+    Raises EvaluationError if the question sets differ, or no question is finished in both.
+    """
     if first.evaluation.fingerprint != second.evaluation.fingerprint:
         raise EvaluationError(
-            f"{first.evaluation.id} and {second.evaluation.id} were asked different questions; only evaluations of the "
-            "same set can be compared."
+            f"{first.evaluation.id} and {second.evaluation.id} have different questions. Only evaluations of the "
+            "same question set can be compared."
         )
     ours, theirs = ({row.question_id: row for row in each.rows if row.finished} for each in (first, second))
     common = [each for each in first.questions if each.id in ours and each.id in theirs]
     if not common:
-        raise EvaluationError("The two evaluations have finished no question in common.")
+        raise EvaluationError("No question is finished in both evaluations.")
     names = {name for each in common for name in ours[each.id].figures.keys() & theirs[each.id].figures.keys()}
     shares = _shares()
     figures = {
-        name: _paired(name, _with(name, common, ours, theirs), ours, theirs, share=name in shares, by_tag=by_tag)
+        name: _paired(
+            name, _questions_with(name, common, ours, theirs), ours, theirs, share=name in shares, by_tag=by_tag
+        )
         for name in sorted(names)
     }
-    needed = {name: number for name, paired in figures.items() if (number := _needed(paired))}
+    needed = {name: number for name, paired in figures.items() if (number := _count_needed(paired))}
     return Comparison(figures=figures, needed=needed, left_out=len({*ours, *theirs}) - len(common))
 
 
@@ -97,12 +102,12 @@ def _intervals(rows: Iterable[Row], questions: Mapping[str, Question], *, cluste
 
 
 def _shares() -> frozenset[str]:
-    """Names of the figures whose values lie between 0 and 1."""
-    return frozenset(name for name, figure in figures_of(discover().values()).items() if not figure.unit)
+    """Return the names of figures with values between 0 and 1."""
+    return frozenset(name for name, figure in collect_figures(discover().values()).items() if not figure.unit)
 
 
 def _cluster(question: Question) -> Hashable:
-    """Its tags; without any, it stands alone."""
+    """Return the cluster of a question: its tags, or its id without tags."""
     return question.tags or question.id
 
 
@@ -125,12 +130,14 @@ def _paired(
     )
 
 
-def _needed(paired: Paired) -> int | None:
-    """None where there is no difference to show, or a single cluster, which does not tell how it varies."""
+def _count_needed(paired: Paired) -> int | None:
+    """Return None without a difference, or with one cluster, which has no deviation."""
     if not paired.difference.mean or paired.deviation is None:
         return None
     return questions_needed(paired.deviation, paired.difference.mean, 1 - paired.equal / paired.difference.n)
 
 
-def _with(name: str, common: Sequence[Question], ours: Mapping[str, Row], theirs: Mapping[str, Row]) -> list[Question]:
+def _questions_with(
+    name: str, common: Sequence[Question], ours: Mapping[str, Row], theirs: Mapping[str, Row]
+) -> list[Question]:
     return [each for each in common if name in ours[each.id].figures and name in theirs[each.id].figures]

@@ -1,4 +1,4 @@
-"""What a value in one unit of measure is in another. The one file that knows pint."""
+"""Converts values between units of measure. Only this module imports pint."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from pint import Unit, UnitRegistry
 
 _NAME = r"(?:[^\W\d_]{1,30}[²³]?|°[^\W\d_]{0,30}|%)"
-_WRITTEN = re.compile(rf"{_NAME}(?:[ /·]{_NAME}){{0,3}}")
-"""What may be a unit: no digits and no other signs, which pint would compute with."""
+_UNIT = re.compile(rf"{_NAME}(?:[ /·]{_NAME}){{0,3}}")
+"""A unit without digits and operators, which pint would evaluate."""
 
 
-def converted(value: Decimal, unit: str, into: str) -> float | None:
-    """The value in the other unit; None if pint does not know one of them, or they measure different things."""
+def convert_unit(value: Decimal, unit: str, into: str) -> float | None:
+    """Return the value in the other unit, or None if a unit is unknown or the dimensions differ."""
     from pint import PintError
 
     one, other = _unit(unit), _unit(into)
@@ -27,22 +27,22 @@ def converted(value: Decimal, unit: str, into: str) -> float | None:
         if not one.is_compatible_with(other):
             return None
         found = float(_registry().Quantity(float(value), one).to(other).magnitude)
-    except PintError:  # such as decibels per hour, for which pint has no rule
+    except PintError:  # e.g. decibels per hour, which pint cannot convert
         return None
     return found if isfinite(found) else None
 
 
 @lru_cache(maxsize=256)
 def _unit(text: str) -> Unit | None:
-    """The unit of that name or sign, as it is written, else in lower case: 'Minutes', but not 'mw' for 'MW'."""
+    """Parse a unit as written, else in lower case: accepts 'Minutes', but not 'mw' for 'MW'."""
     from pint import PintError
 
-    if not _WRITTEN.fullmatch(text):
+    if not _UNIT.fullmatch(text):
         return None
     for written in (text, text.lower()):
         try:
             return _registry().parse_units(written)
-        except (PintError, ValueError):  # ValueError: 'nan', which is a number to it
+        except (PintError, ValueError):  # ValueError: pint reads 'nan' as a number
             continue
     return None
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from api.cli.render.text import show_table
-from api.services.reports.report import bounds, changed, in_order, shown, spending
+from api.services.reports.report import changed_questions, format_interval, format_spending, format_value, sort_figures
 from multi_agent.evaluation.calibration import Calibration
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
-from multi_agent.evaluation.runner import rightness
+from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.summary import Comparison, Summary
 
 _MAX_GOLD_LINES = 10
@@ -27,10 +27,10 @@ def show_summary(console: Console, result: EvaluationResult, summary: Summary) -
     what = f"{evaluation.set_name} over {evaluation.collection}"
     heading = (evaluation.id, evaluation.configuration.label, what, evaluation.configuration.model, asked)
     _print(console, " · ".join(heading))
-    figures = [(name, summary.figures[name]) for name in in_order(summary.figures)]
-    rows = [(name, shown(name, each.mean), bounds(name, each), each.n) for name, each in figures]
+    figures = [(name, summary.figures[name]) for name in sort_figures(summary.figures)]
+    rows = [(name, format_value(name, each.mean), format_interval(name, each), each.n) for name, each in figures]
     show_table(console, ("figure", "mean", "95 % interval", "questions"), rows)
-    _print(console, f"Spent: {spending(summary)}")
+    _print(console, f"Spent: {format_spending(summary)}")
     for title, counts in (("Outcomes", summary.places), ("Metric errors", summary.errors)):
         if counts:
             _print(console, f"{title}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
@@ -42,17 +42,19 @@ def show_summary(console: Console, result: EvaluationResult, summary: Summary) -
 def show_comparison(console: Console, first: Evaluation, second: Evaluation, comparison: Comparison) -> None:
     """Print the difference of each figure, second minus first, and the questions that changed."""
     _print(console, f"{second.configuration.label} ({second.id}) minus {first.configuration.label} ({first.id})")
-    figures = [(name, comparison.figures[name]) for name in in_order(comparison.figures)]
+    figures = [(name, comparison.figures[name]) for name in sort_figures(comparison.figures)]
     rows = [
         (
-            name, shown(name, paired.difference.mean, signed=True), bounds(name, paired.difference, signed=True),
+            name,
+            format_value(name, paired.difference.mean, signed=True),
+            format_interval(name, paired.difference, signed=True),
             f"{paired.p_value:.3g}", f"{len(paired.better)}/{len(paired.worse)}/{paired.equal}",
             comparison.needed.get(name, ""),
         )
         for name, paired in figures
     ]  # fmt: skip
     show_table(console, ("figure", "difference", "95 % interval", "p", "up/down/same", "needed"), rows)
-    if change := changed(comparison):
+    if change := changed_questions(comparison):
         name, paired = change
         for direction, ids in (("up", paired.better), ("down", paired.worse)):
             if ids:
@@ -129,7 +131,7 @@ class _Scores:
 
     def add(self, evaluation: Evaluation, row: Row) -> None:
         label, weight = evaluation.configuration.label, self._question_weights[row.question_id]
-        if (score := rightness(row.figures)) is not None:
+        if (score := correctness(row.figures)) is not None:
             self._totals[label] += weight * score
             self._weights[label] += weight
 

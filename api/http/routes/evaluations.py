@@ -15,13 +15,13 @@ from api.http.deps import CollectionsDep, CurrentCaller, EvaluationsDep, JobsDep
 from api.http.errors import problem_responses
 from api.jobs.evaluation import free_job_id, submit_evaluation
 from api.jobs.models import Job
-from api.services.reports.report import Format, Report, in_order, write
+from api.services.reports.report import Format, Report, render_report, sort_figures
 from api.workers.contract import EvaluationJobSpec
-from multi_agent.evaluation.metric import Figure, discover, figures_of
-from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, refuse_doubles
+from multi_agent.evaluation.metric import Figure, collect_figures, discover
+from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, require_unique_ids
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
-from multi_agent.evaluation.runner import rightness
-from multi_agent.evaluation.summary import Comparison, Summary, against, summarise
+from multi_agent.evaluation.runner import correctness
+from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.settings import Budget
 from vectorstore.models import FrozenModel
 
@@ -104,7 +104,7 @@ async def evaluate(
     collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
     if body.configuration.get("settings"):
         caller.require_admin()  # settings can name code to load and endpoints to send documents to
-    refuse_doubles(body.questions)
+    require_unique_ids(body.questions)
 
     def start() -> Evaluation:
         pool.get(collection)
@@ -122,7 +122,7 @@ async def evaluate(
 @router.get("", responses=problem_responses(503))
 def evaluations(evaluations: EvaluationsDep, caller: CurrentCaller) -> list[Standing]:
     """List the evaluations of collections that you may read, newest first."""
-    stored = evaluations.store.standings()
+    stored = evaluations.store.list_progress()
     return [_standing(*each) for each in stored if caller.may(Right.READ, each[0].collection)]
 
 
@@ -140,7 +140,7 @@ def comparison(
     second: Annotated[str, Query(description="Id of the evaluation to compare with the baseline.")],
 ) -> Comparison:
     """Compare two evaluations: second minus first for each figure, with intervals and tests."""
-    return against(evaluations.find(first, caller), evaluations.find(second, caller))
+    return compare_evaluations(evaluations.find(first, caller), evaluations.find(second, caller))
 
 
 @router.get("/report", response_class=Response, responses=problem_responses(404, 422, 503))
@@ -153,7 +153,7 @@ def report(
     format: Annotated[Format, Query(description="html, md or json")] = Format.HTML,  # noqa: A002 - the public name
 ) -> Response:
     """Get a report as a file."""
-    content = write(Report.of([evaluations.find(each, caller) for each in evaluation]), format)
+    content = render_report(Report.create([evaluations.find(each, caller) for each in evaluation]), format)
     headers = {"Content-Disposition": f'attachment; filename="report.{format.value}"'}
     return Response(content, media_type=_MEDIA[format], headers=headers)
 
@@ -162,9 +162,9 @@ def report(
 def evaluation(evaluations: EvaluationsDep, caller: CurrentCaller, evaluation: EvaluationId) -> EvaluationAccount:
     """Get an evaluation with its figures and one row for each question asked so far."""
     result = evaluations.find(evaluation, caller)
-    summary = summarise(result)
-    known = figures_of(discover().values())
-    meanings = {name: known[name] for name in in_order(summary.figures) if name in known}
+    summary = summarize(result)
+    known = collect_figures(discover().values())
+    meanings = {name: known[name] for name in sort_figures(summary.figures) if name in known}
     return EvaluationAccount(result=result, summary=summary, meanings=meanings)
 
 
@@ -192,7 +192,7 @@ async def remove(evaluations: EvaluationsDep, jobs: JobsDep, caller: CurrentCall
 
 
 def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> Standing:
-    scores = [right for row in rows if (right := rightness(row.figures)) is not None]
+    scores = [right for row in rows if (right := correctness(row.figures)) is not None]
     return Standing(
         **dict(evaluation), asked=len(rows), questions=questions, right=fmean(scores) if scores else None
     )  # fmt: skip

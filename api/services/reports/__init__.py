@@ -1,1 +1,1 @@
-"""Reports of evaluations: what they show, their plots, and a template for each format."""
+"""Reports of evaluations: content, plots, and a template per format."""

@@ -1,6 +1,6 @@
-"""What a report of one or several evaluations shows, and how it is written as HTML, Markdown or JSON.
+"""Reports of one or more evaluations as HTML, Markdown or JSON.
 
-The page is complete in itself: plots are inline SVG, there is no script, and nothing is loaded.
+The HTML page is self-contained: plots are inline SVG, without scripts or external resources.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from enum import StrEnum
 
 from api.services.reports.plots import plot_differences, plot_figures, plot_places
 from multi_agent.evaluation.failures import Place
-from multi_agent.evaluation.metric import Figure, discover, figures_of
+from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
-from multi_agent.evaluation.runner import RIGHT, rightness
+from multi_agent.evaluation.runner import RIGHT, correctness
 from multi_agent.evaluation.statistics import Interval, Paired
-from multi_agent.evaluation.summary import Comparison, Summary, against, summarise
+from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel
 
@@ -25,63 +25,63 @@ HEADLINES = (
     "correct", "judged", "exact_match", "f1", "abstention", "document_recall@10", "passage_recall@10",
     "citation_in_source", "citation_precision", "citation_recall", "claims_borne_out",
 )  # fmt: skip
-"""Figures that are plotted: shares, from the answer back to what was found."""
+"""The figures that are plotted, most important first. All are shares."""
 
-
-_WHOLE = 100  # from here on, fractions are noise
+_NO_DECIMALS = 100  # values from here on are shown without decimals
 
 
 class Format(StrEnum):
-    """What a report can be written as."""
+    """The formats of a report."""
 
     HTML = "html"
     MARKDOWN = "md"
     JSON = "json"
 
 
-class Asked(FrozenModel):
-    """One question with what every evaluation answered to it."""
+class QuestionResult(FrozenModel):
+    """A question with its row in every evaluation."""
 
     question: Question
     rows: tuple[Row | None, ...] = ()
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Of each evaluation: right, wrong, or where there is no telling, the status."""
+        """For each evaluation: right, wrong, or the run's status if the answer has no score."""
         return tuple(_verdict(row) for row in self.rows)
 
     @property
     def changed(self) -> bool:
-        """Whether the evaluations differ in it."""
+        """Whether the verdicts of the evaluations differ."""
         return len(set(self.verdicts)) > 1
 
 
 class Report(FrozenModel):
-    """Evaluations of the same set: the first is what the others are compared with."""
+    """Evaluations of the same question set. The first is the baseline of the others."""
 
     results: tuple[EvaluationResult, ...]
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[QuestionResult, ...]
     viewer: str = ""
 
     @classmethod
-    def of(cls, results: Sequence[EvaluationResult], *, by_tag: bool = False, viewer: str = "") -> Report:
-        """``viewer`` is the address of the service, to which runs are linked. Raises EvaluationError."""
+    def create(cls, results: Sequence[EvaluationResult], *, by_tag: bool = False, viewer: str = "") -> Report:
+        """Create a report. ``viewer`` is the URL of the service, for links to runs. Raises EvaluationError."""
         rows = [{row.question_id: row for row in result.rows if row.finished} for result in results]
         return cls(
             results=tuple(results),
-            summaries=tuple(summarise(result, by_tag=by_tag) for result in results),
-            comparisons=tuple(against(results[0], other, by_tag=by_tag) for other in results[1:]),
+            summaries=tuple(summarize(result, by_tag=by_tag) for result in results),
+            comparisons=tuple(compare_evaluations(results[0], other, by_tag=by_tag) for other in results[1:]),
             questions=tuple(
-                Asked(question=each, rows=tuple(found.get(each.id) for found in rows)) for each in results[0].questions
+                QuestionResult(question=each, rows=tuple(found.get(each.id) for found in rows))
+                for each in results[0].questions
             ),
             viewer=viewer.rstrip("/"),
         )
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What the evaluations are called; those of one name are told apart by their ids."""
+        """The labels of the evaluations. Equal labels get the evaluation id."""
         labels = [result.evaluation.configuration.label for result in self.results]
         return tuple(
             label if labels.count(label) == 1 else f"{label} ({result.evaluation.id})"
@@ -90,12 +90,12 @@ class Report(FrozenModel):
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """Names of all figures, headlines first."""
-        return in_order(name for summary in self.summaries for name in summary.figures)
+        """The names of all figures, headlines first."""
+        return sort_figures(name for summary in self.summaries for name in summary.figures)
 
     @property
     def tags(self) -> Mapping[str, tuple[tuple[Interval | None, ...], ...]]:
-        """By tag, for each evaluation: how many answers are right, by the comparison and by the judge."""
+        """The figures ``correct`` and ``judged`` of each evaluation, by tag."""
         names = sorted({tag for summary in self.summaries for tag in summary.by_tag})
         return {
             tag: tuple(
@@ -106,7 +106,7 @@ class Report(FrozenModel):
         }
 
     def failures(self, index: int) -> Mapping[str, tuple[tuple[Question, Row], ...]]:
-        """The wrong answers of one evaluation, grouped by where they arose, in the order of the way of an answer."""
+        """Return the wrong answers of one evaluation, grouped by failure stage."""
         groups: defaultdict[str, list[tuple[Question, Row]]] = defaultdict(list)
         for asked in self.questions:
             row = asked.rows[index]
@@ -115,52 +115,52 @@ class Report(FrozenModel):
         return {place.value: tuple(groups[place.value]) for place in Place if place.value in groups}
 
 
-def in_order(figures: Iterable[str]) -> tuple[str, ...]:
-    """Names of figures, each once, headlines first."""
+def sort_figures(figures: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct names of figures, headlines first."""
     names = set(figures)
     return (*(name for name in HEADLINES if name in names), *sorted(names - set(HEADLINES)))
 
 
-def write(report: Report, form: Format) -> str:
-    """The report as the text of a file."""
+def render_report(report: Report, form: Format) -> str:
+    """Return the report as text in this format."""
     if form is Format.JSON:
         return json.dumps(report.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
-    return _render(report, form)
+    return _render_template(report, form)
 
 
-def shown(name: str, value: float, *, signed: bool = False) -> str:
-    """A value as people read it: shares with three digits, the rest with three significant ones, or whole."""
+def format_value(name: str, value: float, *, signed: bool = False) -> str:
+    """Format a value: shares with three decimals, others with three significant digits or as whole numbers."""
     sign = "+" if signed else ""
     if not _figure(name).unit:
         return f"{value:{sign}.3f}"
-    return f"{value:{sign},.0f}" if abs(value) >= _WHOLE else f"{value:{sign}.3g}"
+    return f"{value:{sign},.0f}" if abs(value) >= _NO_DECIMALS else f"{value:{sign}.3g}"
 
 
-def bounds(name: str, interval: Interval, *, signed: bool = False) -> str:
-    """The interval as people read it; a dash where one question alone cannot tell."""
+def format_interval(name: str, interval: Interval, *, signed: bool = False) -> str:
+    """Format an interval, or a dash if a single cluster has none."""
     if interval.clusters < 2 and interval.low == interval.high:
         return "–"
-    return f"{shown(name, interval.low, signed=signed)} to {shown(name, interval.high, signed=signed)}"
+    return f"{format_value(name, interval.low, signed=signed)} to {format_value(name, interval.high, signed=signed)}"
 
 
-def changed(comparison: Comparison) -> tuple[str, Paired] | None:
-    """The figure that says whether answers are right, by the judge if there was one, and which questions changed."""
+def changed_questions(comparison: Comparison) -> tuple[str, Paired] | None:
+    """Return the figure ``judged``, else ``correct``, with its changed questions. None if both are missing."""
     name = next((each for each in ("judged", "correct") if each in comparison.figures), None)
     return (name, comparison.figures[name]) if name else None
 
 
-def spending(summary: Summary) -> str:
-    """What the answers took in all, and beside them the judge, if there was one."""
-    answers = f"{_used(summary.spent)} by the answers"
-    return f"{answers}, {_used(summary.judging)} by the judge" if summary.judging.model_calls else answers
+def format_spending(summary: Summary) -> str:
+    """Format the usage of the answers and of the judge."""
+    answers = f"{_format_usage(summary.spent)} by the answers"
+    return f"{answers}, {_format_usage(summary.judging)} by the judge" if summary.judging.model_calls else answers
 
 
-def _used(usage: Usage) -> str:
+def _format_usage(usage: Usage) -> str:
     used = f"{usage.model_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
     return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
 
 
-def _render(report: Report, form: Format) -> str:
+def _render_template(report: Report, form: Format) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -171,12 +171,12 @@ def _render(report: Report, form: Format) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "shown": shown,
-        "bounds": bounds,
-        "changed": changed,
-        "meaning": lambda name: _figure(name).description,
-        "cell": _cell,
-        "spending": spending,
+        "value": format_value,
+        "interval": format_interval,
+        "changed": changed_questions,
+        "description": lambda name: _figure(name).description,
+        "cell": _escape_cell,
+        "spending": format_spending,
     }
     template = environment.get_template(f"report.{form.value}.jinja")
     plots = {"figures": "", "places": "", "differences": []} if form is Format.MARKDOWN else _plots(report)
@@ -200,14 +200,14 @@ def _plots(report: Report) -> dict[str, object]:
 def _verdict(row: Row | None) -> str:
     if row is None:
         return "not asked"
-    right = rightness(row.figures)
+    right = correctness(row.figures)
     return row.status if right is None else "right" if right > RIGHT else "wrong"
 
 
 def _figure(name: str) -> Figure:
-    return figures_of(discover().values()).get(name) or Figure(description="", better="neither")
+    return collect_figures(discover().values()).get(name) or Figure(description="", better="neither")
 
 
-def _cell(text: str) -> str:
-    """For a cell of a Markdown table."""
+def _escape_cell(text: str) -> str:
+    """Escape text for a cell of a Markdown table."""
     return " ".join(text.replace("|", "\\|").split())

@@ -1,1 +1,1 @@
-"""The metrics, a file each; ``multi_agent/evaluation/metric.py`` is their contract and finds them."""
+"""The built-in metrics, one per file. ``multi_agent/evaluation/metric.py`` has their protocol and discovers them."""

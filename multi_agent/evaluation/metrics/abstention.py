@@ -1,4 +1,4 @@
-"""Answering what should not be, and refusing what should be answered."""
+"""Measures whether the run answered exactly the questions that have an answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 
 
 class Abstention:
-    """Whether it was right to answer at all; not whether the answer is right."""
+    """Whether answering or abstaining was right, regardless of the answer."""
 
     card: ClassVar = MetricCard(
         name="abstention",
-        description="Whether it was answered when the documents hold an answer, and only then.",
+        description="Whether the run answered exactly if the documents contain an answer.",
         figures={
-            "abstention": Figure(description="answered what has an answer, refused what has none"),
-            "answered_wrongly": Figure(description="of questions without an answer: answered", better="lower"),
-            "refused_wrongly": Figure(description="of questions with an answer: not answered", better="lower"),
+            "abstention": Figure(description="answered if there is an answer, abstained if there is none"),
+            "answered_wrongly": Figure(
+                description="share of questions without an answer that were answered", better="lower"
+            ),
+            "refused_wrongly": Figure(
+                description="share of questions with an answer that were not answered", better="lower"
+            ),
         },
     )
 
@@ -26,7 +30,7 @@ class Abstention:
         pass
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies where the set says whether there is an answer."""
+        """Return nothing if the set does not say whether there is an answer."""
         answerable = case.question.answerable
         if answerable is None:
             return {}

@@ -1,25 +1,23 @@
-"""Whether the quotes stand where the answer says, and where the gold says."""
+"""Compares cited quotes with their sources and with gold, without a model. ``support.py`` judges their meaning."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from multi_agent.evaluation.case import Case, lies_in
+from multi_agent.evaluation.case import Case, matches_gold
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 
 
 class Citations:
-    """Without a model; whether a quote bears out its claim is the judge's (``support.py``)."""
-
     card: ClassVar = MetricCard(
         name="citations",
-        description="The quotes that claims stand on, against their sources and against the gold.",
+        description="Cited quotes, compared with their documents and with gold.",
         figures={
-            "citation_in_source": Figure(description="of the quotes, how many stand in their document, word for word"),
-            "citation_precision": Figure(description="of the quotes, how many lie in the gold"),
-            "citation_recall": Figure(description="of the gold, how much is quoted"),
-            "claims_cited": Figure(description="of the claims, how many stand on evidence"),
+            "citation_in_source": Figure(description="share of quotes that their document contains verbatim"),
+            "citation_precision": Figure(description="share of quotes that match gold"),
+            "citation_recall": Figure(description="share of gold that is quoted"),
+            "claims_cited": Figure(description="share of claims with evidence"),
         },
     )
 
@@ -27,7 +25,7 @@ class Citations:
         pass
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies to answers; precision and recall where there is gold, at its finest: passage, page or document."""
+        """Measure answers. Precision and recall need gold, and use its finest level: passage, page or document."""
         if not case.answered:
             return {}
         figures: dict[str, float] = {}
@@ -36,11 +34,13 @@ class Citations:
         if case.cited:
             figures["citation_in_source"] = _share([each.in_source for each in case.cited])
         if gold := case.question.gold:
-            figures["citation_recall"] = _share([any(lies_in(g, each) for each in case.cited) for g in gold])
+            figures["citation_recall"] = _share([any(matches_gold(g, each) for each in case.cited) for g in gold])
             if case.cited:
-                figures["citation_precision"] = _share([any(lies_in(g, each) for g in gold) for each in case.cited])
+                figures["citation_precision"] = _share(
+                    [any(matches_gold(g, each) for g in gold) for each in case.cited]
+                )
         return figures
 
 
-def _share(held: Sequence[bool]) -> float:
-    return sum(held) / len(held)
+def _share(values: Sequence[bool]) -> float:
+    return sum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Whether the answer is right, compared as what it is: a number, a date, a list, yes or no, or words."""
+"""Compares the answer with the accepted ones by type: number, date, list, yes or no, or text."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from decimal import Decimal
 from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.list_items import matched
+from multi_agent.evaluation.list_items import match_items
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalize import Amount, amounts_in, normalised, stands_in
+from multi_agent.evaluation.normalize import Amount, amounts_in, contains_phrase, normalize_answer
 from multi_agent.evaluation.question_set import AnswerType, Question
-from multi_agent.evaluation.units import converted
+from multi_agent.evaluation.units import convert_unit
 from multi_agent.records.numbers_and_dates import read_date, read_number
 
-_CERTAIN_DIGITS = 12  # of a value that was converted
+_CERTAIN_DIGITS = 12  # of a converted value
 
 
 class Correct:
-    """One figure for all types, so that a set of mixed questions has an accuracy."""
+    """Accuracy over questions of all types."""
 
     card: ClassVar = MetricCard(
         name="correct",
-        description="The answer against the accepted ones, by the type of the question.",
+        description="Whether the answer equals an accepted one, by the type of the question.",
         figures={
             "correct": Figure(description="right, by the type of the question"),
-            "unit_named": Figure(description="of numbers in a unit: the answer names it, or one that converts into it"),
+            "unit_named": Figure(
+                description="share of numbers with a unit where the answer names it, or a convertible one"
+            ),
         },
     )
 
@@ -33,52 +35,56 @@ class Correct:
         pass
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies where short answers are given, or none is to be. Who does not answer what has one, is wrong."""
+        """Measure questions with accepted answers, or of type none. Abstaining from an answerable question is wrong."""
         question = case.question
         if question.type is AnswerType.NONE:
             return {"correct": float(case.abstained)}
         if not question.accepted:
             return {}
-        correct = {"correct": float(case.answered and _RIGHT[question.type](question, case))}
+        correct = {"correct": float(case.answered and _COMPARE[question.type](question, case))}
         if case.answered and question.type is AnswerType.NUMBER and question.unit:
-            return correct | {"unit_named": float(any(_names(question.unit, each) for each in _amounts(case)))}
+            return correct | {"unit_named": float(any(_names_unit(question.unit, each) for each in _amounts(case)))}
         return correct
 
 
 def _number(question: Question, case: Case) -> bool:
-    """One of the numbers is near, in the unit of the question. Or it is an accepted wording without any number.
+    """Return whether a number is within the tolerance, or the text equals an accepted answer without a number.
 
-    As words, numbers lose their signs and marks: "-25" is "25", and "1.5" is "15".
+    Answers with numbers are not compared as text: normalization turns "-25" into "25" and "1.5" into "15".
     """
     tolerance = Decimal(str(question.tolerance))
     values = {each: _values(each) for each in question.accepted}
     wanted = frozenset[Decimal]().union(*values.values())
-    said = {value for each in _amounts(case) for value in _in_unit(question.unit, each)}
-    near = any(abs(ours - theirs) <= tolerance for ours in said for theirs in wanted)
-    return near or any(normalised(case.said) == normalised(each) for each in values if not values[each])
+    found = {value for each in _amounts(case) for value in _in_unit(question.unit, each)}
+    close = any(abs(ours - theirs) <= tolerance for ours in found for theirs in wanted)
+    return close or any(
+        normalize_answer(case.short_text) == normalize_answer(each) for each in values if not values[each]
+    )
 
 
 def _amounts(case: Case) -> list[Amount]:
-    """The first number of the short form; where there is none, any number of the text."""
-    said = list(amounts_in(case.said))
-    return said[:1] if case.answer.short else said
+    """Return the first number of the short answer, or without one all numbers of the text."""
+    amounts = list(amounts_in(case.short_text))
+    return amounts[:1] if case.answer.short else amounts
 
 
-def _in_unit(unit: str, said: Amount) -> Iterator[Decimal]:
-    """What it is in the unit; the number alone where another is not named, or cannot be converted into it."""
-    for value in said.values:
-        there = None if _is(unit, said) else converted(value, said.behind, unit)
-        yield value if there is None else Decimal(f"{there:.{_CERTAIN_DIGITS}g}")
+def _in_unit(unit: str, amount: Amount) -> Iterator[Decimal]:
+    """Yield the values in the unit, unconverted if the answer has no unit that converts into it."""
+    for value in amount.values:
+        converted = None if _has_unit(unit, amount) else convert_unit(value, amount.suffix, unit)
+        yield value if converted is None else Decimal(f"{converted:.{_CERTAIN_DIGITS}g}")
 
 
-def _names(unit: str, said: Amount) -> bool:
-    return _is(unit, said) or any(converted(value, said.behind, unit) is not None for value in said.values)
+def _names_unit(unit: str, amount: Amount) -> bool:
+    return _has_unit(unit, amount) or any(
+        convert_unit(value, amount.suffix, unit) is not None for value in amount.values
+    )
 
 
-def _is(unit: str, said: Amount) -> bool:
-    """Whether the unit itself stands behind the number, whatever follows."""
-    behind, named = f"{said.behind.casefold()} ", unit.casefold()
-    return behind.startswith(named) and not (named[-1:].isalnum() and behind[len(named)].isalnum())
+def _has_unit(unit: str, amount: Amount) -> bool:
+    """Return whether the text after the number starts with the unit."""
+    suffix, name = f"{amount.suffix.casefold()} ", unit.casefold()
+    return suffix.startswith(name) and not (name[-1:].isalnum() and suffix[len(name)].isalnum())
 
 
 def _values(accepted: str) -> frozenset[Decimal]:
@@ -87,25 +93,25 @@ def _values(accepted: str) -> frozenset[Decimal]:
 
 def _date(question: Question, case: Case) -> bool:
     wanted = {day for each in question.accepted for day in read_date(each)}
-    said = read_date(case.said.strip(" ."))
-    return bool(said & wanted) or _text(question, case)
+    found = read_date(case.short_text.strip(" ."))
+    return bool(found & wanted) or _text(question, case)
 
 
 def _list(question: Question, case: Case) -> bool:
-    right = matched(question, case)
+    right = match_items(question, case)
     return right.missing == 0 and right.wrong == 0
 
 
 def _yes_no(question: Question, case: Case) -> bool:
-    first = normalised(case.said).split()[:1]
+    first = normalize_answer(case.short_text).split()[:1]
     return bool(first) and first[0] in {each.casefold() for each in question.accepted}
 
 
 def _text(question: Question, case: Case) -> bool:
-    return any(stands_in(each, case.said) for each in question.accepted)
+    return any(contains_phrase(each, case.short_text) for each in question.accepted)
 
 
-_RIGHT: dict[AnswerType, Callable[[Question, Case], bool]] = {
+_COMPARE: dict[AnswerType, Callable[[Question, Case], bool]] = {
     AnswerType.NUMBER: _number,
     AnswerType.DATE: _date,
     AnswerType.LIST: _list,

@@ -1,4 +1,4 @@
-"""Exact match and token F1, as SQuAD 2.0 scores them."""
+"""Exact match and token F1 as in SQuAD 2.0."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalize import normalised, token_f1
+from multi_agent.evaluation.normalize import normalize_answer, token_f1
 from multi_agent.evaluation.question_set import AnswerType
 
 
 class ExactMatch:
-    """The best over the accepted answers; to a question without an answer, none is right and any is wrong."""
+    """The best score over the accepted answers. For a question without an answer, only abstaining is right."""
 
     card: ClassVar = MetricCard(
         name="exact_match",
-        description="The bare answer against the accepted ones, by SQuAD's normalisation.",
+        description="The short answer compared with the accepted ones, with SQuAD's normalization.",
         figures={
-            "exact_match": Figure(description="the same words"),
-            "f1": Figure(description="how many words they share"),
+            "exact_match": Figure(description="share of answers with the same words"),
+            "f1": Figure(description="F1 of shared words"),
         },
     )
 
@@ -27,15 +27,15 @@ class ExactMatch:
         pass
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies where short answers are given, or none is to be. A run that failed has nothing right."""
+        """Measure questions with accepted answers, except lists, or of type none. A failed run scores 0."""
         question = case.question
         if question.type is AnswerType.LIST or (question.type is not AnswerType.NONE and not question.accepted):
             return {}
         if not (case.answered or case.abstained):
             return {"exact_match": 0.0, "f1": 0.0}
-        said = case.said if case.answered else ""
-        accepted = [each for each in question.accepted if normalised(each)] or [""]
+        text = case.short_text if case.answered else ""
+        accepted = [each for each in question.accepted if normalize_answer(each)] or [""]
         return {
-            "exact_match": float(any(normalised(said) == normalised(each) for each in accepted)),
-            "f1": max(token_f1(said, each) for each in accepted),
+            "exact_match": float(any(normalize_answer(text) == normalize_answer(each) for each in accepted)),
+            "f1": max(token_f1(text, each) for each in accepted),
         }

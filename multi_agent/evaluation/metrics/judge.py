@@ -1,4 +1,4 @@
-"""Whether an answer is right in the eyes of a model that is shown the reference."""
+"""Lets a model grade answers by comparing them with the reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multi_agent.evaluation.question_set import AnswerType, Question
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 
-_WORTH = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
+_SCORES = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 
 
 class Grade(BaseModel):
@@ -27,12 +27,12 @@ class Grade(BaseModel):
 
 
 class Judge:
-    """A model with a rubric; how far it can be trusted, its calibration against people tells (``calibration.py``)."""
+    """A model that grades with a rubric. ``calibration.py`` measures its agreement with people."""
 
     card: ClassVar = MetricCard(
         name="judge",
-        description="A model grades the answer against the reference, by a rubric.",
-        figures={"judged": Figure(description="1 correct, 0.5 partly, 0 wrong, says the judge")},
+        description="A model compares the answer with the reference, following a rubric.",
+        figures={"judged": Figure(description="the judge's grade: 1 correct, 0.5 partly, 0 wrong")},
         needs_judge=True,
     )
 
@@ -41,26 +41,26 @@ class Judge:
         self._prompt = Prompt.shipped("judge")
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies where there is a reference. Raises LLMError; MetricError without a judge."""
-        reference = reference_of(case.question)
+        """Measure questions with a reference. Raises LLMError, or MetricError without a judge."""
+        reference = find_reference(case.question)
         if not reference:
             return {}
         if not (case.answered or case.abstained):
-            return {"judged": 0.0}  # the run failed: there is nothing to grade
+            return {"judged": 0.0}  # a failed run has nothing to grade
         if self._judge is None:
-            raise MetricError("There is no judge: name the endpoint of its model.")
-        messages = self._prompt.render(question=case.question.question, reference=reference, answer=_shown(case))
+            raise MetricError("No judge is configured. Name the endpoint of its model.")
+        messages = self._prompt.render(question=case.question.question, reference=reference, answer=_answer_text(case))
         grade = (await self._judge.complete(messages, Grade)).value.grade
-        return {"judged": _WORTH[grade]}
+        return {"judged": _SCORES[grade]}
 
 
-def _shown(case: Case) -> str:
-    """The answer; of one that was not found, that this is said, and what is told instead."""
-    return case.in_full if case.answered else f"{Prompt.part('judge_not_found')} {case.in_full}".strip()
+def _answer_text(case: Case) -> str:
+    """Return the answer. If the run abstained, return a notice and its explanation."""
+    return case.full_text if case.answered else f"{Prompt.part('judge_not_found')} {case.full_text}".strip()
 
 
-def reference_of(question: Question) -> str:
-    """The answer in full, else the accepted ones; empty if the set gives neither."""
+def find_reference(question: Question) -> str:
+    """Return the full answer, else the accepted ones, else an empty string."""
     if question.type is AnswerType.NONE:
         return Prompt.part("judge_no_answer")
     if question.answer:

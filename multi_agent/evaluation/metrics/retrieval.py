@@ -1,39 +1,39 @@
-"""How well the passages were found: recall, reciprocal rank and nDCG at three levels, by ir-measures."""
+"""Retrieval quality: recall, reciprocal rank and nDCG of documents, pages and passages, by ir-measures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from multi_agent.evaluation.case import Case, Passage, holds, is_document, on_page
+from multi_agent.evaluation.case import Case, Passage, contains_gold, is_document, on_page
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.evaluation.question_set import Gold
 
 _LEVELS = ("document", "page", "passage")
 _MEASURES = {
     "recall@10": "R@10",
-    "recall": "R@100000",  # of all that was found
+    "recall": "R@100000",  # of all results
     "mrr@10": "RR@10",
     "ndcg@10": "nDCG@10",
 }
-_MEANINGS = {
-    "recall@10": "of the gold {level}s, how many are among the first 10 found",
-    "recall": "of the gold {level}s, how many were found at all",
-    "mrr@10": "one over the rank of the first gold {level}, 0 beyond 10",
-    "ndcg@10": "normalised discounted cumulative gain of the first 10 {level}s",
+_DESCRIPTIONS = {
+    "recall@10": "share of the gold {level}s among the first 10 results",
+    "recall": "share of the gold {level}s among all results",
+    "mrr@10": "reciprocal rank of the first gold {level}, 0 beyond 10",
+    "ndcg@10": "normalized discounted cumulative gain of the first 10 {level}s",
 }
 
 
 class Retrieval:
-    """Over what a run's searches found, best first; of several searches, the first one's come first."""
+    """Ranks all results of a run, in search order, best first."""
 
     card: ClassVar = MetricCard(
         name="retrieval",
-        description="Gold documents, pages and passages among those that the run found.",
+        description="Gold documents, pages and passages among the results of the run.",
         figures={
-            f"{level}_{name}": Figure(description=meaning.format(level=level))
+            f"{level}_{name}": Figure(description=description.format(level=level))
             for level in _LEVELS
-            for name, meaning in _MEANINGS.items()
+            for name, description in _DESCRIPTIONS.items()
         },
     )
 
@@ -41,7 +41,7 @@ class Retrieval:
         pass
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """A level applies if the gold names documents, pages, or passages."""
+        """Measure each level that the gold names: documents, pages, passages."""
         gold = case.question.gold
         levels = {
             "document": (_documents(gold), _found_documents(gold, case.retrieved)),
@@ -52,18 +52,18 @@ class Retrieval:
             f"{level}_{name}": value
             for level, (wanted, found) in levels.items()
             if wanted
-            for name, value in scores(wanted, found).items()
+            for name, value in compute_scores(wanted, found).items()
         }
 
 
-def scores(wanted: Iterable[str], found: Sequence[str]) -> dict[str, float]:
-    """The measures of one ranking: ids, best first, of which those ``wanted`` are relevant."""
+def compute_scores(wanted: Iterable[str], found: Sequence[str]) -> dict[str, float]:
+    """Return the measures of a ranking of ids, best first; the ``wanted`` ids are relevant."""
     import ir_measures
 
     measures = {name: ir_measures.parse_measure(measure) for name, measure in _MEASURES.items()}
     qrels = [ir_measures.Qrel("q", each, 1) for each in wanted]
     run = [ir_measures.ScoredDoc("q", each, -rank) for rank, each in enumerate(dict.fromkeys(found))]
-    if not run:  # trec_eval leaves out a query without results
+    if not run:  # trec_eval ignores queries without results
         return dict.fromkeys(measures, 0.0)
     values = ir_measures.calc_aggregate(measures.values(), qrels, run)
     return {name: float(values[measure]) for name, measure in measures.items()}
@@ -74,7 +74,7 @@ def _documents(gold: Sequence[Gold]) -> set[str]:
 
 
 def _found_documents(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
-    """Ids of documents; one that is gold goes by the name that the set gives it."""
+    """Return document ids; gold documents have the name that the question set uses."""
     return [next((g.document for g in gold if is_document(g, each.document)), f"/{each.document}") for each in found]
 
 
@@ -96,9 +96,9 @@ def _passages(gold: Sequence[Gold]) -> set[str]:
 
 
 def _found_passages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
-    """A chunk counts as the gold passages that stand whole in it."""
+    """Return passage ids; a chunk stands for every gold passage that it contains completely."""
     ids = []
     for each in found:
-        held = [f"gold {number}" for number, g in enumerate(gold) if holds(g, each.document, each.text)]
-        ids += held or [each.chunk_id]
+        matching = [f"gold {number}" for number, g in enumerate(gold) if contains_gold(g, each.document, each.text)]
+        ids += matching or [each.chunk_id]
     return ids

@@ -1,4 +1,4 @@
-"""What an answer cost."""
+"""The usage of a run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 
 
 class Spending:
-    """As the run's usage says; what a judge spends is not the answer's."""
+    """Reports the usage of the run, without the judge."""
 
     card: ClassVar = MetricCard(
         name="spending",
         description="Model calls, tokens, time and money.",
         figures={
-            "model_calls": Figure(description="requests to the model", better="lower", unit="calls"),
-            "prompt_tokens": Figure(description="tokens of all prompts", better="lower", unit="tokens"),
-            "completion_tokens": Figure(description="tokens of all responses", better="lower", unit="tokens"),
-            "seconds": Figure(description="from the question to the answer", better="lower", unit="s"),
-            "cost": Figure(description="by the prices of the settings", better="lower", unit="money"),
+            "model_calls": Figure(description="number of model calls", better="lower", unit="calls"),
+            "prompt_tokens": Figure(description="total tokens of prompts", better="lower", unit="tokens"),
+            "completion_tokens": Figure(description="total tokens of responses", better="lower", unit="tokens"),
+            "seconds": Figure(description="time from question to answer", better="lower", unit="s"),
+            "cost": Figure(description="computed from the prices in the settings", better="lower", unit="money"),
         },
     )
 
@@ -28,7 +28,7 @@ class Spending:
         pass
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies to every run."""
+        """Measure every run."""
         usage = case.answer.usage
         return {
             "model_calls": usage.model_calls,

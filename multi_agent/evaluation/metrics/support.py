@@ -1,4 +1,4 @@
-"""Whether the quotes bear out the claims, in the eyes of a model."""
+"""Lets a model judge whether quotes support the claims that cite them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.prompt import Prompt
 
-_WORTH = {"full": 1.0, "part": 0.5, "none": 0.0}
+_SCORES = {"full": 1.0, "part": 0.5, "none": 0.0}
 _RETRIES = 1
 
 
@@ -36,12 +36,14 @@ class Verdicts(BaseModel):
 
 
 class Support:
-    """One call an answer, for all of its claims that stand on quotes."""
+    """One model call per answer, for all claims with quotes."""
 
     card: ClassVar = MetricCard(
         name="support",
-        description="A model reads each claim with its quotes, and says whether they bear it out.",
-        figures={"claims_borne_out": Figure(description="of claims with quotes: 1 in full, 0.5 in part, 0 not")},
+        description="A model judges whether the quotes of each claim support it.",
+        figures={
+            "claims_borne_out": Figure(description="mean support of claims with quotes: 1 full, 0.5 partial, 0 none")
+        },
         needs_judge=True,
     )
 
@@ -50,32 +52,32 @@ class Support:
         self._prompt = Prompt.shipped("judge_support")
 
     async def measure(self, case: Case) -> Mapping[str, float]:
-        """Applies to answers with quoted claims. Raises LLMError; MetricError if verdicts are missing, or no judge."""
+        """Measure answers with quoted claims. Raises LLMError, or MetricError without a judge or all verdicts."""
         claims = [claim for claim in case.answer.claims if claim.evidence]
         if not (case.answered and claims):
             return {}
         if self._judge is None:
-            raise MetricError("There is no judge: name the endpoint of its model.")
-        messages = self._prompt.render(question=case.question.question, statements=_shown(claims, case))
+            raise MetricError("No judge is configured. Name the endpoint of its model.")
+        messages = self._prompt.render(question=case.question.question, statements=_format_claims(claims, case))
         for _ in range(_RETRIES + 1):
             completion = await self._judge.complete(messages, Verdicts)
-            verdicts = {each.statement: _WORTH[each.support] for each in completion.value.verdicts}
+            verdicts = {each.statement: _SCORES[each.support] for each in completion.value.verdicts}
             if verdicts.keys() == set(range(1, len(claims) + 1)):
                 return {"claims_borne_out": sum(verdicts.values()) / len(verdicts)}
             faults = f"it has verdicts on {sorted(verdicts)}; there are statements 1 to {len(claims)}."
             messages += self._prompt.again(completion.value.model_dump_json(), faults=faults)
-        raise MetricError(f"The judge was asked twice, and {faults}")
+        raise MetricError(f"The judge's response is still invalid after a retry: {faults}")
 
 
-def _shown(claims: list[Claim], case: Case) -> str:
+def _format_claims(claims: list[Claim], case: Case) -> str:
     quotes = {each.number: each.quote for each in case.answer.evidence}
     cited = {each.quote: each for each in case.cited}
     return "\n\n".join(
-        "\n".join([f"{number}. {claim.text}", *(_quoted(cited[quotes[each]]) for each in claim.evidence)])
+        "\n".join([f"{number}. {claim.text}", *(_format_quote(cited[quotes[each]]) for each in claim.evidence)])
         for number, claim in enumerate(claims, start=1)
     )
 
 
-def _quoted(cited: Cited) -> str:
+def _format_quote(cited: Cited) -> str:
     title = f", titled “{cited.title}”" if cited.title else ""
     return f'   - from {cited.document}{title}: "{cited.quote}"'

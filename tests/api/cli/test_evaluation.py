@@ -113,7 +113,7 @@ def test_fail_if_decides_the_exit_code(run: Any, serve: Serve, use_model: Any, q
         (("--fail-if", "judged < 0.9"), "'judged'"),
         (("--fail-if-worse-than", "eval_gone"), "'eval_gone'"),
         (("--fail-if-worse-than", "eval_", "--figure", "corect"), "'corect'"),
-        (("--fail-if-worse-than", "eval_", "--limit", "1"), "has other questions"),
+        (("--fail-if-worse-than", "eval_", "--limit", "1"), "has different questions"),
     ],
 )
 def test_an_invalid_condition_fails_before_the_first_question(
@@ -172,7 +172,7 @@ def test_missing_gold_is_reported_before_the_first_question(
     result = run("eval", "run", tmp_path / "mine.jsonl", "-c", "papers", "--mode", "fast", "--max-calls", "1")
     warning = result.err[: result.err.index("eval_")]
     assert "no search can find them: 12" in warning
-    assert "q0: there is no document 'pump.md'" in warning
+    assert "q0: unknown document 'pump.md'" in warning
     assert warning.rstrip().endswith("and 2 more")
 
 
@@ -260,7 +260,7 @@ def test_the_example_question_set_is_valid(run: Any, tmp_path: Path) -> None:
         ("[settings.store]\nurl = 'x'", "store"),
         ("[settings.research]\npasages = 3", "pasages"),
         ("[settings.llm]\napi_key = 'secret'", "CANDOR_LLM__API_KEY"),
-        ("mode = ", "cannot be read"),
+        ("mode = ", "Cannot read"),
         ("endpoint = 'other'", "'other'"),
     ],
 )

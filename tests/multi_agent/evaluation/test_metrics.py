@@ -1,4 +1,4 @@
-"""The metrics, against reference results and cases worked out by hand."""
+"""The metrics, compared with reference results and manual calculations."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from multi_agent.answer import Status
 from multi_agent.context import Claim
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError, MetricError
-from multi_agent.evaluation.metric import MetricKit, discover, figures_of
-from multi_agent.evaluation.metrics.retrieval import scores
+from multi_agent.evaluation.metric import MetricKit, collect_figures, discover
+from multi_agent.evaluation.metrics.retrieval import compute_scores
 from support.cases import answer, case, cited, claimed, passage, question, refused
 
 SQUAD = json.loads((Path(__file__).parent / "squad_results.json").read_text(encoding="utf-8"))
 
 
 async def measure(metric: str, of: Case) -> dict[str, float]:
-    """What a metric without a judge says."""
+    """Return the figures of a metric without a judge."""
     return dict(await discover()[metric](MetricKit()).measure(of))
 
 
 @pytest.mark.parametrize("row", SQUAD, ids=lambda row: row["said"][:20] or "nothing")
-async def test_exact_match_and_f1_are_those_of_the_official_squad_script(row: dict[str, Any]) -> None:
+async def test_exact_match_and_f1_equal_the_squad_script(row: dict[str, Any]) -> None:
     known = {"accepted": row["accepted"]} if row["accepted"] else {"type": "none"}
     answered = answer(row["said"]) if row["said"] else refused()
     assert await measure("exact_match", case(question(**known), answered)) == pytest.approx(
@@ -65,7 +65,7 @@ async def test_exact_match_and_f1_are_those_of_the_official_squad_script(row: di
         ({"accepted": ["Graz"]}, "Grazalema", False),
     ],
 )
-async def test_an_answer_is_compared_as_what_it_is(known: dict[str, Any], said: str, right: bool) -> None:
+async def test_an_answer_is_compared_by_its_type(known: dict[str, Any], said: str, right: bool) -> None:
     assert await measure("correct", case(question(**known), answer(said))) == {"correct": float(right)}
 
 
@@ -90,26 +90,26 @@ async def test_an_answer_is_compared_as_what_it_is(known: dict[str, Any], said: 
         ("5", "m", "5 km", False, True),
     ],
 )
-async def test_a_number_is_compared_in_its_unit_and_whether_that_was_named_is_told(
+async def test_numbers_are_compared_in_the_unit_of_the_question(
     accepted: str, unit: str, said: str, right: bool, named: bool
 ) -> None:
     asked = question(type="number", accepted=[accepted], unit=unit)
-    told = {"correct": float(right), "unit_named": float(named)}
-    assert await measure("correct", case(asked, answer(said))) == told
+    figures = {"correct": float(right), "unit_named": float(named)}
+    assert await measure("correct", case(asked, answer(said))) == figures
 
 
-async def test_without_a_short_form_a_unit_ends_the_text() -> None:
+async def test_a_unit_is_found_without_a_short_answer() -> None:
     asked = question(type="number", accepted=["30"], unit="minutes")
     said = answer(text="In step 2, the lentils boil for 0.5 hours [1].")
     assert await measure("correct", case(asked, said)) == {"correct": 1, "unit_named": 1}
 
 
-async def test_without_a_short_form_a_number_may_stand_anywhere() -> None:
+async def test_a_number_is_found_without_a_short_answer() -> None:
     said = answer(text="In quarter 3 of 2024, 9,412 were delivered [1, 2].")
     assert await measure("correct", case(question(type="number", accepted=["9412"]), said)) == {"correct": 1}
 
 
-async def test_what_has_an_answer_and_is_refused_is_wrong() -> None:
+async def test_abstaining_is_right_only_without_an_answer() -> None:
     assert await measure("correct", case(question(accepted=["x"]), refused())) == {"correct": 0}
     assert await measure("correct", case(question(type="none"), refused())) == {"correct": 1}
     assert await measure("correct", case(question(type="none"), answer("x"))) == {"correct": 0}
@@ -117,7 +117,7 @@ async def test_what_has_an_answer_and_is_refused_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("known", [{"accepted": ["x"]}, {"type": "none"}])
-async def test_a_run_that_failed_has_decided_nothing_and_is_wrong(known: dict[str, Any]) -> None:
+async def test_a_failed_run_scores_zero(known: dict[str, Any]) -> None:
     failed = case(question(**known), answer(status=Status.FAILED))
     assert await measure("correct", failed) == {"correct": 0}
     assert await measure("exact_match", failed) == {"exact_match": 0, "f1": 0}
@@ -132,7 +132,7 @@ async def test_lists_have_precision_and_recall() -> None:
     assert await measure("list_match", case(asked, refused())) == {"list_recall": 0}
 
 
-async def test_abstention_tells_the_two_ways_of_being_wrong() -> None:
+async def test_abstention_separates_its_two_errors() -> None:
     answerable, unanswerable = question(accepted=["x"]), question(type="none")
     assert await measure("abstention", case(answerable, refused())) == {"abstention": 0, "refused_wrongly": 1}
     assert await measure("abstention", case(answerable, answer("y"))) == {"abstention": 1, "refused_wrongly": 0}
@@ -159,18 +159,18 @@ async def test_retrieval_is_measured_by_document_page_and_passage() -> None:
     assert measured["document_ndcg@10"] == pytest.approx(0.6309 / 1.6309, abs=1e-4)
 
 
-async def test_what_was_found_beyond_ten_counts_for_recall_alone() -> None:
-    assert scores({"gold"}, [*map(str, range(10)), "gold"]) == {
+async def test_results_beyond_ten_count_only_for_recall() -> None:
+    assert compute_scores({"gold"}, [*map(str, range(10)), "gold"]) == {
         "recall@10": 0, "recall": 1, "mrr@10": 0, "ndcg@10": 0
     }  # fmt: skip
-    assert scores({"gold"}, []) == dict.fromkeys(("recall@10", "recall", "mrr@10", "ndcg@10"), 0)
+    assert compute_scores({"gold"}, []) == dict.fromkeys(("recall@10", "recall", "mrr@10", "ndcg@10"), 0)
 
 
-async def test_without_gold_there_is_no_retrieval_to_measure() -> None:
+async def test_retrieval_needs_gold() -> None:
     assert await measure("retrieval", case(question(), answer("x"), retrieved=(passage("a"),))) == {}
 
 
-async def test_citations_are_held_against_source_and_gold() -> None:
+async def test_citations_are_compared_with_source_and_gold() -> None:
     gold = [{"document": "report.pdf", "quote": "delivered 9,412 pumps"}, {"document": "notes.md"}]
     taken = (
         cited("In Q3 it delivered 9,412 pumps"),
@@ -186,39 +186,39 @@ async def test_citations_are_held_against_source_and_gold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quote", "lies"),
+    ("quote", "matches"),
     [
-        ("delivered 9,412 pumps, more than ever", True),  # begins within it, as a line of a PDF may
+        ("delivered 9,412 pumps, more than ever", True),  # starts inside the gold, like a line of a PDF
         ("In the third quarter of the year the Group", False),  # less than half of either
         ("pumps were late", False),
     ],
 )
-async def test_a_quote_that_begins_within_the_gold_lies_in_it(quote: str, lies: bool) -> None:
+async def test_a_quote_matches_gold_that_it_overlaps(quote: str, matches: bool) -> None:
     gold = [{"document": "report.pdf", "quote": "the Group delivered 9,412 pumps"}]
     measured = await measure("citations", case(question(gold=gold), answer("9412"), cited=(cited(quote),)))
-    assert measured["citation_precision"] == measured["citation_recall"] == lies
+    assert measured["citation_precision"] == measured["citation_recall"] == matches
 
 
-async def test_a_judge_that_is_not_there_is_an_error_and_not_a_zero() -> None:
+async def test_a_missing_judge_is_an_error_instead_of_a_zero() -> None:
     with pytest.raises(MetricError, match="judge"):
         await measure("judge", case(question(answer="Seven."), answer("7")))
     with pytest.raises(MetricError, match="judge"):
         await measure("support", case(question(answer="Seven."), claimed("It is seven.", "seven years")))
 
 
-async def test_what_a_run_spent_is_told_even_if_it_failed() -> None:
+async def test_usage_of_a_failed_run_is_measured() -> None:
     assert (await measure("spending", case(question(), answer(status=Status.FAILED))))["model_calls"] == 0
 
 
 def test_every_figure_has_one_metric_and_a_description() -> None:
     metrics = discover()
-    figures = figures_of(metrics.values())
+    figures = collect_figures(metrics.values())
     assert all(figure.description for figure in figures.values())
     assert {"exact_match", "judged", "cost", "passage_ndcg@10"} <= figures.keys()
     assert figures["refused_wrongly"].better == "lower"
 
 
-def test_two_metrics_cannot_give_the_same_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_metrics_cannot_define_the_same_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "my_metrics"
     package.mkdir()
     (package / "__init__.py").write_text("")

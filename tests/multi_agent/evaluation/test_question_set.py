@@ -1,4 +1,4 @@
-"""Question sets in JSONL and CSV, and what is said of faulty ones."""
+"""Question sets in JSONL and CSV, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from multi_agent.evaluation.question_set import (
     dump_questions,
     load_questions,
     parse_questions,
-    refuse_doubles,
+    require_unique_ids,
 )
 
 
-def test_a_question_alone_is_a_set() -> None:
+def test_only_the_question_is_required() -> None:
     [asked] = parse_questions("mine.jsonl", '{"question": "How loud is it?"}\n').questions
     assert asked.id == "line-1"
     assert asked.answerable is None
 
 
-def test_what_is_known_of_an_answer_is_read() -> None:
+def test_all_fields_of_a_question_are_parsed() -> None:
     line = {
         "id": "q3", "question": "How many?", "accepted": ["9,412"], "type": "number", "unit": "pumps",
         "tolerance": 1, "gold": [{"document": "report.pdf", "pages": [1], "quote": "9,412 pumps"}],
@@ -38,7 +38,7 @@ def test_what_is_known_of_an_answer_is_read() -> None:
     assert asked.answerable is True
 
 
-def test_a_spreadsheet_says_the_same_in_columns() -> None:
+def test_csv_columns_are_parsed() -> None:
     text = 'question,accepted,type,tags,gold,weight\nWho?,"Ada\nAda L.",text,people,"a.pdf\nb.pdf",2\nWhy?,,none,,,\n'
     who, why = parse_questions("mine.csv", text).questions
     assert who.accepted == ("Ada", "Ada L.")
@@ -49,46 +49,46 @@ def test_a_spreadsheet_says_the_same_in_columns() -> None:
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
-def test_columns_are_divided_as_spreadsheets_do_it(mark: str) -> None:
-    """With the decimal mark that goes with it, a byte order mark, and rows that are empty."""
+def test_the_csv_delimiter_is_detected(mark: str) -> None:
+    """With decimal commas, a byte order mark, and empty rows."""
     rows = [["id", "question", "tolerance"], ["q1", "How much?", '"0,5"'], ["", "", ""]]
     [asked] = parse_questions("mine.csv", "\ufeff" + "\r\n".join(mark.join(row) for row in rows)).questions
     assert (asked.id, asked.tolerance) == ("q1", 0.5)
 
 
-def test_a_line_of_json_may_hold_other_line_ends_and_bare_numbers() -> None:
+def test_json_strings_can_contain_other_line_ends() -> None:
     [asked] = parse_questions("mine.jsonl", '{"id": 7, "question": "How\u2028many?", "accepted": [9412]}\n').questions
     assert (asked.id, asked.question, asked.accepted) == ("7", "How\u2028many?", ("9412",))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"accepted": [""]}, "accepted.0: is empty"),
-        ({"accepted": "9,412"}, "accepted: is to be a list"),
-        ({"gold": ["report.pdf"]}, 'gold.0: is to be an object, such as {"document": "report.pdf"}'),
-        ({"gold": [{"document": "a", "page": 3}]}, "'gold.0.page'; there are document, pages, quote"),
+        ({"accepted": "9,412"}, "accepted: must be a list"),
+        ({"gold": ["report.pdf"]}, 'gold.0: must be an object, e.g. {"document": "report.pdf"}'),
+        ({"gold": [{"document": "a", "page": 3}]}, "'gold.0.page'; the fields are document, pages, quote"),
         ({"gold": [{"document": "a", "pages": [0]}]}, "gold.0.pages.0"),
         ({"weight": 0}, "weight: Input should be greater than 0"),
         ({"weight": float("inf")}, "weight: Input should be a finite number"),
         ({"tolerance": float("nan")}, "tolerance: Input should be a finite number"),
     ],
 )
-def test_what_could_not_be_measured_by_is_a_fault(given: dict[str, object], said: str) -> None:
-    with pytest.raises(QuestionSetError) as refused:
+def test_an_invalid_field_is_named(given: dict[str, object], message: str) -> None:
+    with pytest.raises(QuestionSetError) as raised:
         parse_questions("mine.jsonl", json.dumps({"question": "How many?", **given}))
-    assert said in str(refused.value)
+    assert message in str(raised.value)
 
 
-def test_two_columns_of_one_name_and_another_encoding_are_told(tmp_path: Path) -> None:
+def test_duplicate_columns_and_other_encodings_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(QuestionSetError, match="two columns are called 'question'"):
         parse_questions("mine.csv", "question,question\nWho?,Why?\n")
     (tmp_path / "old.csv").write_bytes("question\nWo ist das Café?\n".encode("latin-1"))
-    with pytest.raises(QuestionSetError, match="save it as that"):
+    with pytest.raises(QuestionSetError, match="Save it as UTF-8"):
         load_questions(tmp_path / "old.csv")
 
 
-def test_every_fault_is_named_with_its_line() -> None:
+def test_every_fault_names_its_line() -> None:
     text = "\n".join(
         [
             '{"question": "Right?"}',
@@ -100,25 +100,25 @@ def test_every_fault_is_named_with_its_line() -> None:
             '{"id": "line-1", "question": "Twice?"}',
         ]
     )
-    with pytest.raises(QuestionSetError) as refused:
+    with pytest.raises(QuestionSetError) as raised:
         parse_questions("mine.jsonl", text)
-    said = str(refused.value)
-    for part in ("line 2", "line 3: not JSON", "line 4: there is no field 'expected'", "line 5", "line 6", "'line-1'"):
-        assert part in said
+    message = str(raised.value)
+    for part in ("line 2", "line 3: not JSON", "line 4: unknown field 'expected'", "line 5", "line 6", "'line-1'"):
+        assert part in message
 
 
 @pytest.mark.parametrize(("name", "text"), [("mine.txt", "x"), ("empty.jsonl", "\n"), ("mine.csv", "question\na,b\n")])
-def test_what_is_no_set_is_refused(name: str, text: str) -> None:
+def test_an_invalid_file_is_rejected(name: str, text: str) -> None:
     with pytest.raises(QuestionSetError, match=name.replace(".", r"\.")):
         parse_questions(name, text)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(QuestionSetError, match=r"gone\.jsonl"):
         load_questions(tmp_path / "gone.jsonl")
 
 
-def test_the_sample_questions_are_a_set_and_come_back_as_they_were() -> None:
+def test_the_sample_questions_survive_a_round_trip() -> None:
     text = files("sample_docs").joinpath("questions.jsonl").read_text(encoding="utf-8")
     questions = parse_questions("questions.jsonl", text)
     assert {each.type for each in questions.questions} >= {AnswerType.NUMBER, AnswerType.LIST, AnswerType.NONE}
@@ -128,11 +128,11 @@ def test_the_sample_questions_are_a_set_and_come_back_as_they_were() -> None:
     assert questions.limited(3).fingerprint != questions.fingerprint
 
 
-def test_of_many_faults_the_first_are_named_and_how_many_more_there_are() -> None:
+def test_only_the_first_faults_are_listed() -> None:
     twice = [Question(id=f"q{number % 30}", question="?") for number in range(60)]
-    with pytest.raises(QuestionSetError) as refused:
-        refuse_doubles(twice)
-    assert str(refused.value).count("two questions have the id") == 20
-    assert str(refused.value).endswith("; and 10 more.")
+    with pytest.raises(QuestionSetError) as raised:
+        require_unique_ids(twice)
+    assert str(raised.value).count("two questions have the id") == 20
+    assert str(raised.value).endswith("; and 10 more.")
     with pytest.raises(QuestionSetError, match=r"line 21: not JSON .*; and 25 more\.$"):
         parse_questions("many.jsonl", "\n" + "no\n" * 45)

@@ -1,4 +1,4 @@
-"""Intervals and tests, against scipy and by simulation."""
+"""Intervals and tests, compared with scipy and by simulation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multi_agent.evaluation.statistics import compare, interval, questions_neede
 RNG = np.random.default_rng(3)
 
 
-def test_the_interval_of_a_mean_is_scipys_bca_bootstrap() -> None:
+def test_a_mean_has_the_bca_interval_of_scipy() -> None:
     values = RNG.beta(2, 5, 80)
     ours = interval(values.tolist())
     theirs = scipy.stats.bootstrap((values,), np.mean, method="BCa", n_resamples=9_999, random_state=RNG)
@@ -23,16 +23,14 @@ def test_the_interval_of_a_mean_is_scipys_bca_bootstrap() -> None:
     assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.004)
 
 
-def test_the_interval_of_a_share_is_wilsons() -> None:
+def test_a_share_has_wilsons_interval() -> None:
     ours = interval([1.0] * 12)
-    assert (ours.low, ours.high) == pytest.approx((0.757, 1.0), abs=0.001)  # twelve of twelve are not certainty
+    assert (ours.low, ours.high) == pytest.approx((0.757, 1.0), abs=0.001)  # twelve of twelve is not certainty
 
 
 @pytest.mark.parametrize("clustered", [False, True])
-def test_ninety_five_of_a_hundred_intervals_hold_the_true_mean(
-    clustered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """400 samples of 60 skewed values; of clustered ones, 4 to a cluster share most of their value."""
+def test_intervals_of_means_have_95_percent_coverage(clustered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """400 samples of 60 skewed values. In the clustered case, clusters of 4 share most of their value."""
     monkeypatch.setattr(statistics, "RESAMPLES", 999)
     rng, held = np.random.default_rng(11), 0
     for _ in range(400):
@@ -44,19 +42,19 @@ def test_ninety_five_of_a_hundred_intervals_hold_the_true_mean(
     assert 0.90 <= held / 400 <= 0.98
 
 
-def test_without_its_clusters_an_interval_is_too_narrow() -> None:
+def test_clusters_widen_an_interval() -> None:
     values = np.repeat(RNG.random(10), 6).tolist()
     labels = [index // 6 for index in range(60)]
-    apart, together = interval(values), interval(values, clusters=labels)
-    assert together.high - together.low > 2 * (apart.high - apart.low)
+    independent, together = interval(values), interval(values, clusters=labels)
+    assert together.high - together.low > 2 * (independent.high - independent.low)
     assert together.clusters == 10
 
 
-def test_weights_count() -> None:
+def test_a_mean_is_weighted() -> None:
     assert interval([1.0, 0.0], weights=[3.0, 1.0]).mean == 0.75
 
 
-def test_a_paired_test_is_scipys_permutation_test() -> None:
+def test_p_values_equal_the_permutation_test_of_scipy() -> None:
     first, second = RNG.random(11), RNG.random(11) + 0.15
     ids = [str(index) for index in range(11)]
     theirs = scipy.stats.permutation_test(
@@ -65,7 +63,7 @@ def test_a_paired_test_is_scipys_permutation_test() -> None:
     assert compare(ids, first.tolist(), second.tolist()).p_value == pytest.approx(theirs.pvalue)
 
 
-def test_with_many_questions_the_signs_are_drawn() -> None:
+def test_many_questions_use_random_signs() -> None:
     first = RNG.random(200)
     second = first + RNG.normal(0.03, 0.2, 200)
     theirs = scipy.stats.permutation_test(
@@ -75,15 +73,15 @@ def test_with_many_questions_the_signs_are_drawn() -> None:
     assert ours.p_value == pytest.approx(theirs.pvalue, abs=0.02)
 
 
-def test_a_comparison_says_which_questions_changed() -> None:
+def test_a_comparison_lists_the_changed_questions() -> None:
     compared = compare(["a", "b", "c"], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0])
     assert (compared.better, compared.worse, compared.equal) == (("a",), ("c",), 1)
     assert compared.difference.mean == 0
     assert compared.p_value == 1
 
 
-def test_chance_alone_is_found_significant_as_rarely_as_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "RESAMPLES", 99)  # of the interval; the test itself is exact here
+def test_the_false_positive_rate_is_at_most_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "RESAMPLES", 99)  # only for the interval; the test is exact here
     rng, found = np.random.default_rng(5), 0
     for _ in range(300):
         first, second = rng.random(12), rng.random(12)
@@ -91,19 +89,19 @@ def test_chance_alone_is_found_significant_as_rarely_as_promised(monkeypatch: py
     assert found / 300 <= 0.08
 
 
-def test_the_interval_of_a_difference_of_shares_is_bonett_and_prices() -> None:
+def test_a_difference_of_shares_has_bonett_and_prices_interval() -> None:
     """Of 60 questions, 9 got better and 2 worse: (9 + 1) / 62 and (2 + 1) / 62."""
     found = compare([str(i) for i in range(60)], [0.0] * 9 + [1.0] * 51, [1.0] * 9 + [0.0] * 2 + [1.0] * 49).difference
     up, down = 10 / 62, 3 / 62
     reach = 1.96 * ((up + down - (up - down) ** 2) / 62) ** 0.5
     assert (found.low, found.high) == pytest.approx((up - down - reach, up - down + reach), abs=1e-4)
     same = compare(list("abcde"), [1.0] * 5, [1.0] * 5).difference
-    assert same.low == -same.high < -0.3, "five that did not change do not say that none ever will"
+    assert same.low == -same.high < -0.3, "five unchanged questions leave a wide interval"
 
 
 @pytest.mark.parametrize("n", [8, 20, 60])
-def test_ninety_five_of_a_hundred_intervals_hold_a_difference_of_few_that_change(n: int) -> None:
-    """Of all questions one in ten gets better, and one in twenty worse."""
+def test_intervals_of_differences_have_95_percent_coverage(n: int) -> None:
+    """10 % of the questions get better, 5 % get worse."""
     rng, held = np.random.default_rng(13), 0
     for _ in range(400):
         drawn = rng.random(n)
@@ -113,46 +111,46 @@ def test_ninety_five_of_a_hundred_intervals_hold_a_difference_of_few_that_change
     assert held / 400 >= 0.93
 
 
-def test_the_number_of_questions_is_that_of_the_textbook() -> None:
+def test_the_number_of_questions_equals_the_textbook_formula() -> None:
     # (1.96 + 0.8416)² · 0.5² / 0.1² = 196.2
     assert questions_needed(deviation=0.5, difference=0.1) == 197
     with pytest.raises(EvaluationError, match="0"):
         questions_needed(0.5, 0)
 
 
-def test_what_chance_cannot_tell_by_is_not_called_enough() -> None:
-    """Five questions that all change in one way have p = 0.0625 by flipped signs; six have half of that."""
+def test_the_sign_flip_test_needs_six_questions() -> None:
+    """Five questions that change in one direction have p = 0.0625; six have half of that."""
     assert compare(list("abcde"), [0.0] * 5, [1.0] * 5).p_value == 0.0625
     assert compare(list("abcdef"), [0.0] * 6, [1.0] * 6).p_value < 0.05
     assert questions_needed(deviation=0.0, difference=1.0) == 6
     assert questions_needed(deviation=0.4, difference=0.8, changed=0.8) == 8
 
 
-def test_the_deviation_is_that_of_the_differences_and_one_cluster_has_none() -> None:
+def test_the_deviation_needs_two_clusters() -> None:
     first, second = RNG.random(9), RNG.random(9)
     ids = list("abcdefghi")
     paired = compare(ids, first.tolist(), second.tolist())
     assert paired.deviation == pytest.approx(np.std(second - first, ddof=1))
     alike = np.repeat(first[:4], 2).tolist()
     together = compare(ids[:8], [0.0] * 8, alike, clusters=[0, 0, 1, 1, 2, 2, 3, 3])
-    assert together.deviation == pytest.approx(np.std(first[:4], ddof=1) * 2**0.5), "half as many that tell"
+    assert together.deviation == pytest.approx(np.std(first[:4], ddof=1) * 2**0.5), "half as many independent values"
     alone = compare(ids[:8], [0.0] * 8, RNG.random(8).tolist(), clusters=["one"] * 8)
     assert alone.deviation is None
 
 
 @pytest.mark.parametrize(
-    ("weights", "clusters", "as_of"),
+    ("weights", "clusters", "effective_size"),
     [([1.0, 2.0, 1.0, 2.0], None, 3.6), (None, ["a", "a", "b", "b"], 2), (None, ["a"] * 4, 1)],
 )
-def test_all_right_is_not_certainty_with_weights_or_clusters_either(
-    weights: list[float] | None, clusters: list[str] | None, as_of: float
+def test_equal_values_with_weights_or_clusters_are_uncertain(
+    weights: list[float] | None, clusters: list[str] | None, effective_size: float
 ) -> None:
-    """As Wilson's interval of as many questions as these tell as much as."""
+    """The interval is Wilson's for the effective sample size."""
     found = interval([1.0] * 4, weights, clusters)
-    assert (found.low, found.high) == pytest.approx((as_of / (as_of + 1.96**2), 1.0), abs=1e-4)
+    assert (found.low, found.high) == pytest.approx((effective_size / (effective_size + 1.96**2), 1.0), abs=1e-4)
 
 
-def test_values_that_do_not_differ_leave_open_what_was_not_seen() -> None:
+def test_equal_values_still_have_an_interval() -> None:
     half = interval([0.5] * 10)
     assert (half.low, half.high) == pytest.approx((0.361, 0.639), abs=1e-3)
     same = compare(list("abcde"), [0.3] * 5, [0.6] * 5)
@@ -161,14 +159,14 @@ def test_values_that_do_not_differ_leave_open_what_was_not_seen() -> None:
     assert (calls.low, calls.high) == (3, 3)
 
 
-def test_nothing_has_no_mean() -> None:
-    with pytest.raises(EvaluationError, match="no value"):
+def test_a_mean_needs_finite_values() -> None:
+    with pytest.raises(EvaluationError, match="no values"):
         interval([])
     with pytest.raises(EvaluationError, match="finite"):
         interval([float("nan")])
 
 
-def test_a_judge_is_calibrated_against_people() -> None:
+def test_a_judge_is_compared_with_people() -> None:
     judged = {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0, "only the judge": 1.0}
     people = {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}
     calibration = calibrate(judged, people)

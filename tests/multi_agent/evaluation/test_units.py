@@ -1,4 +1,4 @@
-"""Units as models and people write them: converted where pint knows both, and no trouble where it does not."""
+"""Conversion of units as models and people write them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multi_agent.evaluation.units import converted
+from multi_agent.evaluation.units import convert_unit
 
 KNOWN = ["minutes", "m", "per", "days", "dB", "dBm", "kWh", "degrees", "°C", "°", "%", "m²", "s³", "µ", "Ω", "pH", "Np"]
-MEAN = [
+HOSTILE = [
     "of",
     "and",
     "or",
@@ -34,7 +34,7 @@ MEAN = [
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "into", "there"),
+    ("value", "unit", "into", "expected"),
     [
         ("36", "km/h", "metres per second", 10),
         ("12", "months", "Years", 1),
@@ -46,17 +46,19 @@ MEAN = [
         ("-5", "m", "dB", None),
     ],
 )
-def test_a_value_is_converted_where_both_measure_the_same(
-    value: str, unit: str, into: str, there: float | None
+def test_values_are_converted_between_compatible_units(
+    value: str, unit: str, into: str, expected: float | None
 ) -> None:
-    found = converted(Decimal(value), unit, into)
-    assert found == (None if there is None else pytest.approx(there))
+    found = convert_unit(Decimal(value), unit, into)
+    assert found == (None if expected is None else pytest.approx(expected))
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(KNOWN + MEAN), st.sampled_from([" ", "/", "·", ""])), min_size=1, max_size=5))
-def test_no_text_that_a_model_writes_makes_it_fail(parts: list[tuple[str, str]]) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from(KNOWN + HOSTILE), st.sampled_from([" ", "/", "·", ""])), min_size=1, max_size=5)
+)
+def test_any_text_is_accepted_as_a_unit(parts: list[tuple[str, str]]) -> None:
     text = "".join(word + mark for word, mark in parts)
-    with warnings.catch_warnings(action="ignore"):  # the logarithm of nothing
+    with warnings.catch_warnings(action="ignore"):  # logarithm of zero
         for into in ("minutes", "°C", "dB", "%"):
-            assert isinstance(converted(Decimal(5), text, into), float | None)
+            assert isinstance(convert_unit(Decimal(5), text, into), float | None)

@@ -58,7 +58,7 @@ def draft(
         raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
     try:
         with file:
-            written = candor.evaluations.draft_questions(name, count, seed, output=file, tell=print_message)
+            written = candor.evaluations.draft_questions(name, count, seed, output=file, on_skip=print_message)
     finally:
         if not output.stat().st_size:
             output.unlink()

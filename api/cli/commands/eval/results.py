@@ -51,10 +51,10 @@ def show(evaluation: EvaluationId, by_tag: ByTag = False, as_json: Json = False,
 
     Example: candor eval show eval_3f2a
     """
-    from multi_agent.evaluation.summary import summarise
+    from multi_agent.evaluation.summary import summarize
 
     result = make_candor(home).evaluations.store.get(evaluation)
-    summary = summarise(result, by_tag=by_tag)
+    summary = summarize(result, by_tag=by_tag)
     if as_json:
         print_json({**to_json(result), "summary": to_json(summary)})
         return
@@ -77,11 +77,11 @@ def compare(
 
     Example: candor eval compare eval_3f2a eval_9c01
     """
-    from multi_agent.evaluation.summary import against
+    from multi_agent.evaluation.summary import compare_evaluations
 
     store = make_candor(home).evaluations.store
     one, other = store.get(first), store.get(second)
-    comparison = against(one, other, by_tag=by_tag)
+    comparison = compare_evaluations(one, other, by_tag=by_tag)
     if as_json:
         print_json(to_json(comparison))
         return
@@ -109,13 +109,15 @@ def report(
 
     Example: candor eval report eval_3f2a eval_9c01 -o report.html
     """
-    from api.services.reports.report import Format, Report, write
+    from api.services.reports.report import Format, Report, render_report
 
     form = output.suffix.removeprefix(".")
     if form not in list(Format):
         raise UsageError(f"A report must be a .{', .'.join(Format)} file, not {str(output)!r}.")
     store = make_candor(home).evaluations.store
-    text = write(Report.of([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), Format(form))
+    text = render_report(
+        Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), Format(form)
+    )
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:

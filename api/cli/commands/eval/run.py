@@ -21,7 +21,7 @@ from api.cli.common import (
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.services.evaluation_demands import Demands
+    from api.services.evaluation_gate import EvaluationGate
     from api.services.evaluations import Evaluations
     from multi_agent.evaluation.records import EvaluationResult
 
@@ -85,7 +85,7 @@ def run(
     Example: candor eval run questions.jsonl --collection papers --fail-if 'f1 < 0.7'
     """
     from api.cli.render.evaluations import missing_gold_lines
-    from api.services.evaluation_demands import demands_on
+    from api.services.evaluation_gate import create_gate
     from api.services.evaluations import choose_metrics
     from multi_agent.evaluation.draft_questions import DRAFT
     from multi_agent.evaluation.question_set import load_questions
@@ -94,7 +94,7 @@ def run(
     evaluations = candor.evaluations
     question_set = load_questions(questions).limited(limit)
     metrics = choose_metrics(metric or (), judged=judge is not None)
-    demands = demands_on(
+    gate = create_gate(
         evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=question_set.fingerprint
     )
     if drafts := sum(DRAFT in each.tags for each in question_set.questions):
@@ -116,7 +116,7 @@ def run(
         ]
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
     _ask_questions(evaluations, results, parallel, budget, as_json)
-    _conclude(evaluations, [each.evaluation.id for each in results], demands, as_json)
+    _conclude(evaluations, [each.evaluation.id for each in results], gate, as_json)
 
 
 @app.command()
@@ -137,19 +137,19 @@ def resume(
 
     Example: candor eval resume eval_3f2a
     """
-    from api.services.evaluation_demands import demands_on
+    from api.services.evaluation_gate import create_gate
     from api.services.evaluations import choose_metrics
 
     evaluations = make_candor(home).evaluations
     result = evaluations.store.get(evaluation)
     stored = result.evaluation
     metrics = choose_metrics(stored.metrics, judged=stored.judge_endpoint is not None)
-    demands = demands_on(
+    gate = create_gate(
         evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=stored.fingerprint
     )
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
     _ask_questions(evaluations, [result], parallel, budget, as_json)
-    _conclude(evaluations, [stored.id], demands, as_json)
+    _conclude(evaluations, [stored.id], gate, as_json)
 
 
 def _ask_questions(
@@ -164,25 +164,25 @@ def _ask_questions(
         print_message(f"{result.evaluation.id}: {label}, {len(result.questions)} questions")
     with progress(results, visible=not as_json) as show_row:
         try:
-            evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(budget), tell=show_row)
+            evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(budget), on_row=show_row)
         except KeyboardInterrupt:
             for line in unfinished_lines([evaluations.store.get(result.evaluation.id) for result in results]):
                 print_message(f"candor: {line}")
             raise
 
 
-def _conclude(evaluations: Evaluations, ids: list[str], demands: Demands, as_json: bool) -> None:
-    """Print the results, and exit with code 1 if a demand is broken or questions are left."""
+def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, as_json: bool) -> None:
+    """Print the results, and exit with code 1 if the gate fails or questions are left."""
     from api.cli.render.evaluations import show_comparison, show_summary, unfinished_lines
-    from multi_agent.evaluation.summary import against, summarise
+    from multi_agent.evaluation.summary import compare_evaluations, summarize
 
     store = evaluations.store
     results = [store.get(each) for each in ids]
-    summaries = [summarise(result) for result in results]
-    comparisons = [against(results[0], other) for other in results[1:]]
-    verdicts = [demands.held_against(result) for result in results]
-    failures = [failure for summary in summaries for failure in demands.broken(summary)]
-    failures += [each.said for each in verdicts if each.worse]
+    summaries = [summarize(result) for result in results]
+    comparisons = [compare_evaluations(results[0], other) for other in results[1:]]
+    checks = [gate.compare_with_baseline(result) for result in results]
+    failures = [failure for summary in summaries for failure in gate.failed_conditions(summary)]
+    failures += [each.message for each in checks if each.worse]
     failures += unfinished_lines(results)
     if as_json:
         shown = [
@@ -195,7 +195,7 @@ def _conclude(evaluations: Evaluations, ids: list[str], demands: Demands, as_jso
             show_summary(console, result, summary)
         for other, comparison in zip(results[1:], comparisons, strict=True):
             show_comparison(console, results[0].evaluation, other.evaluation, comparison)
-    for message in [*failures, *(each.said for each in verdicts if each.said and not each.worse)]:
+    for message in [*failures, *(each.message for each in checks if each.message and not each.worse)]:
         print_message(f"candor: {message}")
     if failures:
         raise typer.Exit(1)

@@ -78,7 +78,7 @@ def test_a_file_of_questions_is_read_and_its_faults_are_told_with_their_lines(ht
         "/v1/evaluations/questions", json={"name": "mine.jsonl", "text": '{"question": "x", "colour": 1}\n{\n'}
     )
     assert refused.status_code == 422
-    assert "line 1: there is no field 'colour'" in refused.json()["detail"]
+    assert "line 1: unknown field 'colour'" in refused.json()["detail"]
     assert "line 2: not JSON" in refused.json()["detail"]
     no_csv = http.post("/v1/evaluations/questions", json={"name": "mine.csv", "text": f"question\n{'x' * 200_000}\n"})
     assert "line 2: not CSV (field larger" in no_csv.json()["detail"]

@@ -1,4 +1,4 @@
-"""Reports of evaluations: complete in themselves, and what documents and models said is only text in them."""
+"""Reports of evaluations: self-contained, with escaped texts of documents and models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from api.services.reports.report import Format, Report, write
+from api.services.reports.report import Format, Report, render_report
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import Question
@@ -21,7 +21,7 @@ HOSTILE = "<script>document.title='owned'</script> | **x**"
 
 
 def result(label: str, values: list[float], *, fingerprint: str = "same") -> EvaluationResult:
-    """An evaluation of as many questions as there are values."""
+    """Return an evaluation with one question per value."""
     questions = tuple(
         Question(id=f"q{n}", question=f"Question {n}? {HOSTILE}", accepted=("yes",), tags=("a" if n % 2 else "b",))
         for n in range(len(values))
@@ -43,12 +43,14 @@ def result(label: str, values: list[float], *, fingerprint: str = "same") -> Eva
 
 @pytest.fixture
 def report() -> Report:
-    """Two configurations, of which the second is better."""
-    return Report.of([result("before", [1, 0, 0, 1]), result("after", [1, 1, 1, 1])], viewer="http://127.0.0.1:8484/")
+    """Return a report of two configurations; the second is better."""
+    return Report.create(
+        [result("before", [1, 0, 0, 1]), result("after", [1, 1, 1, 1])], viewer="http://127.0.0.1:8484/"
+    )
 
 
-def test_the_page_holds_figures_changes_and_every_question(report: Report) -> None:
-    page = write(report, Format.HTML)
+def test_the_page_has_figures_changes_and_questions(report: Report) -> None:
+    page = render_report(report, Format.HTML)
     assert "after minus before" in page
     assert "+0.500" in page
     assert page.count("<details") == 4
@@ -57,10 +59,10 @@ def test_the_page_holds_figures_changes_and_every_question(report: Report) -> No
     assert page.count("<svg") == 3
 
 
-def test_what_was_said_is_only_text(report: Report, tmp_path: Path, chromium: str) -> None:
-    """In a real browser: nothing runs, nothing is loaded."""
+def test_html_in_answers_is_escaped(report: Report, tmp_path: Path, chromium: str) -> None:
+    """In a browser, no script runs and nothing is loaded."""
     path = tmp_path / "report.html"
-    path.write_text(write(report, Format.HTML), encoding="utf-8")
+    path.write_text(render_report(report, Format.HTML), encoding="utf-8")
     assert "<script" not in path.read_text(encoding="utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
@@ -75,47 +77,47 @@ def test_what_was_said_is_only_text(report: Report, tmp_path: Path, chromium: st
         browser.close()
 
 
-def test_a_table_in_markdown_is_not_broken_by_what_was_said(report: Report) -> None:
-    text = write(report, Format.MARKDOWN)
+def test_pipes_in_answers_do_not_break_markdown_tables(report: Report) -> None:
+    text = render_report(report, Format.MARKDOWN)
     tables = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in tables)
     assert re.search(r"^\| correct \| 0\.500 \(.*; 4\) \| 1\.000 \(.*; 4\) \|$", text, re.MULTILINE)
-    assert "\\|" in text  # that of a question
+    assert "\\|" in text  # in a question
 
 
-def test_json_holds_all_of_it(report: Report) -> None:
-    assert Report.model_validate(json.loads(write(report, Format.JSON))) == report
+def test_json_contains_the_whole_report(report: Report) -> None:
+    assert Report.model_validate(json.loads(render_report(report, Format.JSON))) == report
 
 
-def test_evaluations_of_different_questions_are_not_put_side_by_side() -> None:
+def test_different_question_sets_are_not_compared() -> None:
     with pytest.raises(EvaluationError, match="different questions"):
-        Report.of([result("a", [1]), result("b", [1], fingerprint="other")])
+        Report.create([result("a", [1]), result("b", [1], fingerprint="other")])
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_nobody_can_tell_is_left_out() -> None:
-    """No plots of nothing, and no interval of one question's calls."""
+def test_missing_figures_are_not_plotted() -> None:
+    """The page has no empty plots, and no interval for a single question."""
     alone = result("one", [1.0])
     [row] = alone.rows
     calls = alone.model_copy(
         update={"rows": (row.model_copy(update={"figures": {"model_calls": 2.0}, "place": None}),)}
     )
-    page = write(Report.of([calls, calls]), Format.HTML)
+    page = render_report(Report.create([calls, calls]), Format.HTML)
     assert "<svg" not in page
     assert "Where answers went wrong" not in page
     assert "–; 1" in page
 
 
-def test_equal_names_are_told_apart() -> None:
+def test_equal_labels_get_the_evaluation_id() -> None:
     first, second = result("same", [1]), result("same", [0])
     other = second.evaluation.model_copy(update={"id": "eval_2"})
-    twice = Report.of([first, second.model_copy(update={"evaluation": other})])
+    twice = Report.create([first, second.model_copy(update={"evaluation": other})])
     assert twice.labels == ("same (eval_same)", "same (eval_2)")
 
 
 @pytest.fixture
 def chromium() -> str:
-    """As the system has it."""
+    """Return the path of the installed Chromium."""
     found = shutil.which("chromium")
     if found is None:
         pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")
