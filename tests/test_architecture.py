@@ -1,4 +1,4 @@
-"""The rules that hold the shape of the house."""
+"""Tests of the architecture: import rules, heavy libraries, and access to the environment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_imports_point_one_way() -> None:
 
 @pytest.mark.parametrize("package", ["api", "ingest", "multi_agent", "vectorstore"])
 def test_no_module_is_in_an_import_cycle(package: str) -> None:
-    """Imports under TYPE_CHECKING and inside functions count, too."""
+    """Includes imports under TYPE_CHECKING and inside functions."""
     files = {_module_name(path): path for path in (ROOT / package).rglob("*.py")}
     graph = {module: _imports_of(path) & files.keys() - {module} for module, path in files.items()}
     try:
@@ -55,7 +55,7 @@ def _imports_of(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("library", HEAVY)
-def test_a_heavy_library_is_imported_in_few_files_and_never_at_module_level(library: str) -> None:
+def test_heavy_libraries_are_not_imported_at_module_level(library: str) -> None:
     lines = [
         (path.relative_to(ROOT), line)
         for package in ("api", "ingest", "multi_agent", "vectorstore")
@@ -63,7 +63,7 @@ def test_a_heavy_library_is_imported_in_few_files_and_never_at_module_level(libr
         for line in path.read_text(encoding="utf-8").splitlines()
         if line.lstrip().startswith((f"import {library}", f"from {library}"))
     ]
-    assert lines, f"nobody imports {library}: drop it from pyproject.toml"
+    assert lines, f"no module imports {library}: remove it from pyproject.toml"
     assert not [(path, line) for path, line in lines if not line.startswith(" ")]
 
 

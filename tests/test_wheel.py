@@ -1,7 +1,7 @@
-"""The wheel: everything of the packages is in it, and what is installed from it works without the repository.
+"""Tests of the wheel: it contains every file of the packages, and works without the repository.
 
-The environment is fresh but for the libraries, which it finds where they are installed already: to install them takes
-minutes, and tells nothing about Candor.
+The wheel is installed into a new environment. This environment shares the libraries of the current one, because
+installing them takes minutes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("api", "ingest", "multi_agent", "sample_docs", "vectorstore")
 NOT_PACKED = ("*.pyc", "__pycache__", "*.egg-info")
-STATUSES = ["answered", "answered", "insufficient"]
-"""Of the demo's questions."""
+STATUSES = ["answered", "answered", "insufficient"]  # of the questions of `candor demo`
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 def files_of(*packages: str) -> set[str]:
-    """Every file of the packages in the repository, by its path there; what begins with a dot is for git."""
+    """Return the paths of all files of the packages in the repository, except hidden files."""
     paths = (path for package in packages for path in (ROOT / package).rglob("[!.]*") if path.is_file())
     return {path.relative_to(ROOT).as_posix() for path in paths if "__pycache__" not in path.parts}
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy: setuptools leaves its own files in the folder that it builds from."""
+    """A wheel built from a copy, because setuptools writes files into the source folder."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("built")
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns(*NOT_PACKED))
@@ -47,22 +46,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `candor` of an environment in which Candor is from the wheel alone."""
+    """The `candor` command of an environment with the wheel."""
     environment = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     pip("--python", environment / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
     libraries = sysconfig.get_path("purelib")
-    its_own = Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
-    (its_own / "libraries.pth").write_text(f"{libraries}\n")  # found after its own; what is editable there is not
+    site_packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
+    (site_packages / "libraries.pth").write_text(
+        f"{libraries}\n"
+    )  # after its own packages; .pth files there are not read
     return environment / "bin" / "candor"
 
 
 @pytest.fixture(scope="module")
 def demo(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home folder that `candor demo` filled; it has researched its questions, of which one has no answer."""
+    """The home folder of `candor demo` after its three questions; the last has no answer."""
     home = tmp_path_factory.mktemp("demo")
-    ran = run(installed, "demo", "--json", "--home", home)
-    assert [answer["status"] for answer in json.loads(ran)["answers"]] == STATUSES
+    printed = run(installed, "demo", "--json", "--home", home)
+    assert [answer["status"] for answer in json.loads(printed)["answers"]] == STATUSES
     return home
 
 
@@ -72,25 +73,25 @@ def service(installed: Path, demo: Path) -> Iterator[httpx.Client]:
     command = [installed, "serve", "--json", "--port", "0", "--home", demo]
     with subprocess.Popen(command, cwd=demo, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        told = "".join(iter(process.stdout.readline, "}\n")) + "}"
-        with httpx.Client(base_url=json.loads(told)["url"], timeout=60, trust_env=False) as client:
+        printed = "".join(iter(process.stdout.readline, "}\n")) + "}"
+        with httpx.Client(base_url=json.loads(printed)["url"], timeout=60, trust_env=False) as client:
             yield client
         process.terminate()
 
 
 def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as packed:
-        missing = files_of(*PACKAGES) - set(packed.namelist())
+    with zipfile.ZipFile(wheel) as archive:
+        missing = files_of(*PACKAGES) - set(archive.namelist())
     assert not missing
 
 
-def test_what_runs_is_the_wheel_and_not_the_repository(installed: Path) -> None:
+def test_packages_are_imported_from_the_wheel(installed: Path) -> None:
     code = f"import {', '.join(PACKAGES)}; print(*(each.__file__ for each in ({', '.join(PACKAGES)})))"
     for file in run(installed.with_name("python"), "-c", code).split():
         assert Path(file).is_relative_to(installed.parent.parent)
 
 
-def test_the_page_and_all_its_files_are_served_as_what_they_are(service: httpx.Client) -> None:
+def test_the_viewer_is_served_with_the_right_media_types(service: httpx.Client) -> None:
     page = service.get("/")
     assert (page.status_code, page.headers["content-type"].split(";")[0]) == (200, "text/html")
     viewer = sorted(files_of("api/viewer"))
@@ -102,13 +103,13 @@ def test_the_page_and_all_its_files_are_served_as_what_they_are(service: httpx.C
         assert answer.content == (ROOT / file).read_bytes()
 
 
-def test_the_demos_documents_are_searched_over_http(service: httpx.Client) -> None:
+def test_the_demo_documents_can_be_searched(service: httpx.Client) -> None:
     found = service.post("/v1/search", json={"query": "refrigerant of the Borea 12", "limit": 3})
     assert found.status_code == 200
     assert "R290" in " ".join(passage["text"] for passage in found.json())
 
 
-def test_the_demos_runs_are_shown_with_their_answers(service: httpx.Client) -> None:
+def test_the_demo_runs_have_their_answers(service: httpx.Client) -> None:
     runs = service.get("/v1/runs").json()
     assert [run["status"] for run in reversed(runs)] == STATUSES
     assert service.get(f"/v1/runs/{runs[-1]['run_id']}").json()["answer"]["claims"]
@@ -119,12 +120,12 @@ def pip(*arguments: str | Path) -> None:
 
 
 def run(program: Path, *arguments: str | Path) -> str:
-    """What it prints; it must not fail."""
+    """Run the program, and return its standard output. Raises CalledProcessError."""
     return subprocess.run(
         [program, *arguments], cwd=program.parent, env=environment(), stdout=subprocess.PIPE, text=True, check=True
     ).stdout
 
 
 def environment() -> dict[str, str]:
-    """Ours without what would lead to the repository or to somebody's settings."""
+    """Return the environment without variables that lead to the repository or set Candor."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CANDOR_"))}

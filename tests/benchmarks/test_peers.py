@@ -19,8 +19,8 @@ from benchmarks.peers.endpoint import QUESTIONS, RESPONDERS, calls_in, endpoint
         ([], 0),
         ([(0, 1), (0, 1), (0, 1)], 1),  # all at once
         ([(0, 1), (1, 2), (2, 3)], 3),  # one after another
-        ([(0, 1), (1.1, 2.1), (1.1, 2.1), (1.2, 2.2), (2.3, 3.3)], 3),  # a plan, three at once, an answer
-        ([(2.3, 3.3), (0, 1), (0, 5), (1.1, 2.1)], 3),  # in any order, and one beside all others
+        ([(0, 1), (1.1, 2.1), (1.1, 2.1), (1.2, 2.2), (2.3, 3.3)], 3),  # a plan, three parallel calls, an answer
+        ([(2.3, 3.3), (0, 1), (0, 5), (1.1, 2.1)], 3),  # in any order, and one parallel to all others
         ([(0, 2), (1, 3), (2, 4)], 2),  # the middle one overlaps both
     ],
 )

@@ -1,4 +1,4 @@
-"""What tests of the ingest share."""
+"""Fixtures of the ingest tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vectorstore.embedding.embedder import Embedder
 
 @pytest.fixture
 def workplace(tmp_path: Path, embedder: Embedder) -> Workplace:
-    """Where a test ingests."""
+    """A folder, a ledger and a store for the ingests of one test."""
     return Workplace(tmp_path, embedder)
 
 
 @pytest.fixture
 def counting(workplace: Workplace) -> CountingEmbedder:
-    """The workplace's embedder from now on."""
+    """Replace the embedder of the workplace with one that counts."""
     workplace.embedder = CountingEmbedder(workplace.embedder)
     return workplace.embedder

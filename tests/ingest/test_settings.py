@@ -7,6 +7,6 @@ import pytest
 from ingest.settings import IngestSettings
 
 
-def test_the_old_name_of_the_default_parser_is_read_with_a_warning() -> None:
+def test_the_old_parser_name_is_read_with_a_warning() -> None:
     with pytest.warns(FutureWarning, match="'kreuzberg' is now called 'default'"):
         assert IngestSettings(parser="kreuzberg").parser == IngestSettings().parser == "default"

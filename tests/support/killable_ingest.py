@@ -58,8 +58,7 @@ class LoggingEmbedder:
 
 
 def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
-    """One ingest with ``--sync``, as the command line does it; small batches, so that there is much between beginning
-    and end."""
+    """Run one ingest like ``candor ingest --sync``, in small batches, so that a kill can interrupt many steps."""
     chunker = Chunker(embedder.count_tokens, 64)
     spec = CollectionSpec(
         name=NAME, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
@@ -80,7 +79,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
 
 
 def fork(embedder: Embedder, home: Path, documents: Path, kill_after: float | None) -> dict[str, object]:
-    """Ingest in a child, which is killed after so many seconds."""
+    """Ingest in a child process, kill it after ``kill_after`` seconds, and return its exit code and seconds."""
     started = time.perf_counter()
     child = os.fork()
     if not child:
@@ -91,7 +90,7 @@ def fork(embedder: Embedder, home: Path, documents: Path, kill_after: float | No
         finally:
             if code:
                 traceback.print_exc()
-            os._exit(code)  # nothing of the parent's may be cleaned up here
+            os._exit(code)  # without the cleanup of the parent process
     while kill_after is not None and time.perf_counter() - started < kill_after:
         time.sleep(0.001)
     if kill_after is not None:
@@ -106,10 +105,10 @@ def main() -> None:
     torch.set_num_threads(1)  # a pool of threads would not survive the fork
     embedder = make_embedder(EmbeddingSettings(precision="float32"))
     embedder.embed_passages([])  # loads the model, computes nothing
-    detect("Loads the model that tells languages.")
+    detect("Loads the language detection model.")
     for line in sys.stdin:
-        wanted = json.loads(line)
-        outcome = fork(embedder, Path(wanted["home"]), Path(wanted["documents"]), wanted["kill_after"])
+        request = json.loads(line)
+        outcome = fork(embedder, Path(request["home"]), Path(request["documents"]), request["kill_after"])
         print(json.dumps(outcome), flush=True)
 
 

@@ -17,7 +17,7 @@ _QUESTION = "Down to which temperature does the pump work?"
 
 def long_run(candor: Candor, collection: str, count: int) -> str:
     """Add a run with ``count`` events, and return its id."""
-    run_id, began = "run_long", datetime.now(UTC)
+    run_id, started_at = "run_long", datetime.now(UTC)
     candor.trace.start(run_id, _QUESTION, collection, "scripted")
     rejected = [
         EvidenceRejected(quote=f"quote {number}", passage="pump.md, page 1", reason="It is not there.", final=True)
@@ -29,7 +29,7 @@ def long_run(candor: Candor, collection: str, count: int) -> str:
         RunFinished(status="failed", reason="It was too much.", usage=Usage()),
     ]
     events = [
-        Event(run_id=run_id, number=number, at=began + timedelta(milliseconds=number), body=body)
+        Event(run_id=run_id, number=number, at=started_at + timedelta(milliseconds=number), body=body)
         for number, body in enumerate(bodies, 1)
     ]
     table = sql.Table("events", sql.MetaData(), autoload_with=candor.engine)

@@ -1,4 +1,4 @@
-"""Candor's tools for other agents, called by the real client of the Model Context Protocol, over HTTP and stdio."""
+"""Tests of Candor's MCP server with the official MCP client, over HTTP and stdio."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def over_http(service_url: str) -> Callable[[], Any]:
 
 @pytest.fixture
 def over_stdio(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path) -> Any:
-    """``candor mcp`` as a process of its own, as a program with tools starts it."""
+    """``candor mcp`` in a subprocess, as an MCP client starts it."""
     endpoint = serve(model)
     candor = make_candor(llm=endpoint)
     run_ingest(candor, [folder], "papers", progress=False)
@@ -52,8 +52,7 @@ def over_stdio(make_candor: Callable[..., Candor], serve: Callable[..., Endpoint
     return lambda: Client(command)
 
 
-async def _everything(client: Client) -> None:
-    """What an agent does: look around, search, read on, ask, and look up what was asked."""
+async def _call_every_tool(client: Client) -> None:
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert set(tools) == TOOLS
     assert all(tool.description and tool.output_schema for tool in tools.values())
@@ -76,49 +75,49 @@ async def _everything(client: Client) -> None:
     ).structured_content
     assert (part["text"], part["next_start"], part["characters"]) == (text[2:7], 7, len(text))
 
-    told: list[str] = []
+    messages: list[str] = []
 
-    async def hear(_: float, __: float | None, message: str | None) -> None:
-        told.append(message or "")
+    async def record(_: float, __: float | None, message: str | None) -> None:
+        messages.append(message or "")
 
-    asked = await client.call_tool("research", {"question": QUESTION, "collection": "papers"}, progress_callback=hear)
+    asked = await client.call_tool("research", {"question": QUESTION, "collection": "papers"}, progress_callback=record)
     answer = asked.structured_content
     assert not asked.is_error
     assert answer["status"] == "answered"
     [cited] = answer["evidence"]
     assert text[cited["start"] : cited["end"]] == cited["quote"] == "The Borea 12 works down to -25 °C."
     assert (cited["mark"], cited["where"]) == ("[1]", "pumps.md")
-    assert "Plan: QueryPlanner → Retriever → DataInspector" in " ".join(told)
-    assert "Synthesizer …" in told
+    assert "Plan: QueryPlanner → Retriever → DataInspector" in " ".join(messages)
+    assert "Synthesizer …" in messages
 
     listed = (await client.call_tool("runs", {"text": "borea", "limit": 1})).structured_content["result"]
     assert [each["run_id"] for each in listed] == [answer["run_id"]]
     assert (await client.call_tool("run", {"run_id": answer["run_id"]})).structured_content == answer
 
-    for name, given, says in (
+    for name, arguments, message in (
         ("search", {"query": "x", "collection": "none"}, "No such collection: There is no collection 'none'"),
         ("read_document", {"document": "none", "collection": "papers"}, "No such document"),
         ("run", {"run_id": "run_none"}, "No such run"),
         ("research", {"question": " ", "collection": "papers"}, "The question is empty"),
         ("search", {"query": "x", "limit": 0}, "limit"),
     ):
-        refused = await client.call_tool(name, given)
+        refused = await client.call_tool(name, arguments)
         assert refused.is_error
-        assert says in refused.content[0].text
+        assert message in refused.content[0].text
 
 
-async def test_an_agent_works_with_the_tools_over_http(over_http: Callable[[], Any]) -> None:
+async def test_every_tool_works_over_http(over_http: Callable[[], Any]) -> None:
     async with over_http() as client:
-        await _everything(client)
+        await _call_every_tool(client)
 
 
-async def test_an_agent_works_with_the_tools_over_stdio(over_stdio: Callable[[], Any], folder: Path) -> None:
-    """The client reads whatever is on standard output as the protocol, so nothing else can be there."""
+async def test_every_tool_works_over_stdio(over_stdio: Callable[[], Any], folder: Path) -> None:
+    """This fails if anything else is printed: the client parses all of standard output as protocol messages."""
     async with over_stdio() as client:
-        await _everything(client)
+        await _call_every_tool(client)
 
 
-async def test_between_two_calls_over_stdio_others_can_change_the_collection(
+async def test_other_processes_can_ingest_between_two_stdio_calls(
     over_stdio: Callable[[], Any], make_candor: Callable[..., Candor], tmp_path: Path
 ) -> None:
     async with over_stdio() as client:
@@ -130,7 +129,7 @@ async def test_between_two_calls_over_stdio_others_can_change_the_collection(
     assert found[0]["name"] == "later.txt"
 
 
-def test_pages_from_elsewhere_cannot_call_tools(http: httpx.Client) -> None:
+def test_web_pages_of_other_origins_cannot_call_tools(http: httpx.Client) -> None:
     accept = {"Accept": "application/json, text/event-stream"}
     assert http.post("/mcp", json=INITIALIZE, headers=accept).status_code == 200
     foreign = http.post("/mcp", json=INITIALIZE, headers=accept | {"Origin": "https://example.com"})
@@ -139,7 +138,7 @@ def test_pages_from_elsewhere_cannot_call_tools(http: httpx.Client) -> None:
     assert rebound.status_code == 421
 
 
-async def test_a_key_finds_with_the_tools_only_what_it_may_read(
+async def test_the_tools_return_only_what_the_key_can_read(
     make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path
 ) -> None:
     candor = make_candor(llm=serve(model), service={"require_key": True})
@@ -155,16 +154,16 @@ async def test_a_key_finds_with_the_tools_only_what_it_may_read(
             found = await client.call_tool("collections")
             assert [each["name"] for each in found.structured_content["result"]] == ["letters"]
             hits = await client.call_tool("search", {"query": "lentils"})
-            assert hits.structured_content["result"], "the only collection that it may read is meant"
+            assert hits.structured_content["result"], "the only readable collection is the default"
             runs = await client.call_tool("runs")
             assert [run["run_id"] for run in runs.structured_content["result"]] == ["run_letters"]
-            for name, given, says in (
+            for name, arguments, message in (
                 ("search", {"query": "lentils", "collection": "papers"}, "There is no collection 'papers'"),
                 ("search", {"query": "lentils", "collection": "nothing"}, "There is no collection 'nothing'"),
                 ("research", {"question": QUESTION, "collection": "papers"}, "There is no collection 'papers'"),
                 ("read_document", {"document": "x", "collection": "papers"}, "There is no collection 'papers'"),
                 ("run", {"run_id": "run_papers"}, "There is no run 'run_papers'"),
             ):
-                refused = await client.call_tool(name, given)
+                refused = await client.call_tool(name, arguments)
                 assert refused.is_error
-                assert says in refused.content[0].text
+                assert message in refused.content[0].text

@@ -1,4 +1,4 @@
-"""Agents and skills as data: added over HTTP, by a command or a file, and used by the next question."""
+"""Agents and skills that users add over HTTP, with the CLI or as files; the next question uses them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ prompt = '''
 SKILL = {"name": "plain-words", "instructions": "Short sentences. It costs $5 to break this rule."}
 
 
-class Told:
-    """A scripted panel that keeps every prompt by the response that was asked for."""
+class RecordingPanel:
+    """A scripted panel that records the prompts by role."""
 
     def __init__(self, *steps: dict[str, Any]) -> None:
         self.steps = steps
@@ -59,12 +59,11 @@ class Told:
             return json.dumps({"thinking": "Let me see.", "calls": self.calls.pop(0)})
         if role == NOTES:
             return json.dumps({"reasoning": "Read it.", "notes": ["Clause 7 excludes frost damage."]})
-        said = "\n\n".join(message["content"] for message in request.messages[1:])  # what tools gave stands later
-        shown = [request.messages[0], {"role": "user", "content": said}]
+        content = "\n\n".join(message["content"] for message in request.messages[1:])  # with the tool results
+        shown = [request.messages[0], {"role": "user", "content": content}]
         return json.dumps(Panel("-25 °C").play(replace(request, messages=shown)))
 
-    def of(self, role: str) -> str:
-        """The last prompt of that role."""
+    def last_prompt(self, role: str) -> str:
         return self.prompts[role][-1]
 
 
@@ -86,15 +85,14 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Candor:
 
 
 @pytest.fixture
-def told(candor: Candor, serve: Callable[..., EndpointSettings]) -> Told:
-    """What the model is told; it plays the whole panel."""
-    told = Told()
-    candor.settings = candor.settings.model_copy(update={"llm": serve(told)})
-    return told
+def panel(candor: Candor, serve: Callable[..., EndpointSettings]) -> RecordingPanel:
+    panel = RecordingPanel()
+    candor.settings = candor.settings.model_copy(update={"llm": serve(panel)})
+    return panel
 
 
 @pytest.fixture
-def http(candor: Candor, told: Told) -> Iterator[httpx.Client]:
+def http(candor: Candor, panel: RecordingPanel) -> Iterator[httpx.Client]:
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
         yield client
 
@@ -106,43 +104,42 @@ def ask(http: httpx.Client, **more: str) -> dict[str, Any]:
     return answer
 
 
-def test_an_agent_that_was_added_takes_part_in_the_next_question(http: httpx.Client, told: Told) -> None:
+def test_a_new_agent_takes_part_in_the_next_question(http: httpx.Client, panel: RecordingPanel) -> None:
     ask(http)
-    assert "Lawyer" not in told.of(PLANNER)
+    assert "Lawyer" not in panel.last_prompt(PLANNER)
 
     added = http.post("/v1/agents", json=LAWYER)
     assert (added.status_code, added.headers["location"]) == (201, "/v1/agents/Lawyer")
     assert (added.json()["origin"], added.json()["reads"], added.json()["writes"]) == (
         "custom", ["chunks", "evidence"], ["notes"]
     )  # fmt: skip
-    told.steps = with_lawyer()
+    panel.steps = with_lawyer()
     assert ask(http)["status"] == "answered"
 
-    assert "- Lawyer: Knows contracts. Notes which clauses bear on the question. Capabilities: contracts." in told.of(
-        PLANNER
+    assert (
+        "- Lawyer: Knows contracts. Notes which clauses bear on the question. Capabilities: contracts."
+        in panel.last_prompt(PLANNER)
     )
-    prompt = told.of(NOTES)
+    prompt = panel.last_prompt(NOTES)
     assert "You know contracts." in prompt
     assert f"Whole: {QUESTION}\nTask: Do it." in prompt
-    assert "The Borea 12 works down to -25 °C." in prompt  # the evidence, as its prompt asks for it
-    assert "Lawyer: Clause 7 excludes frost damage." in told.of(SYNTHESIS)
+    assert "The Borea 12 works down to -25 °C." in prompt  # the prompt contains $evidence
+    assert "Lawyer: Clause 7 excludes frost damage." in panel.last_prompt(SYNTHESIS)
 
 
-def test_an_agent_that_was_edited_disabled_or_removed_is_so_in_the_next_question(
-    http: httpx.Client, told: Told
-) -> None:
+def test_changes_to_an_agent_apply_to_the_next_question(http: httpx.Client, panel: RecordingPanel) -> None:
     http.post("/v1/agents", json=LAWYER)
     changed = {**LAWYER, "prompt": "# System\nYou know leases.\n# User\n$question"}
     assert http.put("/v1/agents/Lawyer", json=changed).json()["reads"] == []
-    told.steps = with_lawyer()
+    panel.steps = with_lawyer()
     ask(http)
-    assert "You know leases." in told.of(NOTES)
-    assert "The Borea 12 works" not in told.of(NOTES)  # it does not name the evidence any more
+    assert "You know leases." in panel.last_prompt(NOTES)
+    assert "The Borea 12 works" not in panel.last_prompt(NOTES)  # the new prompt has no $evidence
 
-    told.steps = ()
+    panel.steps = ()
     assert http.patch("/v1/agents/Lawyer", json={"enabled": False}).json()["enabled"] is False
     ask(http)
-    assert "- Lawyer:" not in told.of(PLANNER)
+    assert "- Lawyer:" not in panel.last_prompt(PLANNER)
     refused = http.post("/v1/research", json={"question": QUESTION, "agent": "Lawyer"})
     assert (refused.status_code, "is disabled" in refused.json()["detail"]) == (422, True)
 
@@ -150,20 +147,20 @@ def test_an_agent_that_was_edited_disabled_or_removed_is_so_in_the_next_question
     assert http.get("/v1/agents/Lawyer").status_code == 404
 
 
-def test_an_agent_that_answers_can_be_asked_directly_and_quotes_what_it_read(http: httpx.Client, told: Told) -> None:
+def test_an_answering_agent_can_be_asked_directly(http: httpx.Client, panel: RecordingPanel) -> None:
     assert http.post("/v1/agents", json=PIRATE).json()["direct"] is True
     answer = ask(http, agent="Pirate")
     assert (answer["status"], answer["mode"]) == ("answered", "direct")
     assert [item["quote"] for item in answer["evidence"]] == ["The Borea 12 works down to -25 °C."]
-    assert "You are a pirate." in told.of(READING)
-    assert f"Ahoy: {QUESTION}" in told.of(READING)
-    assert PLANNER not in told.prompts
+    assert "You are a pirate." in panel.last_prompt(READING)
+    assert f"Ahoy: {QUESTION}" in panel.last_prompt(READING)
+    assert PLANNER not in panel.prompts
 
 
-def test_an_agent_that_answers_votes_with_its_weight(http: httpx.Client, told: Told) -> None:
+def test_an_answering_agent_votes_with_its_weight(http: httpx.Client, panel: RecordingPanel) -> None:
     http.post("/v1/agents", json=PIRATE)
     inputs = {"question": QUESTION, "queries": []}
-    told.steps = (
+    panel.steps = (
         step("both", "Reader", inputs=inputs, also=["Pirate"], final=False),
         step("answer", "Synthesizer", ["both"]),
     )
@@ -173,29 +170,29 @@ def test_an_agent_that_answers_votes_with_its_weight(http: httpx.Client, told: T
     assert (voted["method"], voted["groups"][0]["weight"]) == ("weighted", 3.5)
 
 
-def test_an_agent_calls_the_tools_that_it_was_given_and_quotes_what_they_found(http: httpx.Client, told: Told) -> None:
+def test_an_agent_quotes_what_its_tools_found(http: httpx.Client, panel: RecordingPanel) -> None:
     search = {"tool": "search_documents", "arguments": {"queries": ["frost"], "limit": 3}, "why": "To find it."}
-    told.calls = [[search], []]
+    panel.calls = [[search], []]
     without_passages = {"prompt": "# System\nYou search.\n# User\nAhoy: $question", "tools": ["search_documents"]}
     assert http.post("/v1/agents", json={**PIRATE, **without_passages}).status_code == 201
     answer = ask(http, agent="Pirate")
     assert [item["quote"] for item in answer["evidence"]] == ["The Borea 12 works down to -25 °C."]
     assert answer["coverage"]["chunks_considered"] == 2
-    assert "- search_documents: " in told.of(TOOLS)
-    assert "calculator" not in told.of(TOOLS)
-    assert "Now give your result" in told.of(READING)
+    assert "- search_documents: " in panel.last_prompt(TOOLS)
+    assert "calculator" not in panel.last_prompt(TOOLS)
+    assert "Now give your result" in panel.last_prompt(READING)
 
 
-def test_a_notes_agent_works_with_the_tools_of_its_skills(http: httpx.Client, told: Told) -> None:
-    told.calls = [[{"tool": "calculator", "arguments": {"expression": "6*7"}, "why": "To know."}], []]
+def test_a_notes_agent_uses_the_tools_of_its_skills(http: httpx.Client, panel: RecordingPanel) -> None:
+    panel.calls = [[{"tool": "calculator", "arguments": {"expression": "6*7"}, "why": "To know."}], []]
     http.post("/v1/skills", json={**SKILL, "tools": ["calculator"]})
     http.post("/v1/agents", json={**LAWYER, "skills": ["plain-words"]})
     assert "Clause 7" in ask(http, agent="Lawyer")["answer"]
-    assert "6*7" in told.of(NOTES)
-    assert "42" in told.of(NOTES)
+    assert "6*7" in panel.last_prompt(NOTES)
+    assert "42" in panel.last_prompt(NOTES)
 
 
-def test_a_notes_agent_can_be_asked_directly(http: httpx.Client, told: Told) -> None:
+def test_a_notes_agent_can_be_asked_directly(http: httpx.Client, panel: RecordingPanel) -> None:
     http.post("/v1/agents", json=LAWYER)
     answer = ask(http, agent="Lawyer")
     assert (answer["status"], answer["answer"]) == (
@@ -203,38 +200,38 @@ def test_a_notes_agent_can_be_asked_directly(http: httpx.Client, told: Told) -> 
     )  # fmt: skip
 
 
-def test_skills_stand_in_the_prompt_of_the_agent_that_has_them_and_in_no_other(http: httpx.Client, told: Told) -> None:
+def test_only_the_agents_with_a_skill_have_it_in_their_prompt(http: httpx.Client, panel: RecordingPanel) -> None:
     assert http.post("/v1/skills", json=SKILL).status_code == 201
     http.post("/v1/agents", json={**LAWYER, "skills": ["plain-words"]})
     assert http.patch("/v1/agents/QueryPlanner", json={"skills": ["plain-words"]}).status_code == 200
     assert http.get("/v1/skills/plain-words").json()["given_to"] == ["Lawyer", "QueryPlanner"]
-    told.steps = with_lawyer()
+    panel.steps = with_lawyer()
     ask(http)
-    told.steps = ()
+    panel.steps = ()
     ask(http)
     section = (
         "=== Skill: plain-words\nShort sentences. It costs $5 to break this rule.\n=== End of the skill plain-words"
     )
-    having = {role for role, prompts in told.prompts.items() if any(section in prompt for prompt in prompts)}
-    assert having == {NOTES, QUERIES}
+    roles = {role for role, prompts in panel.prompts.items() if any(section in prompt for prompt in prompts)}
+    assert roles == {NOTES, QUERIES}
 
-    held = http.delete("/v1/skills/plain-words")
-    assert (held.status_code, "used by Lawyer, QueryPlanner" in held.json()["detail"]) == (422, True)
+    in_use = http.delete("/v1/skills/plain-words")
+    assert (in_use.status_code, "used by Lawyer, QueryPlanner" in in_use.json()["detail"]) == (422, True)
     http.patch("/v1/agents/QueryPlanner", json={"skills": []})
     http.delete("/v1/agents/Lawyer")
     assert http.delete("/v1/skills/plain-words").status_code == 204
 
 
-def test_a_built_in_agent_can_be_disabled_and_neither_edited_nor_removed(http: httpx.Client, told: Told) -> None:
+def test_a_built_in_agent_can_only_be_disabled(http: httpx.Client, panel: RecordingPanel) -> None:
     assert http.patch("/v1/agents/Analyst", json={"enabled": False}).json()["enabled"] is False
     ask(http)
-    assert "- Analyst:" not in told.of(PLANNER)
+    assert "- Analyst:" not in panel.last_prompt(PLANNER)
     assert http.put("/v1/agents/Analyst", json={**LAWYER, "name": "Analyst"}).status_code == 422
     assert http.delete("/v1/agents/Analyst").status_code == 422
     assert http.patch("/v1/agents/Analyst", json={"enabled": True}).json()["enabled"] is True
 
 
-def test_what_cannot_be_is_refused_with_the_reason(http: httpx.Client) -> None:
+def test_invalid_changes_are_rejected_with_the_reason(http: httpx.Client) -> None:
     taken = http.post("/v1/agents", json={**LAWYER, "name": "Extractor"})
     assert (taken.status_code, taken.json()["title"]) == (409, "Name taken")
     wrong = http.post("/v1/agents", json={**LAWYER, "prompt": "# System\nx\n# User\n$question $password"})
@@ -245,26 +242,26 @@ def test_what_cannot_be_is_refused_with_the_reason(http: httpx.Client) -> None:
     assert http.put("/v1/skills/none-such", json={**SKILL, "name": "none-such"}).status_code == 404
 
 
-def test_an_agent_in_a_file_is_used_and_is_changed_in_its_file(http: httpx.Client, candor: Candor) -> None:
-    place = candor.settings.home / "agents"
-    place.mkdir()
+def test_an_agent_from_a_file_is_read_only(http: httpx.Client, candor: Candor) -> None:
+    agents = candor.settings.home / "agents"
+    agents.mkdir()
     prompt = LAWYER["prompt"]
-    (place / "lawyer.toml").write_text(
+    (agents / "lawyer.toml").write_text(
         f"name = 'Lawyer'\ndescription = 'Knows contracts.'\nprompt = '''\n{prompt}'''\n"
     )
     listed = http.get("/v1/agents/Lawyer").json()
-    assert (listed["origin"], listed["file"]) == ("custom", str(place / "lawyer.toml"))
+    assert (listed["origin"], listed["file"]) == ("custom", str(agents / "lawyer.toml"))
     assert http.post("/v1/agents", json=LAWYER).status_code == 409
     refused = http.delete("/v1/agents/Lawyer")
     assert (refused.status_code, refused.json()["title"]) == (409, "Kept in a file")
 
-    (place / "lawyer.toml").write_text("name = 'Lawyer'\n")
+    (agents / "lawyer.toml").write_text("name = 'Lawyer'\n")
     broken = http.get("/v1/agents")
     assert broken.status_code == 422
     assert "lawyer.toml is not a valid agent: description: Field required; prompt: Field required" in broken.text
 
 
-def test_the_command_line_does_the_same(
+def test_the_cli_manages_agents_and_skills(
     run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, serve: Callable[..., EndpointSettings]
 ) -> None:
     source = tmp_path / "lawyer.toml"

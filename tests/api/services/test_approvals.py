@@ -1,4 +1,4 @@
-"""Approvals where people meet them: over REST while a run waits, on the command line, and in `candor ask`."""
+"""Approvals over REST while a run waits, with `candor approvals`, and in `candor ask`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED = {**TASK.model_dump(mode="json", exclude_defaults=True), "wait": False}
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]:
-    """Over two documents, with a handyman whose model wants a launch."""
+    """Candor with two documents and an agent that calls the dangerous tool ``launch``."""
     model = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
     with ScriptedEndpoint(model) as endpoint:
         made = make_candor(
@@ -51,25 +51,25 @@ def launched(candor: Candor, run_id: str) -> list[str]:
     return sandbox.read(LOG).decode().split() if sandbox.names() else []
 
 
-def begin(http: httpx.Client) -> tuple[str, dict[str, Any]]:
-    """A run, and the approval that it waits for."""
+def start_run(http: httpx.Client) -> tuple[str, dict[str, Any]]:
+    """Start a run, and return its id and the approval that it waits for."""
     run_id = http.post("/v1/research", json=ASKED).json()["run_id"]
     until(lambda: bool(http.get("/v1/approvals", params={"run_id": run_id}).json()))
     [waiting] = http.get("/v1/approvals").json()
     return run_id, waiting
 
 
-def test_a_waiting_call_is_listed_edited_and_made(http: httpx.Client, candor: Candor) -> None:
-    run_id, waiting = begin(http)
+def test_a_waiting_call_is_listed_edited_and_executed(http: httpx.Client, candor: Candor) -> None:
+    run_id, waiting = start_run(http)
     assert (waiting["run_id"], waiting["tool"], waiting["arguments"]) == (run_id, "launch", {"what": "rocket"})
     assert (waiting["status"], waiting["agent"], waiting["reason"]) == ("open", "Handyman", "It helps.")
     assert waiting["arguments_schema"]["required"] == ["what"]
-    place = f"/v1/approvals/{waiting['approval_id']}"
+    url = f"/v1/approvals/{waiting['approval_id']}"
     for wrong in ({"decision": "edited"}, {"decision": "edited", "arguments": {"what": 1}}, {"decision": "perhaps"}):
-        refused = http.post(place, json=wrong)
+        refused = http.post(url, json=wrong)
         assert (refused.status_code, refused.json()["title"]) == (422, "Wrong input")
 
-    decided = http.post(place, json={"decision": "edited", "arguments": {"what": "balloon"}})
+    decided = http.post(url, json={"decision": "edited", "arguments": {"what": "balloon"}})
     assert (decided.status_code, decided.json()["status"]) == (200, "edited")
     events = {event["body"]["type"]: event["body"] for event in follow(http, run_id)}
     assert events["approval_requested"]["approval_id"] == waiting["approval_id"]
@@ -78,13 +78,13 @@ def test_a_waiting_call_is_listed_edited_and_made(http: httpx.Client, candor: Ca
     assert launched(candor, run_id) == ["balloon"]
 
     assert http.get("/v1/approvals").json() == []
-    late = http.post(place, json={"decision": "refused"})
+    late = http.post(url, json={"decision": "refused"})
     assert (late.status_code, late.json()["title"]) == (409, "Decided already")
     assert "edited, by the person at this machine" in late.json()["detail"]
 
 
 def test_a_cancelled_run_leaves_no_approval_open(http: httpx.Client, candor: Candor) -> None:
-    run_id, waiting = begin(http)
+    run_id, waiting = start_run(http)
     http.post(f"/v1/runs/{run_id}/cancel")
     assert http.get("/v1/approvals").json() == []
     late = http.post(f"/v1/approvals/{waiting['approval_id']}", json={"decision": "approved"})
@@ -92,14 +92,14 @@ def test_a_cancelled_run_leaves_no_approval_open(http: httpx.Client, candor: Can
     assert launched(candor, run_id) == []
 
 
-def test_what_is_not_there_is_a_problem(http: httpx.Client) -> None:
+def test_unknown_approvals_and_runs_are_not_found(http: httpx.Client) -> None:
     unknown = http.post("/v1/approvals/none", json={"decision": "approved"})
     assert (unknown.status_code, unknown.json()["title"]) == (404, "No such approval")
     assert http.get("/v1/approvals", params={"run_id": "run_none"}).status_code == 404
 
 
-def test_another_terminal_lists_and_decides(http: httpx.Client, candor: Candor, run: Run) -> None:
-    run_id, waiting = begin(http)
+def test_the_cli_lists_and_decides_approvals(http: httpx.Client, candor: Candor, run: Run) -> None:
+    run_id, waiting = start_run(http)
     home = candor.settings.home
     listed = run("approvals", "--home", home)
     assert waiting["approval_id"] in listed.out
@@ -115,7 +115,7 @@ def test_another_terminal_lists_and_decides(http: httpx.Client, candor: Candor, 
     ("typed", "effect"),
     [("y\n", ["rocket"]), ("n\n", []), ('maybe\n{"what": "balloon"}\n', ["balloon"]), ("", [])],
 )
-def test_candor_ask_asks_the_person_at_its_terminal(
+def test_candor_ask_prompts_at_the_terminal(
     candor: Candor,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -125,12 +125,12 @@ def test_candor_ask_asks_the_person_at_its_terminal(
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     answer = run_question(candor.panel, candor.collections, TASK, "papers", progress=False)
     assert launched(candor, answer.run_id) == effect
-    told = capsys.readouterr()
-    assert "Handyman wants to call launch: It helps." in told.err
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert "Handyman wants to call launch: It helps." in printed.err
+    assert printed.out == ""
 
 
-def test_candor_ask_without_a_terminal_refuses_and_says_so(
+def test_candor_ask_without_a_terminal_refuses_the_call(
     candor: Candor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))

@@ -1,4 +1,4 @@
-"""A run that waits for a person goes on waiting after the service was killed, and calls nothing twice."""
+"""A run still waits for its approval after the service was killed, and repeats no call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED = {**TASK.model_dump(mode="json", exclude_defaults=True), "wait": False}
 
 @pytest.fixture
 def endpoint() -> Iterator[ScriptedEndpoint]:
-    """A model that wants one launch after the other."""
+    """A model that calls ``launch`` twice, one call after the other."""
     first, second = (calls(("launch", {"what": what})) for what in ("rocket", "balloon"))
     with ScriptedEndpoint(rounds(first, second, last=report("Both."))) as started:
         yield started
@@ -34,14 +34,14 @@ def endpoint() -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path) -> Candor:
-    """What the service is over, as another process sees it."""
+    """Candor on the home folder of the service, in another process."""
     made = make_candor(llm=endpoint.settings("openai"), tools=ToolSettings(packages=(TOOLS,)))
     run_ingest(made, [folder], "papers", progress=False)
     return made
 
 
 def waiting_for(candor: Candor, what: str) -> str:
-    """The approval of that launch, once the run waits for it."""
+    """Return the id of the approval of that launch, as soon as the run waits for it."""
     found: list[str] = []
 
     def asked() -> bool:
@@ -67,7 +67,7 @@ def test_approvals_outlive_the_service(candor: Candor, endpoint: ScriptedEndpoin
         service.kill()
         decide(
             candor.tools.approvals, candor.trace, rocket, Decision(decision="approved"), LOCAL_CALLER
-        )  # while nothing runs
+        )  # while the service is down
 
         service.start()
         balloon = waiting_for(candor, "balloon")

@@ -1,4 +1,4 @@
-"""Several models in the settings: asked by name from the command line, and each looked at by `candor doctor`."""
+"""Several models in the settings: `candor doctor` checks each one, and `candor ask --model` selects one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.scripted_endpoint import always
 GREEN = '{"colour": "green", "certain": true}'
 
 
-def test_every_endpoint_is_looked_at_and_named_in_what_to_do(
+def test_every_endpoint_is_checked_and_named_in_its_remedy(
     make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]
 ) -> None:
     dead = EndpointSettings(base_url="http://127.0.0.1:9").in_table("llms.small")
@@ -26,7 +26,7 @@ def test_every_endpoint_is_looked_at_and_named_in_what_to_do(
     assert "CANDOR_LLMS__SMALL__BASE_URL" in checks["llms.small endpoint"].remedy
 
 
-def test_a_question_names_its_model(
+def test_a_question_can_select_its_model(
     run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

@@ -1,4 +1,4 @@
-"""The use case of ingesting: one plan per ingest, executed under the collection's lock."""
+"""Tests of the ingest service: one plan per ingest, executed under the collection's lock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _listeners: list[list[str]] = []
 
 @contextmanager
 def listed_folders() -> Iterator[list[str]]:
-    """The folders whose entries are listed within the block."""
+    """Yield the folders that are listed within the block."""
     _install_hook()
     listed: list[str] = []
     _listeners.append(listed)
@@ -50,17 +50,17 @@ def _install_hook() -> None:
 
 @contextmanager
 def executed_statements(candor: Candor) -> Iterator[list[str]]:
-    """The SQL statements that Candor's database executes within the block."""
+    """Yield the SQL statements that Candor's database executes within the block."""
     executed: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+    def record(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         executed.append(statement)
 
-    event.listen(candor.engine, "before_cursor_execute", note)
+    event.listen(candor.engine, "before_cursor_execute", record)
     try:
         yield executed
     finally:
-        event.remove(candor.engine, "before_cursor_execute", note)
+        event.remove(candor.engine, "before_cursor_execute", record)
 
 
 class CountingStore(EdgeStore):

@@ -1,4 +1,4 @@
-"""Ingesting into a collection that the service has open: searched meanwhile, cancelled, gone on with, made anew."""
+"""Ingesting into a collection that the service has open: concurrent searches, cancellation, a new embedding model."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ from vectorstore.errors import CollectionClosed, CollectionNotFound
 from vectorstore.models import ChunkFilter
 from vectorstore.settings import EmbeddingSettings, VectorStoreSettings
 
-EDITIONS = 4
+VERSIONS = 4
 
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor]) -> Candor:
-    """With nothing in it yet."""
     return make_candor()
 
 
 @pytest.fixture
 def pool(candor: Candor) -> Iterator[CollectionPool]:
-    """What the service has open."""
     pool = CollectionPool(candor.collections)
     yield pool
     pool.close()
@@ -47,20 +45,20 @@ def ingest(
     documents: tuple[str, ...] = (),
     retry_failed: bool = False,
 ) -> IngestReport:
-    """Into the collection `papers`."""
-    named = tuple(map(str, paths))
-    order = IngestJobSpec(collection="papers", paths=named, documents=documents, retry_failed=retry_failed)
-    return run_ingest_job(candor.ingest, pool, order, progress, cancelled)
+    """Run an ingest job for the collection `papers`."""
+    strings = tuple(map(str, paths))
+    spec = IngestJobSpec(collection="papers", paths=strings, documents=documents, retry_failed=retry_failed)
+    return run_ingest_job(candor.ingest, pool, spec, progress, cancelled)
 
 
-def write_edition(path: Path, edition: int) -> None:
-    """A document of two passages; each says which edition it is of."""
-    path.write_text("\n\n".join(f"## Part {part}\n\nEdition {edition} works.{' Really.' * 150}" for part in range(2)))
+def write_version(path: Path, version: int) -> None:
+    """Write a document of two passages, each with the version in its text."""
+    path.write_text("\n\n".join(f"## Part {part}\n\nVersion {version} works.{' Really.' * 150}" for part in range(2)))
 
 
 @contextmanager
 def searching(pool: CollectionPool) -> Iterator[list[frozenset[str]]]:
-    """Two who search all the time; collects which editions each of their searches saw."""
+    """Search and scan in two threads; yield the versions that each result contained."""
     seen: list[frozenset[str]] = []
     ended = threading.Event()
 
@@ -81,26 +79,24 @@ def searching(pool: CollectionPool) -> Iterator[list[frozenset[str]]]:
             searcher.join()
 
 
-def test_every_search_beside_an_ingest_sees_one_edition_and_the_whole_of_it(
-    candor: Candor, pool: CollectionPool, tmp_path: Path
-) -> None:
+def test_every_search_during_an_ingest_sees_one_version(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
     document = tmp_path / "pumps.md"
-    write_edition(document, 0)
+    write_version(document, 0)
     ingest(candor, pool, document)
     with searching(pool) as seen:
-        for edition in range(1, EDITIONS):
-            write_edition(document, edition)
+        for version in range(1, VERSIONS):
+            write_version(document, version)
             assert ingest(candor, pool, document).indexed == 1
-    assert {len(editions) for editions in seen} == {1}, "neither none nor two at once"
-    assert len(set(seen)) > 1, "the new ones were seen as soon as they were there"
+    assert {len(versions) for versions in seen} == {1}, "no result is empty or mixes versions"
+    assert len(set(seen)) > 1, "new versions are found while others are ingested"
 
 
-def test_a_new_collection_can_be_searched_at_once(candor: Candor, pool: CollectionPool, folder: Path) -> None:
-    told: list[Progress] = []
+def test_a_new_collection_can_be_searched_immediately(candor: Candor, pool: CollectionPool, folder: Path) -> None:
+    reported: list[Progress] = []
     with pytest.raises(CollectionNotFound):
         pool.get("papers")
-    report = ingest(candor, pool, folder, progress=told.append)
-    assert (report.indexed, report.cancelled, told[-1].files_done) == (2, False, 2)
+    report = ingest(candor, pool, folder, progress=reported.append)
+    assert (report.indexed, report.cancelled, reported[-1].files_done) == (2, False, 2)
     [best, *_] = pool.get("papers").library.retriever.search(["How cold may it be for the Borea 12?"], 3)
     assert best.chunk.name == "pumps.md"
 
@@ -112,69 +108,63 @@ def test_an_impossible_ingest_creates_no_collection(candor: Candor, pool: Collec
     assert candor.collections.list() == []
 
 
-def test_a_cancelled_ingest_keeps_what_it_did_and_the_next_one_goes_on(
-    candor: Candor, pool: CollectionPool, tmp_path: Path
-) -> None:
+def test_the_next_ingest_continues_a_cancelled_one(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number:02}.txt").write_text(f"Pump {number} works.")
     files = sorted(tmp_path.glob("*.txt"))
-    told: list[Progress] = []
-    first = ingest(candor, pool, *files, progress=told.append, cancelled=lambda: len(told) > 8)
+    reported: list[Progress] = []
+    first = ingest(candor, pool, *files, progress=reported.append, cancelled=lambda: len(reported) > 8)
     assert first.cancelled
     assert 0 < first.indexed < len(files)
     states = {document.state for document in candor.ledger.list("papers")}
-    assert states == {DocumentState.INDEXED, DocumentState.DISCOVERED}, "none is left half-way"
+    assert states == {DocumentState.INDEXED, DocumentState.DISCOVERED}, "no document is half ingested"
     second = ingest(candor, pool, retry_failed=True)
     assert (second.cancelled, second.unchanged, second.indexed) == (False, 0, 20 - first.indexed)
     assert ingest(candor, pool, *files).unchanged == 20
     assert pool.get("papers").collection.count().documents == len(files)
 
 
-def test_a_document_is_ingested_again_under_its_own_name(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
+def test_a_document_keeps_its_name_when_ingested_again(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
     (tmp_path / "notes" / "deep").mkdir(parents=True)
     good, bad = tmp_path / "notes" / "deep" / "good.txt", tmp_path / "notes" / "deep" / "bad.pdf"
     good.write_text("The pump works.")
     bad.write_bytes(b"%PDF-1.7 no document")
     assert len(ingest(candor, pool, tmp_path / "notes").failed) == 1
     good.write_text("The pump rattles.")
-    known = candor.ledger.find("papers", "deep/good.txt")
-    assert ingest(candor, pool, documents=(known.id,)).indexed == 1
-    [chunk] = pool.get("papers").library.retriever.scan(ChunkFilter(documents=(known.id,)))
+    record = candor.ledger.find("papers", "deep/good.txt")
+    assert ingest(candor, pool, documents=(record.id,)).indexed == 1
+    [chunk] = pool.get("papers").library.retriever.scan(ChunkFilter(documents=(record.id,)))
     assert (chunk.name, chunk.text) == ("deep/good.txt", "The pump rattles.")
     again = ingest(candor, pool, retry_failed=True)
-    assert [record.name for record in again.failed] == ["deep/bad.pdf"]
+    assert [failed.name for failed in again.failed] == ["deep/bad.pdf"]
     assert again.failed[0].attempts == 2
 
 
-def test_two_orders_for_one_collection_are_done_one_after_the_other(
-    candor: Candor, pool: CollectionPool, tmp_path: Path
-) -> None:
+def test_ingests_into_one_collection_run_one_at_a_time(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
     reports: list[IngestReport] = []
     files = [tmp_path / f"{number}.txt" for number in range(3)]
     for file in files:
         file.write_text(f"Pump {file.stem} works.")
-    both = [threading.Thread(target=lambda file=file: reports.append(ingest(candor, pool, file))) for file in files]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    threads = [threading.Thread(target=lambda file=file: reports.append(ingest(candor, pool, file))) for file in files]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert [report.indexed for report in reports] == [1, 1, 1]
     assert pool.get("papers").collection.count().documents == 3
 
 
-def test_a_collection_is_dropped_beside_searches_but_not_beside_an_ingest(
-    candor: Candor, pool: CollectionPool, folder: Path
-) -> None:
-    refused: list[Exception] = []
+def test_a_collection_cannot_be_dropped_during_an_ingest(candor: Candor, pool: CollectionPool, folder: Path) -> None:
+    errors: list[Exception] = []
 
     def drop(_: Progress) -> None:
-        if not refused:
-            with pytest.raises(IngestUnderWay) as told:
+        if not errors:
+            with pytest.raises(IngestUnderWay) as error:
                 pool.drop("papers")
-            refused.append(told.value)
+            errors.append(error.value)
 
     report = ingest(candor, pool, folder, progress=drop)
-    assert (report.indexed, len(refused)) == (2, 1)
+    assert (report.indexed, len(errors)) == (2, 1)
     opened = pool.get("papers")
     pool.drop("papers")
     with pytest.raises(CollectionNotFound):
@@ -183,7 +173,7 @@ def test_a_collection_is_dropped_beside_searches_but_not_beside_an_ingest(
         opened.library.search(["pump"], 3)
 
 
-def test_under_another_embedding_model_all_is_embedded_anew_first(
+def test_a_new_embedding_model_first_embeds_all_documents(
     candor: Candor, pool: CollectionPool, folder: Path, tmp_path: Path, make_candor: Callable[..., Candor]
 ) -> None:
     ingest(candor, pool, folder)
@@ -191,12 +181,12 @@ def test_under_another_embedding_model_all_is_embedded_anew_first(
     model = EmbeddingSettings(model=str(write_model(tmp_path)))
     changed = make_candor(store=VectorStoreSettings(embedding=model))
     changed.embedder = make_embedder(model)
-    anew = CollectionPool(changed.collections)
+    new_pool = CollectionPool(changed.collections)
     try:
         (folder / "more.txt").write_text("Another pump.")
-        assert ingest(changed, anew, folder / "more.txt", cancelled=lambda: True).cancelled
-        assert ingest(changed, anew, folder / "more.txt").indexed == 1
-        opened = anew.get("papers").collection
+        assert ingest(changed, new_pool, folder / "more.txt", cancelled=lambda: True).cancelled
+        assert ingest(changed, new_pool, folder / "more.txt").indexed == 1
+        opened = new_pool.get("papers").collection
         assert (opened.count().documents, opened.spec.embedding_model) == (3, model.model)
     finally:
-        anew.close()
+        new_pool.close()

@@ -1,4 +1,4 @@
-"""Memories over HTTP and by command: the planner is told of them, and no agent is."""
+"""Memories over HTTP and the CLI. Only the planner sees them in its prompt."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
 
 GERMAN = "Answer in German."
-HOW_TO = "Operating temperatures stand in the data sheets."
+HOW_TO = "Operating temperatures are in the data sheets."
 
 
-class Told:
-    """A scripted panel that keeps every prompt by the response that was asked for."""
+class RecordingPanel:
+    """A scripted panel that records every role and its prompt."""
 
     def __init__(self) -> None:
         self.prompts: list[tuple[str, str]] = []
@@ -37,21 +37,21 @@ class Told:
             return json.dumps(planned(reading("answer", QUESTION, final=True), mode="fast"))
         return json.dumps(Panel("-25 °C").play(request))
 
-    def roles_told(self, words: str) -> set[str]:
-        """Who was told these words."""
-        return {role for role, prompt in self.prompts if words in prompt}
+    def roles_that_saw(self, text: str) -> set[str]:
+        """Return the roles that had this text in a prompt."""
+        return {role for role, prompt in self.prompts if text in prompt}
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def panel() -> RecordingPanel:
+    return RecordingPanel()
 
 
 @pytest.fixture
 def candor(
-    make_candor: Callable[..., Candor], folder: Path, told: Told, serve: Callable[..., EndpointSettings]
+    make_candor: Callable[..., Candor], folder: Path, panel: RecordingPanel, serve: Callable[..., EndpointSettings]
 ) -> Candor:
-    made = make_candor(llm=serve(told), research=ResearchSettings(plan_examples=0))
+    made = make_candor(llm=serve(panel), research=ResearchSettings(plan_examples=0))
     run_ingest(made, [folder], "papers", progress=False)
     return made
 
@@ -69,85 +69,84 @@ def ask(http: httpx.Client, question: str = QUESTION, **more: str) -> dict[str, 
     return answer
 
 
-def test_preferences_and_notes_are_told_to_the_planner_and_to_no_agent(http: httpx.Client, told: Told) -> None:
+def test_only_the_planner_sees_preferences_and_notes(http: httpx.Client, panel: RecordingPanel) -> None:
     ask(http)
-    before = dict(told.prompts)[PLANNER]
+    before = dict(panel.prompts)[PLANNER]
     preference = http.post("/v1/memories", json={"text": GERMAN})
     assert (preference.status_code, preference.json()["kind"]) == (201, "preference")
     assert http.post("/v1/memories", json={"kind": "how_to", "text": HOW_TO}).status_code == 201
     run_id = ask(http)["run_id"]
-    assert told.roles_told(GERMAN) == told.roles_told(HOW_TO) == {PLANNER}
-    [begun] = [each for each in http.get(f"/v1/runs/{run_id}/events?follow=false").json() if each["number"] == 1]
-    assert begun["body"]["remembered"] == {"preferences": [GERMAN], "conversation": [], "how_to": [HOW_TO]}
+    assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw(HOW_TO) == {PLANNER}
+    [started] = [each for each in http.get(f"/v1/runs/{run_id}/events?follow=false").json() if each["number"] == 1]
+    assert started["body"]["remembered"] == {"preferences": [GERMAN], "conversation": [], "how_to": [HOW_TO]}
 
     for memory in http.get("/v1/memories").json():
         assert http.delete(f"/v1/memories/{memory['id']}").status_code == 204
-    told.prompts.clear()
+    panel.prompts.clear()
     ask(http)
-    assert dict(told.prompts)[PLANNER] == before
+    assert dict(panel.prompts)[PLANNER] == before
 
 
-def test_a_question_goes_on_from_the_ones_before_it_in_its_session(http: httpx.Client, told: Told) -> None:
+def test_the_planner_sees_earlier_questions_of_the_session(http: httpx.Client, panel: RecordingPanel) -> None:
     ask(http, session="monday")
-    told.prompts.clear()
+    panel.prompts.clear()
     ask(http, "And in summer?", session="monday")
-    earlier = f"Question: {QUESTION}\n  Answer: The Borea 12 works down to -25 °C."
-    assert told.roles_told(earlier) == {PLANNER}
-    told.prompts.clear()
+    exchange = f"Question: {QUESTION}\n  Answer: The Borea 12 works down to -25 °C."
+    assert panel.roles_that_saw(exchange) == {PLANNER}
+    panel.prompts.clear()
     ask(http, "And in summer?", session="tuesday")
-    assert told.roles_told(earlier) == set()
+    assert panel.roles_that_saw(exchange) == set()
     kinds = [(each["kind"], each["session"]) for each in http.get("/v1/memories?kind=conversation").json()]
     assert kinds == [("conversation", "monday"), ("conversation", "monday"), ("conversation", "tuesday")]
 
 
-def test_nobody_is_told_of_anothers(candor: Candor, told: Told) -> None:
+def test_memories_of_other_keys_are_hidden(candor: Candor, panel: RecordingPanel) -> None:
     candor.settings = candor.settings.model_copy(update={"service": ServiceSettings(require_key=True)})
     ann, bob = (
         candor.keys.add(KeyRequest(name=name, rights={"papers": Right.READ})).secret for name in ("Ann", "Bob")
     )  # fmt: skip
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
         http.headers["X-API-Key"] = ann
-        hers = http.post("/v1/memories", json={"text": GERMAN}).json()["id"]
+        memory_id = http.post("/v1/memories", json={"text": GERMAN}).json()["id"]
         ask(http, session="monday")
-        assert told.roles_told(GERMAN) == {PLANNER}
-        told.prompts.clear()
+        assert panel.roles_that_saw(GERMAN) == {PLANNER}
+        panel.prompts.clear()
 
         http.headers["X-API-Key"] = bob
         ask(http, session="monday")
-        assert told.roles_told(GERMAN) == told.roles_told("What was asked and answered before") == set()
+        assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw("What was asked and answered before") == set()
         assert [each["kind"] for each in http.get("/v1/memories").json()] == ["conversation"]
         for answer in (
-            http.put(f"/v1/memories/{hers}", json={"text": "Mine."}), http.delete(f"/v1/memories/{hers}")
+            http.put(f"/v1/memories/{memory_id}", json={"text": "Mine."}), http.delete(f"/v1/memories/{memory_id}")
         ):  # fmt: skip
-            assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no memory {hers!r}.")
+            assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no memory {memory_id!r}.")
         assert http.post("/v1/memories", json={"kind": "how_to", "text": HOW_TO}).status_code == 403
 
 
-def test_who_understands_a_question_for_a_saved_plan_is_told_too(
-    http: httpx.Client, candor: Candor, told: Told
+def test_a_saved_plan_is_adapted_with_the_preferences(
+    http: httpx.Client, candor: Candor, panel: RecordingPanel
 ) -> None:
-
     http.post("/v1/memories", json={"text": GERMAN})
     candor.plans.save_from_run("mine", ask(http)["run_id"])
-    told.prompts.clear()
+    panel.prompts.clear()
     http.post("/v1/research", json={"question": QUESTION, "template": "mine"})
-    assert told.roles_told(GERMAN) == {UNDERSTANDING}
+    assert panel.roles_that_saw(GERMAN) == {UNDERSTANDING}
 
 
-def test_an_agent_that_is_asked_directly_is_told_nothing(http: httpx.Client, told: Told) -> None:
+def test_an_agent_that_is_asked_directly_sees_no_memories(http: httpx.Client, panel: RecordingPanel) -> None:
     http.post("/v1/memories", json={"text": GERMAN})
     ask(http, agent="Reader")
-    assert told.roles_told(GERMAN) == set()
+    assert panel.roles_that_saw(GERMAN) == set()
 
 
-def test_what_is_not_there_or_is_no_memory_is_refused(http: httpx.Client) -> None:
+def test_unknown_and_invalid_memories_are_rejected(http: httpx.Client) -> None:
     assert http.put("/v1/memories/mem_0", json={"text": GERMAN}).status_code == 404
     assert http.delete("/v1/memories/mem_0").status_code == 404
     assert http.post("/v1/memories", json={"text": " "}).status_code == 422
     assert http.post("/v1/memories", json={"kind": "conversation", "text": "x"}).status_code == 422
 
 
-def test_the_command_line_does_the_same(run: Callable) -> None:
+def test_the_cli_manages_memories(run: Callable) -> None:
     added = run("memories", "add", GERMAN, "--json").json
     assert run("memories", "add", HOW_TO, "--how-to").code == 0
     assert run("memories", "edit", added["id"], "Answer in Dutch.").code == 0

@@ -1,8 +1,9 @@
-"""Tools where people meet them: what there is to grant, what a run did, and the files that it left."""
+"""Tools over HTTP and the CLI: the list of tools, the calls of a run, and the files it wrote."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,10 +33,10 @@ SERVERS = (
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]:
-    """With a handyman whose model writes two files and calculates."""
+    """Candor with an agent that writes two files and calculates."""
     notes, page = {"name": "notes/a b.txt", "text": "Größe"}, {"name": "page.html", "text": "<script>alert(1)</script>"}
-    turn = calls(("write_file", notes), ("write_file", page), ("calculator", {"expression": "6 * 7"}))
-    with ScriptedEndpoint(rounds(turn, last=report("Written."))) as endpoint:
+    first_calls = calls(("write_file", notes), ("write_file", page), ("calculator", {"expression": "6 * 7"}))
+    with ScriptedEndpoint(rounds(first_calls, last=report("Written."))) as endpoint:
         made = make_candor(
             llm=endpoint.settings("openai"),
             tools=ToolSettings(mcp_servers=SERVERS),
@@ -51,12 +52,12 @@ def http(candor: Candor) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client, run: Run, candor: Candor) -> None:
+def test_a_run_is_shown_with_its_tool_calls_and_files(http: httpx.Client, run: Run, candor: Candor) -> None:
     asked = TASK.model_dump(mode="json", exclude_defaults=True)
     run_id = http.post("/v1/research", json=asked).json()["run_id"]
     entries = http.get(f"/v1/runs/{run_id}/tool-calls").json()
-    told = {entry["tool"]: entry["result"]["text"] for entry in entries}
-    assert told["calculator"] == "42"
+    results = {entry["tool"]: entry["result"]["text"] for entry in entries}
+    assert results["calculator"] == "42"
     assert len(entries) == 3
 
     files = http.get(f"/v1/runs/{run_id}/files").json()
@@ -64,7 +65,7 @@ def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client, 
     notes = http.get(f"/v1/runs/{run_id}/files/notes/a%20b.txt")
     assert notes.content.decode() == "Größe"
     page = http.get(f"/v1/runs/{run_id}/files/page.html")
-    assert page.headers["content-type"] == "application/octet-stream", "never a page"
+    assert page.headers["content-type"] == "application/octet-stream", "a browser must not render it"
     assert page.headers["content-disposition"] == "attachment; filename*=UTF-8''page.html"
     assert page.headers["x-content-type-options"] == "nosniff"
     for name in ("nothing", "..%2f..%2fcandor.db", "%2Fetc%2Fpasswd", "notes"):
@@ -74,21 +75,19 @@ def test_a_run_is_seen_with_its_calls_in_full_and_its_files(http: httpx.Client, 
     assert http.get("/v1/runs/run_none/tool-calls").status_code == 404
 
     home = candor.settings.home
-    told = run("trace", run_id, "--prompts", "--home", home).out.partition("Handyman → calculator")[2]
-    assert told.splitlines()[1:5] == ['{"expression": "6 * 7"}', "It helps.", "─── result", "42"]
-    in_json = run("trace", run_id, "--prompts", "--json", "--home", home).json
-    assert in_json["tool_calls"] == entries
+    traced = run("trace", run_id, "--prompts", "--home", home).out.partition("Handyman → calculator")[2]
+    assert traced.splitlines()[1:5] == ['{"expression": "6 * 7"}', "It helps.", "─── result", "42"]
+    as_json = run("trace", run_id, "--prompts", "--json", "--home", home).json
+    assert as_json["tool_calls"] == entries
 
 
-def test_an_agent_that_is_described_over_rest_reads_the_web_and_uses_a_server(
-    make_candor: Callable[..., Candor], folder: Path
-) -> None:
+def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callable[..., Candor], folder: Path) -> None:
     with Web() as web:
         web.pages["/pumps"] = Page(b"<p>The Borea 12 is <b>blue</b>.</p>")
-        turn = calls(("read_web_page", {"url": web.url("/pumps")}), ("garden.look", {}))
-        remarks = json.dumps({"reasoning": "So it says.", "notes": ["It is blue."]})
-        with ScriptedEndpoint(lambda request: turns.pop(0)) as endpoint:
-            turns = [turn, done(), remarks]
+        first_calls = calls(("read_web_page", {"url": web.url("/pumps")}), ("garden.look", {}))
+        notes = json.dumps({"reasoning": "So it says.", "notes": ["It is blue."]})
+        with ScriptedEndpoint(lambda request: replies.pop(0)) as endpoint:
+            replies = [first_calls, done(), notes]
             tools = ToolSettings(mcp_servers=SERVERS, allow_private_addresses=True)
             candor = make_candor(llm=endpoint.settings("openai"), tools=tools)
             run_ingest(candor, [folder], "papers", progress=False)
@@ -106,9 +105,7 @@ def test_an_agent_that_is_described_over_rest_reads_the_web_and_uses_a_server(
     assert (answer["status"], answer["evidence"]) == ("insufficient", [])
 
 
-def test_tools_are_listed_and_those_of_servers_when_these_are_asked(
-    http: httpx.Client, run: Run, candor: Candor
-) -> None:
+def test_tools_of_mcp_servers_are_listed_on_request(http: httpx.Client, run: Run, candor: Candor) -> None:
     listed = {each["name"]: each for each in http.get("/v1/tools").json()}
     assert listed["calculator"]["inputs"]["required"] == ["expression"]
     assert {name for name, each in listed.items() if each["dangerous"]} == {"download_file", "garden.*", "meadow.*"}
@@ -119,5 +116,4 @@ def test_tools_are_listed_and_those_of_servers_when_these_are_asked(
     assert "/no/such/program" in asked["meadow.*"]["unavailable"]
 
     table = run("tools", "--home", candor.settings.home).out
-    assert "download_file" in table
-    assert "with approval" in table
+    assert re.search(r"^download_file +yes ", table, re.MULTILINE), "it requires approval"

@@ -208,7 +208,7 @@ def test_a_long_text_leaves_no_short_remainder(chunk: Callable[..., list[Chunk]]
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_a_long_table_is_split_between_rows_and_repeats_its_header(chunk: Callable[..., list[Chunk]]) -> None:
+def test_every_part_of_a_split_table_repeats_the_header(chunk: Callable[..., list[Chunk]]) -> None:
     header = "| Runner | Time |\n| --- | --- |"
     rows = [f"| Runner number {n} | 2:0{n % 10}:11 |" for n in range(40)]
     chunks = chunk("# Results\n\n" + "\n".join([header, *rows]), budget=100)

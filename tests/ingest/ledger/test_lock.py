@@ -32,7 +32,7 @@ def engine(tmp_path: Path) -> Engine:
     return make_engine(tmp_path / "candor.sqlite")
 
 
-def test_a_second_lock_names_the_holder_and_waits_for_its_release(engine: Engine) -> None:
+def test_a_second_lock_waits_and_names_the_holder(engine: Engine) -> None:
     with ingest_lock(engine, "papers"):
         with pytest.raises(IngestUnderWay, match=r"'papers' is being changed by process \d+ on .*, since 20"):
             IngestLock(engine, "papers")

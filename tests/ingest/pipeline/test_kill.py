@@ -256,7 +256,7 @@ def assert_the_second_ingest_is_correct(index: Index, home: Path) -> None:
     texts = embedded(home)
     assert texts
     assert len(texts) == len(set(texts))
-    kept = ("Nothing here", "stones", "copper", "parcels number", "Spade")  # moved, copied, or still what they were
+    kept = ("Nothing here", "stones", "copper", "parcels number", "Spade")  # moved, copied or unchanged
     assert not any(words in text for text in texts for words in kept)
 
 

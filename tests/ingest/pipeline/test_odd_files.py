@@ -112,7 +112,7 @@ def test_every_file_reaches_a_terminal_state(workplace: Workplace) -> None:
     assert set(workplace.states().values()) == {"indexed", "failed", "skipped"}
 
 
-def test_the_language_of_a_document_is_detected_from_running_text(workplace: Workplace) -> None:
+def test_the_language_is_detected_from_running_text(workplace: Workplace) -> None:
     workplace.write("mietvertrag.md", "# Mietvertrag\n\nDer Mieter haftet für alle Schäden, die er verursacht.\n")
     workplace.write("runners.csv", "Runner,Race\nIngrid Fjellanger,Vinterholm\nJónas Brekkuson,Tarrowgate\n")
     workplace.write("prices.csv", "产品名称,价格说明\n空气源热泵,含税价格\n电辅助加热器,不含安装费用\n")

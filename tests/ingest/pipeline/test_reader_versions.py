@@ -13,7 +13,7 @@ from ingest.readers.markup import markdown
 from support.workplace import PUMPS, CountingParser, Workplace, write_zip
 
 RELEASED = "kreuzberg 4.10.4/4"
-"""What the release before readers had versions stored with every document."""
+"""The parser name that the last release without reader versions stored with every document."""
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_documents_of_other_parsers_are_read_again(documents: Workplace, stored:
     assert {"prices.csv", "pumps.md"} <= set(parsed_again(documents))
 
 
-def test_a_library_upgrade_reads_only_files_of_that_library_again(documents: Workplace) -> None:
+def test_a_library_upgrade_reads_only_its_own_files_again(documents: Workplace) -> None:
     documents.write("letter.eml", "Subject: Pumps\nFrom: a@example.org\n\nThe pump has arrived.\n")
     ingest(documents)
     assert documents.ledger.find("papers", "letter.eml").parser.startswith("other_formats/1 kreuzberg 4.")

@@ -54,7 +54,7 @@ def test_only_new_chunks_of_a_changed_document_are_embedded(workplace: Workplace
     assert workplace.ledger.find("papers", "parts.md").id == identity
 
 
-def test_a_search_during_an_ingest_sees_one_version_of_a_document(workplace: Workplace) -> None:
+def test_a_search_during_an_ingest_sees_one_version(workplace: Workplace) -> None:
     def content(number: int) -> str:
         return "\n\n".join(f"## Part {part}\n\n" + f"Version {number} of part {part}. " * 30 for part in range(6))
 

@@ -183,7 +183,7 @@ def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: P
 # Workbooks
 
 
-def test_a_sheet_has_merged_cells_comments_and_a_table_per_header(parser: Parser, tmp_path: Path) -> None:
+def test_a_sheet_has_a_table_per_header_and_comments(parser: Parser, tmp_path: Path) -> None:
     import openpyxl
     from openpyxl.comments import Comment
 

@@ -77,9 +77,9 @@ async def test_a_computation_lists_values_of_the_wrong_type(serve: Serve) -> Non
 async def test_each_query_is_published(serve: Serve) -> None:
     bench = Bench(Analyst, serve(in_turn(analysis(("SELECT nothing FROM records", MEN)), analysis((FASTEST, MEN)))))
     await bench.run(races())
-    told = [(body.purpose, body.rows, bool(body.error)) for body in bench.of_type("computed")]
-    behind = "records behind: it"
-    assert told == [("it", 0, True), (behind, 3, False), ("it", 3, False), (behind, 3, False)]
+    published = [(body.purpose, body.rows, bool(body.error)) for body in bench.of_type("computed")]
+    records_query = "records behind: it"
+    assert published == [("it", 0, True), (records_query, 3, False), ("it", 3, False), (records_query, 3, False)]
 
 
 async def test_all_faults_are_returned_at_once(serve: Serve) -> None:
@@ -121,15 +121,15 @@ async def test_queries_that_stay_invalid_fail_the_step(serve: Serve) -> None:
 
 
 async def test_a_result_without_values_is_questioned_once(serve: Serve) -> None:
-    nobody = analysis(("SELECT runner FROM records WHERE category = 'men'", "SELECT record FROM records"))
-    bench = Bench(Analyst, serve(always(nobody)))
+    empty = analysis(("SELECT runner FROM records WHERE category = 'men'", "SELECT record FROM records"))
+    bench = Bench(Analyst, serve(always(empty)))
     await bench.run(races())
     assert bench.context.computations[0].rows == ()
     assert len(bench.of_type("computed")) == 4
 
-    mended = Bench(Analyst, serve(in_turn(nobody, analysis((FASTEST, MEN)))))
-    await mended.run(races())
-    assert len(mended.context.computations[0].rows) == 3
+    corrected = Bench(Analyst, serve(in_turn(empty, analysis((FASTEST, MEN)))))
+    await corrected.run(races())
+    assert len(corrected.context.computations[0].rows) == 3
 
 
 async def test_the_model_sees_columns_flaws_and_duplicates(serve: Serve) -> None:

@@ -106,12 +106,12 @@ async def test_results_before_a_cancellation_are_kept(serve: Serve) -> None:
         return Reply(hang=True) if "Row 4" in request.prompt else copy_all(request)
 
     bench = Bench(Extractor, serve(hang_at_the_last), settings=TWO_A_CALL)
-    turn = asyncio.create_task(bench.run(make_context(chunks=CHUNKS)))
-    while len(bench.kept) < 2:  # noqa: ASYNC110 - told by another thread
+    task = asyncio.create_task(bench.run(make_context(chunks=CHUNKS)))
+    while len(bench.kept) < 2:  # noqa: ASYNC110 - another thread appends
         await asyncio.sleep(0.01)
-    turn.cancel()
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(turn, timeout=1)
+        await asyncio.wait_for(task, timeout=1)
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
@@ -133,10 +133,10 @@ async def test_quotes_are_kept_if_the_budget_allows_no_retry(
     with pytest.raises(BudgetReached):
         await bench.run(make_context(chunks=CHUNKS[:2]))
     assert quotes(bench) == [CHUNKS[0].text]
-    assert not bench.context.read, "they are to be read again"
+    assert not bench.context.read, "the passages will be read again"
 
 
-async def test_passages_are_read_once_for_the_same_strategies_and_fields(serve: Serve) -> None:
+async def test_passages_are_not_read_twice_in_the_same_way(serve: Serve) -> None:
     bench = Bench(Extractor, serve(copy_all))
     await bench.run(make_context(chunks=CHUNKS, strategies=(ROWS,)))
     assert not await bench.activates(bench.context)

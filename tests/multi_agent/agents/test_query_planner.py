@@ -47,10 +47,10 @@ async def test_a_revision_shows_earlier_searches_and_findings(serve: Serve) -> N
         searched=searched_for("What is it?", "compressor"), queries=("compressor", "unit"), findings=(MAKER,)
     )
     await Bench(QueryPlanner, serve(answer)).run(context, instruction="Find where the maker is.")
-    told = asked[0].messages[1]["content"]
-    assert "- Who makes the compressor? Kestrel" in told
-    assert "write others:\n- What is it?\n- compressor\n- unit\n" in told
-    assert told.endswith("Your task: Find where the maker is.")
+    prompt = asked[0].messages[1]["content"]
+    assert "- Who makes the compressor? Kestrel" in prompt
+    assert "write others:\n- What is it?\n- compressor\n- unit\n" in prompt
+    assert prompt.endswith("Your task: Find where the maker is.")
 
 
 async def test_the_first_prompt_has_no_earlier_searches(serve: Serve) -> None:
@@ -82,7 +82,7 @@ def test_queries_are_compared_without_case_and_space(queries: list[str], before:
         return " ".join(query.casefold().split())
 
     new = _new(queries, before)
-    places = [queries.index(query) for query in new]
-    assert places == sorted(places)
+    positions = [queries.index(query) for query in new]
+    assert positions == sorted(positions)
     assert len({fold(query) for query in new}) == len(new)
     assert {fold(query) for query in new} == {fold(query) for query in queries} - {fold(query) for query in before}

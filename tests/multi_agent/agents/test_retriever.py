@@ -43,7 +43,7 @@ def scan(*documents: str) -> dict[str, Any]:
     return {"method": "scan", "documents": list(documents), "queries": []}
 
 
-async def test_it_searches_the_question_the_planned_queries_and_its_own(books: CollectionLibrary) -> None:
+async def test_it_searches_the_question_and_all_queries(books: CollectionLibrary) -> None:
     bench = Bench(Retriever, library=books)
     update = await bench.run(make_context(QUESTION, queries=("rising dough", QUESTION)), search("ferry timetable"))
     [searched] = bench.of_type("searched")
@@ -85,7 +85,7 @@ async def test_a_search_in_named_documents_may_be_repeated_in_all(
     assert (searched.queries, searched.documents) == ((QUESTION,), ("bread.md", "boats.md"))
     assert bench.context.looked_for == (f"{QUESTION} (in bread.md, boats.md)",)
     again = bench.context.model_copy(update={"queries": (QUESTION, "rising dough")})
-    assert again.looked_for == ("rising dough", f"{QUESTION} (in bread.md, boats.md)"), "each where it was, and once"
+    assert again.looked_for == ("rising dough", f"{QUESTION} (in bread.md, boats.md)"), "each query once, in its place"
 
     with pytest.raises(AgentError, match="new ones are needed"):
         await bench.run(bench.context, {**search(), "documents": ["bread.md", "boats.md"]})

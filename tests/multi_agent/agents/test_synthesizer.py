@@ -101,14 +101,14 @@ def test_claims_can_only_cite_what_was_shown(evidence: list[int], computations: 
 
 async def test_some_of_many_rows_of_a_computation_can_be_cited(serve: Serve) -> None:
     context = table_context(UNITS, {"a.csv": ROWS})
-    said = make_chunk("The count is preliminary.", document="/docs/z.md")
+    note = make_chunk("The count is preliminary.", document="/docs/z.md")
     remark = Evidence(
-        number=9, document=said.document, document_id=said.document_id, name=said.name, chunk_id=said.id,
-        start=0, end=len(said.text), quote=said.text,
+        number=9, document=note.document, document_id=note.document_id, name=note.name, chunk_id=note.id,
+        start=0, end=len(note.text), quote=note.text,
     )  # fmt: skip
     context = context.model_copy(
         update={
-            "chunks": (*context.chunks, said),
+            "chunks": (*context.chunks, note),
             "evidence": (*context.evidence, remark),
             "computations": (counted(context, 7, 1, 2, 3, 4, 5, 6, 8),),
         }

@@ -37,7 +37,7 @@ def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"name": "lawyer"}, "name"),
         ({"name": "Planner"}, "part of the supervisor"),
@@ -50,13 +50,13 @@ def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_an_invalid_agent_is_rejected_with_the_reason(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_an_invalid_agent_is_rejected_with_the_reason(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         CustomAgent(**{**LAWYER, **change})
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "said"),
+    ("change", "error", "message"),
     [
         ({"name": "Extractor"}, NameTaken, "'Extractor' is a built-in agent"),
         ({"model": "huge"}, AgentError, "no model endpoint 'huge'; there are: small"),
@@ -66,10 +66,10 @@ def test_an_invalid_agent_is_rejected_with_the_reason(change: dict[str, Any], sa
     ],
 )
 def test_an_agent_that_names_something_unknown_is_not_stored(
-    store: CatalogStore, change: dict[str, Any], error: type[Exception], said: str
+    store: CatalogStore, change: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     catalog = make_catalog(store)
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         catalog.add(CustomAgent(**{**LAWYER, **change}))
     assert all(agent.custom is None for agent in catalog.agents().values())
 
@@ -91,7 +91,7 @@ def test_an_answering_agent_has_the_readers_inputs_and_outputs(store: CatalogSto
     )  # fmt: skip
 
 
-def test_without_stored_entries_the_catalog_has_the_package_agents(store: CatalogStore) -> None:
+def test_an_empty_catalog_has_the_agents_of_the_packages(store: CatalogStore) -> None:
     found, registry = AgentRegistry.discover(), make_catalog(store).registry()
     assert [(agent.card, agent.prompt and agent.prompt.hash) for agent in registry] == [
         (agent.card, agent.prompt and agent.prompt.hash) for agent in found

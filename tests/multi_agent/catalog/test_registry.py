@@ -120,8 +120,10 @@ async def test_an_agent_of_a_package_is_planned_and_used(
     assert "Lexicographer: Explains the technical terms of the passages." in prompts[PLANNER]
     assert "What is SCOP? (3 passages)" in prompts["Glossary"]
     assert "Lexicographer: SCOP: seasonal efficiency" in prompts[SYNTHESIS]
-    said = [event.body.reasoning for event in trace.events(answer.run_id) if event.body.type == "reasoning_shared"]
-    assert "Terms were explained." in said
+    explanations = [
+        event.body.reasoning for event in trace.events(answer.run_id) if event.body.type == "reasoning_shared"
+    ]
+    assert "Terms were explained." in explanations
 
 
 async def test_an_agent_reacts_to_the_events_it_listens_to(

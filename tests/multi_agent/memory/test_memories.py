@@ -51,15 +51,15 @@ def test_how_to_notes_are_shared_and_found_by_similarity(memories: Memories) -> 
     assert own.recall(Request(question="Who won the marathon in 2024?")).how_to == ()
 
 
-def test_a_conversation_has_its_last_questions_with_short_answers(memories: Memories) -> None:
+def test_a_conversation_has_its_last_questions_and_answers(memories: Memories) -> None:
     own, monday = memories.for_key("ann"), Request(question="How cold?", session="monday")
     own.keep(monday, ended("run_1", short="-25 °C", answer="It works down to -25 °C [1]."))
     own.keep(monday, ended("run_1", short="-25 °C"))  # the same run, resumed
     own.keep(Request(question="How loud?", session="monday"), ended("run_2", Status.INSUFFICIENT, found="Nothing."))
     own.keep(Request(question="How much?", session="monday"), ended("run_3", Status.FAILED))
     own.keep(Request(question="How heavy?"), ended("run_4", short="12 kg"))
-    said = own.recall(Request(question="q", session="monday")).conversation
-    assert [(each.question, each.answer) for each in said] == [
+    conversation = own.recall(Request(question="q", session="monday")).conversation
+    assert [(each.question, each.answer) for each in conversation] == [
         ("How cold?", "-25 °C"),
         ("How loud?", "Not found: Nothing."),
     ]

@@ -49,7 +49,7 @@ class TestATemplate:
         plans.remember(TOP_3, COMPUTING, PAPERS)
         assert [each.name for each in plans.list()] == ["facts", "sums"]
 
-    def test_that_is_unknown_raises_an_error_that_lists_the_known_ones(self, plans: PlanMemory) -> None:
+    def test_that_is_unknown_raises_an_error_with_known_names(self, plans: PlanMemory) -> None:
         with pytest.raises(UnknownPlan, match="none is saved yet: `candor plans save"):
             plans.get("ranking")
         plans.save("sums", COMPUTING, KEYS)

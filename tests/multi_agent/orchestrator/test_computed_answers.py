@@ -127,8 +127,8 @@ async def test_a_sum_is_cited_with_its_query_and_rows(research: Research, trace:
     [computed] = answer.computations
     assert (computed.sql, computed.rows) == (TOTAL["sql"], ((2071,),))
     assert [(quote.number, quote.quote) for quote in computed.evidence] == list(enumerate(SALES.splitlines()[1:], 1))
-    told = [event.body for event in trace.events(answer.run_id) if event.body.type == "computed"]
-    assert [body.sql for body in told] == [TOTAL["sql"], TOTAL["records_sql"]]
+    computed = [event.body for event in trace.events(answer.run_id) if event.body.type == "computed"]
+    assert [body.sql for body in computed] == [TOTAL["sql"], TOTAL["records_sql"]]
 
 
 async def test_a_later_step_searches_for_a_computed_value(research: Research) -> None:

@@ -51,19 +51,19 @@ async def test_claims_are_drafted_before_the_call_ends(
 
 
 async def test_the_first_claim_is_published_while_the_rest_is_written(panel: MakePanel, serve: Serve) -> None:
-    told: asyncio.Queue[ClaimDrafted] = asyncio.Queue()
+    drafts: asyncio.Queue[ClaimDrafted] = asyncio.Queue()
 
     async def listen(event: Event) -> None:
         if isinstance(event.body, ClaimDrafted):
-            await told.put(event.body)
+            await drafts.put(event.body)
 
     stuck = in_parts(SYNTHESIS, keep=0.95, ending="silent")
     run = asyncio.create_task(panel(serve(stuck)).research(Asked(question=QUESTION), listen))
     async with asyncio.timeout(60):
-        first = await told.get()
+        first = await drafts.get()
     assert "-25 °C" in first.claim.text
     assert first.evidence[0].quote == "The Borea 12 works down to -25 °C."
-    assert told.empty()
+    assert drafts.empty()
     run.cancel()
     await asyncio.wait({run})
 
@@ -91,7 +91,7 @@ async def test_a_rejected_response_withdraws_its_claims(panel: MakePanel, serve:
     assert answer.status is Status.ANSWERED
 
 
-async def test_answers_on_the_way_are_not_drafted(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+async def test_intermediate_answers_are_not_drafted(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     hops = planned(reading("a", "How cold?"), reading("b", "How long?"), step("s", "Synthesizer", ["a", "b"]))
     script = Panel("-25 °C", "40 minutes", roles={PLANNER: lambda _: json.dumps(hops)})
     answer = await panel(serve(script)).research(QUESTION)

@@ -210,9 +210,9 @@ async def test_a_retried_step_pays_for_no_call_twice(panel: MakePanel, serve: Se
     def extract(request: Request) -> Reply | str:
         if "recipe.md" in request.prompt and broken:
             broken.clear()
-            while len(asked) < 2:  # those that are under way when it fails are broken off, and asked again
+            while len(asked) < 2:  # a failure cancels calls in progress, and they are sent again
                 time.sleep(0.01)
-            time.sleep(0.5)  # their answers are on their way
+            time.sleep(0.5)  # until their responses arrive
             return endpoint.server_error()
         asked.append(request.messages[-1]["content"])
         return json.dumps(script.play(request))

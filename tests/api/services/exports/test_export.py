@@ -1,4 +1,4 @@
-"""An answer as a file: what every format tells, and that what documents say stays text in each."""
+"""Tests of exported answers: the content of every format, and the escaping of text from documents."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def exported(answer: Answer, wanted: Format) -> bytes:
     return export(RUN, answer, wanted).content
 
 
-def words_of(answer: Answer, wanted: Format) -> str:
-    """All that a reader sees, in order."""
+def visible_text(answer: Answer, wanted: Format) -> str:
+    """Return the text that a reader sees, in order."""
     content = exported(answer, wanted)
     if wanted is Format.DOCX:
         document = docx.Document(BytesIO(content))
-        told = [each.text for each in document.paragraphs]
+        paragraphs = [each.text for each in document.paragraphs]
         cells = [cell.text for table in document.tables for row in table.rows for cell in row.cells]
-        return " ".join(" ".join([*told, *cells]).split())
+        return " ".join(" ".join([*paragraphs, *cells]).split())
     page = content.decode() if wanted is Format.HTML else MarkdownIt().enable("table").render(content.decode())
-    return Seen(page).words
+    return HtmlPage(page).text
 
 
-class Seen(HTMLParser):
-    """What a browser makes of a page."""
+class HtmlPage(HTMLParser):
+    """The tags, links and text of an HTML page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Seen(HTMLParser):
         self.feed(page)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return " ".join(" ".join(self.texts).split())
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -73,62 +73,62 @@ class Seen(HTMLParser):
 
 
 @pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX])
-def test_every_format_tells_the_answer_its_evidence_and_what_it_lacks(wanted: Format) -> None:
-    told = words_of(ANSWER, wanted)
-    for what in (
+def test_every_format_has_answer_evidence_and_gaps(wanted: Format) -> None:
+    text = visible_text(ANSWER, wanted)
+    for expected in (
         "How cold?", "Insufficient · confidence 0.40", "It works at -25 °C.", "not supported by the evidence", "[C1]",
         "Two of three are told.", "noise levels", "the noise", "[1] pumps.pdf, page 3", "“works down to -25 °C”",
         "count them", "SELECT count(*) FROM records", "There are more rows than are shown.", "'many' is no number",
         "papers", "scripted", "2026-03-01 09:30 UTC", "run_1",
     ):  # fmt: skip
-        assert what in told, f"{wanted}: {what}"
-    assert "cited by no claim" not in told
-    assert told.index("It works at -25 °C.") < told.index("[1] pumps.pdf")
+        assert expected in text, f"{wanted}: {expected}"
+    assert "cited by no claim" not in text
+    assert text.index("It works at -25 °C.") < text.index("[1] pumps.pdf")
 
 
 @pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX])
 def test_markup_in_documents_and_answers_is_shown_as_text(wanted: Format) -> None:
-    told = words_of(HOSTILE, wanted)
+    text = visible_text(HOSTILE, wanted)
     shown = " ".join(SCRIPT.replace("\x00", " ").split())
-    assert told.count(shown) >= 3, "in the question, the claim, the quote"
-    assert "# 1. no heading" in told
-    assert "- no list" in told
+    assert text.count(shown) >= 3, "in the question, the claim and the quote"
+    assert "# 1. no heading" in text
+    assert "- no list" in text
 
 
-def test_the_page_runs_nothing_loads_nothing_and_links_only_to_its_own_evidence() -> None:
+def test_the_page_has_no_scripts_and_no_external_links() -> None:
     page = exported(HOSTILE, Format.HTML).decode()
-    seen = Seen(page)
-    assert not {"script", "link", "img", "iframe", "form"} & set(seen.tags)
-    assert seen.links == ["#evidence-1"]
+    parsed = HtmlPage(page)
+    assert not {"script", "link", "img", "iframe", "form"} & set(parsed.tags)
+    assert parsed.links == ["#evidence-1"]
     assert "default-src 'none'" in page
     assert 'id="evidence-1"' in page
-    markdown = Seen(MarkdownIt("commonmark", {"html": True}).render(exported(HOSTILE, Format.MARKDOWN).decode()))
+    markdown = HtmlPage(MarkdownIt("commonmark", {"html": True}).render(exported(HOSTILE, Format.MARKDOWN).decode()))
     assert "script" not in markdown.tags
     assert markdown.links == []
 
 
-def test_documents_of_one_name_are_told_apart_by_their_paths() -> None:
+def test_documents_of_the_same_name_are_shown_with_their_paths() -> None:
     claims = (Claim(text="Both.", evidence=(1, 2), supported=True),)
     evidence = (quote(1, "a", "/2023/report.txt", ()), quote(2, "b", "/2024/report.txt", (4, 5)))
-    told = words_of(ANSWER.model_copy(update={"claims": claims, "evidence": evidence}), Format.MARKDOWN)
-    assert "[1] /2023/report.txt" in told
-    assert "[2] /2024/report.txt, pages 4-5" in told
+    text = visible_text(ANSWER.model_copy(update={"claims": claims, "evidence": evidence}), Format.MARKDOWN)
+    assert "[1] /2023/report.txt" in text
+    assert "[2] /2024/report.txt, pages 4-5" in text
 
 
-def test_json_is_the_run_and_its_answer_as_stored() -> None:
+def test_json_contains_the_stored_run_and_answer() -> None:
     whole = json.loads(exported(ANSWER, Format.JSON))
     assert whole == {"run": RUN.model_dump(mode="json"), "answer": ANSWER.model_dump(mode="json")}
 
 
-def test_a_run_without_an_answer_tells_why() -> None:
+def test_a_failed_run_is_exported_with_its_reason() -> None:
     failed = Answer(run_id="run_1", status=Status.FAILED, mode="", question="Why?", reasoning="The model is away.")
-    told = words_of(failed, Format.MARKDOWN)
-    assert "Failed" in told
-    assert "The model is away." in told
+    text = visible_text(failed, Format.MARKDOWN)
+    assert "Failed" in text
+    assert "The model is away." in text
 
 
 @pytest.mark.parametrize("wanted", list(Format))
-def test_an_export_is_an_attachment_of_a_safe_name(http: httpx.Client, ask: Callable, wanted: Format) -> None:
+def test_an_export_is_an_attachment_with_a_safe_name(http: httpx.Client, ask: Callable, wanted: Format) -> None:
     answer = http.post("/v1/research", json={"question": QUESTION, "collection": "papers"}).json()
     response = http.get(f"/v1/runs/{answer['run_id']}/export", params={"format": wanted.value})
     assert (response.status_code, response.headers["content-type"]) == (200, wanted.media_type)
@@ -143,7 +143,7 @@ def test_an_export_is_an_attachment_of_a_safe_name(http: httpx.Client, ask: Call
     assert http.get(f"/v1/runs/{answer['run_id']}/export?format=exe").status_code == 422
 
 
-def test_the_command_line_writes_the_same_file(
+def test_the_cli_writes_the_same_file(
     run: Callable, folder: Path, tmp_path: Path, serve: Callable[..., EndpointSettings], use_model: Callable
 ) -> None:
     use_model(serve(Panel("-25 °C")))

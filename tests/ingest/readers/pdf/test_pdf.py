@@ -12,7 +12,7 @@ from ingest.document import BlockKind, ParsedDocument
 from ingest.parser import Parser, load_parser
 
 Placed = tuple[float, float, str]
-"""A text and its position on its page, in millimetres from the top left corner."""
+"""A text and its position on the page, in millimetres from the top left corner."""
 
 Row = tuple[float, list[Placed]]
 """The height of a row, and its texts with their positions in it."""

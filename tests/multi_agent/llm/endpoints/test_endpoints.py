@@ -198,8 +198,8 @@ class TestInvalidResponse:
         assert completion.value.coldest == -25
         first, second = endpoint.requests
         assert second.messages[: len(first.messages)] == first.messages
-        said, correction = second.messages[len(first.messages) :]
-        assert (said["role"], correction["role"]) == ("assistant", "user")
+        response, correction = second.messages[len(first.messages) :]
+        assert (response["role"], correction["role"]) == ("assistant", "user")
         assert hint in correction["content"]
         assert [bool(exchange.fault) for exchange in completion.exchanges] == [True, False]
         assert hint in completion.exchanges[0].fault
@@ -304,7 +304,7 @@ class TestTransportError:
         assert isinstance(error, LLMTimeout)
         assert "0.3 s" in str(error)
         assert "CANDOR_LLM__TIMEOUT_S" in str(error)
-        assert len(endpoint.requests) == 2, "one retry, whatever the setting"
+        assert len(endpoint.requests) == 2, "one retry, regardless of the setting"
         assert took < 5
 
     async def test_an_unreachable_endpoint_fails_fast(self, protocol: Protocol) -> None:

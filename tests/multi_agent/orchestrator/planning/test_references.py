@@ -74,9 +74,9 @@ class _Anything(StepOutput):
 
 
 @given(st.text(max_size=30))
-def test_outputs_are_not_parsed_for_references(said: str) -> None:
-    outputs = {"a": Found(answer=said + "@{outputs.hop.answer}")}
-    assert resolve("x @{outputs.a.answer}", outputs) == f"x {said}@{{outputs.hop.answer}}"
+def test_outputs_are_not_parsed_for_references(answer: str) -> None:
+    outputs = {"a": Found(answer=answer + "@{outputs.hop.answer}")}
+    assert resolve("x @{outputs.a.answer}", outputs) == f"x {answer}@{{outputs.hop.answer}}"
 
 
 @pytest.mark.parametrize(
