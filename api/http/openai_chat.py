@@ -20,7 +20,7 @@ from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
 _IGNORED_MESSAGES = "Each question is researched independently; the earlier messages of this conversation are ignored."
-_NO_ANSWER = "The documents do not contain a complete answer."
+_NO_ANSWER = "The documents do not hold a complete answer."
 # These would change the answer. Other parameters control how a language model writes; they are accepted and ignored.
 _UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
 

@@ -189,4 +189,4 @@ def test_an_unknown_run_is_an_error_with_a_remedy(open_page: OpenPage) -> None:
     page = open_page("runs/run_nowhere")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("There is no run 'run_nowhere'")
-    expect(alert).to_contain_text("lists those there are")
+    expect(alert).to_contain_text("lists the runs")

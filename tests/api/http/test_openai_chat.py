@@ -94,7 +94,7 @@ def test_earlier_messages_are_not_read_and_that_is_said(client: OpenAI, http: ht
     ]
     completion = client.chat.completions.create(model="papers", messages=conversation)
     about = completion.model_extra["candor"]
-    assert "earlier messages of this conversation are not read" in about["note"]
+    assert "earlier messages of this conversation are ignored" in about["note"]
     assert http.get(f"/v1/runs/{about['run_id']}").json()["run"]["question"] == QUESTION
     first = next(iter(client.chat.completions.create(model="papers", messages=conversation, stream=True)))
     assert first.choices[0].delta.role == "assistant"
@@ -107,12 +107,12 @@ def test_earlier_messages_are_not_read_and_that_is_said(client: OpenAI, http: ht
         ({"model": "papers:Nobody"}, openai.NotFoundError, "no model 'papers:Nobody'", "model"),
         ({"messages": []}, openai.BadRequestError, "messages", "messages"),
         ({"messages": [{"role": "user", "content": " "}]}, openai.BadRequestError, "The question is empty", None),
-        ({"messages": [{"role": "system", "content": "x"}]}, openai.BadRequestError, "no message of the user", None),
-        ({"n": 2}, openai.BadRequestError, "One answer is given", None),
+        ({"messages": [{"role": "system", "content": "x"}]}, openai.BadRequestError, "has the role 'user'", None),
+        ({"n": 2}, openai.BadRequestError, "'n' must be 1", None),
         ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "'response_format'", None),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
-            openai.BadRequestError, "'image_url' cannot be read", None,
+            openai.BadRequestError, "a part has the type 'image_url'", None,
         ),
     ],
 )  # fmt: skip

@@ -26,7 +26,7 @@ CHAT = "/v1/chat/completions"
 def test_in_a_body(http: httpx.Client, path: str, body: str, place: str, odd: str) -> None:
     sent = body.replace("ODD", odd)
     response = http.post(path, content=sent, headers={"Content-Type": "application/json"})
-    assert f"{place}: A text cannot hold the character U+0000 or half of a surrogate pair" in response.text
+    assert f"{place}: A text cannot contain the character U+0000 or half of a surrogate pair" in response.text
     assert response.status_code == (400 if path == CHAT else 422)
 
 

@@ -132,11 +132,15 @@ def test_what_is_no_upload_or_is_cut_off_leaves_nothing(start: Start) -> None:
         address = "/v1/collections/papers/documents"
         for body, headers, reason in (
             (b"{}", {"Content-Type": "application/json"}, "multipart/form-data"),
-            (head + b"cut", form, "cut off"),
+            (head + b"cut", form, "the form has no end"),
             (b"--b--\r\n", form, "no file"),
-            (b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n--b--\r\n', form, "'x' that is no file"),
-            (head + b"1\r\n" + head + b"2\r\n--b--\r\n", form, "two files 'a.md'"),
-            (b"nonsense", form, "no well-formed"),
+            (
+                b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n--b--\r\n',
+                form,
+                "'x' of the upload has no file name",
+            ),
+            (head + b"1\r\n" + head + b"2\r\n--b--\r\n", form, "two files named 'a.md'"),
+            (b"nonsense", form, "not valid multipart"),
         ):
             refused = client.post(address, content=body, headers=headers)
             assert refused.status_code == 422, refused.text

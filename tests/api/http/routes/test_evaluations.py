@@ -89,7 +89,7 @@ def test_one_that_is_under_way_is_not_forgotten(http: httpx.Client) -> None:
     begun = http.post("/v1/evaluations", json={"collection": "papers", "questions": [never]}).json()
     refused = http.delete(f"/v1/evaluations/{begun['id']}")
     assert refused.status_code == 422
-    assert "under way" in refused.json()["detail"]
+    assert "is active" in refused.json()["detail"]
     assert http.post(f"/v1/jobs/{begun['id']}/cancel").json()["status"] == "cancelled"
     assert http.delete(f"/v1/evaluations/{begun['id']}").status_code == 204
 

@@ -192,8 +192,8 @@ def test_a_changed_or_deleted_file_is_gone(served: httpx.Client, files: Path) ->
     gone = served.get(address)
     page.write_bytes(kept)
     assert (changed.status_code, gone.status_code) == (410, 410)
-    assert "has changed since it was read" in changed.json()["detail"]
-    assert "cannot be read any more" in gone.json()["detail"]
+    assert "has changed since it was ingested" in changed.json()["detail"]
+    assert "Cannot read the file" in gone.json()["detail"]
     assert served.get(address).status_code == 200, "the content is compared, not the modification time"
 
 
