@@ -32,9 +32,9 @@ def test_a_body_that_is_no_text_is_a_wrong_input_like_one_that_is_no_json(http: 
     ("method", "path", "body", "status", "says"),
     [
         ("GET", "/v1/documents?collection=none", None, 404, "no collection 'none'"),
-        ("GET", "/v1/documents/none?collection=papers", None, 404, "No document 'none'"),
-        ("GET", "/v1/documents/none/text?collection=papers", None, 404, "No document 'none'"),
-        ("DELETE", "/v1/documents/none?collection=papers", None, 404, "No document 'none'"),
+        ("GET", "/v1/documents/none?collection=papers", None, 404, "no document 'none'"),
+        ("GET", "/v1/documents/none/text?collection=papers", None, 404, "no document 'none'"),
+        ("DELETE", "/v1/documents/none?collection=papers", None, 404, "no document 'none'"),
         ("POST", "/v1/search", {"query": "x", "collection": "none"}, 404, "'none'"),
         ("POST", "/v1/research", RESEARCH | {"collection": "none"}, 404, "'none'"),
         ("GET", "/v1/runs/run_none", None, 404, "no run 'run_none'"),
