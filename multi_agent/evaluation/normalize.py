@@ -58,12 +58,11 @@ class Amount(NamedTuple):
     """The text after the number and its scale. It may start with a unit."""
 
 
-def amounts_in(text: str) -> Iterator[Amount]:
+def find_amounts(text: str) -> Iterator[Amount]:
     """Yield the numbers in the text, in order."""
     for match in _NUMBER.finditer(text):
-        joined = (
-            match.start() > 0 and text[match.start() - 1].isalnum()
-        )  # in 2023-10 and A12 the hyphen or letter is no sign
+        # In 2023-10 the hyphen is not a minus sign.
+        joined = match.start() > 0 and text[match.start() - 1].isalnum()
         sign = -1 if match["sign"] and not joined else 1
         scale = (match["scale"] or "").lower()
         digits = _SCALES.get(scale)

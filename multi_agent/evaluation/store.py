@@ -41,7 +41,7 @@ def new_evaluation_id() -> str:
 
 
 class EvaluationStore:
-    """All evaluations, in the database behind ``engine``."""
+    """Stores evaluations in the database of ``engine``."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine

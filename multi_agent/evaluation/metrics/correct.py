@@ -9,7 +9,7 @@ from typing import ClassVar
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.list_items import match_items
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalize import Amount, amounts_in, contains_phrase, normalize_answer
+from multi_agent.evaluation.normalize import Amount, contains_phrase, find_amounts, normalize_answer
 from multi_agent.evaluation.question_set import AnswerType, Question
 from multi_agent.evaluation.units import convert_unit
 from multi_agent.records.numbers_and_dates import read_date, read_number
@@ -43,32 +43,32 @@ class Correct:
             return {}
         correct = {"correct": float(case.answered and _COMPARE[question.type](question, case))}
         if case.answered and question.type is AnswerType.NUMBER and question.unit:
-            return correct | {"unit_named": float(any(_names_unit(question.unit, each) for each in _amounts(case)))}
+            return correct | {"unit_named": float(any(_names_unit(question.unit, each) for each in _get_amounts(case)))}
         return correct
 
 
-def _number(question: Question, case: Case) -> bool:
+def _compare_number(question: Question, case: Case) -> bool:
     """Return whether a number is within the tolerance, or the text equals an accepted answer without a number.
 
     Answers with numbers are not compared as text: normalization turns "-25" into "25" and "1.5" into "15".
     """
     tolerance = Decimal(str(question.tolerance))
-    values = {each: _values(each) for each in question.accepted}
+    values = {each: _parse_values(each) for each in question.accepted}
     wanted = frozenset[Decimal]().union(*values.values())
-    found = {value for each in _amounts(case) for value in _in_unit(question.unit, each)}
+    found = {value for each in _get_amounts(case) for value in _convert_values(question.unit, each)}
     close = any(abs(ours - theirs) <= tolerance for ours in found for theirs in wanted)
     return close or any(
         normalize_answer(case.short_text) == normalize_answer(each) for each in values if not values[each]
     )
 
 
-def _amounts(case: Case) -> list[Amount]:
+def _get_amounts(case: Case) -> list[Amount]:
     """Return the first number of the short answer, or without one all numbers of the text."""
-    amounts = list(amounts_in(case.short_text))
+    amounts = list(find_amounts(case.short_text))
     return amounts[:1] if case.answer.short else amounts
 
 
-def _in_unit(unit: str, amount: Amount) -> Iterator[Decimal]:
+def _convert_values(unit: str, amount: Amount) -> Iterator[Decimal]:
     """Yield the values in the unit, unconverted if the answer has no unit that converts into it."""
     for value in amount.values:
         converted = None if _has_unit(unit, amount) else convert_unit(value, amount.suffix, unit)
@@ -87,34 +87,34 @@ def _has_unit(unit: str, amount: Amount) -> bool:
     return suffix.startswith(name) and not (name[-1:].isalnum() and suffix[len(name)].isalnum())
 
 
-def _values(accepted: str) -> frozenset[Decimal]:
-    return read_number(accepted) or next((each.values for each in amounts_in(accepted)), frozenset())
+def _parse_values(accepted: str) -> frozenset[Decimal]:
+    return read_number(accepted) or next((each.values for each in find_amounts(accepted)), frozenset())
 
 
-def _date(question: Question, case: Case) -> bool:
+def _compare_date(question: Question, case: Case) -> bool:
     wanted = {day for each in question.accepted for day in read_date(each)}
     found = read_date(case.short_text.strip(" ."))
-    return bool(found & wanted) or _text(question, case)
+    return bool(found & wanted) or _compare_text(question, case)
 
 
-def _list(question: Question, case: Case) -> bool:
-    right = match_items(question, case)
-    return right.missing == 0 and right.wrong == 0
+def _compare_list(question: Question, case: Case) -> bool:
+    match = match_items(question, case)
+    return match.missing == 0 and match.wrong == 0
 
 
-def _yes_no(question: Question, case: Case) -> bool:
+def _compare_yes_no(question: Question, case: Case) -> bool:
     first = normalize_answer(case.short_text).split()[:1]
     return bool(first) and first[0] in {each.casefold() for each in question.accepted}
 
 
-def _text(question: Question, case: Case) -> bool:
+def _compare_text(question: Question, case: Case) -> bool:
     return any(contains_phrase(each, case.short_text) for each in question.accepted)
 
 
 _COMPARE: dict[AnswerType, Callable[[Question, Case], bool]] = {
-    AnswerType.NUMBER: _number,
-    AnswerType.DATE: _date,
-    AnswerType.LIST: _list,
-    AnswerType.YES_NO: _yes_no,
-    AnswerType.TEXT: _text,
+    AnswerType.NUMBER: _compare_number,
+    AnswerType.DATE: _compare_date,
+    AnswerType.LIST: _compare_list,
+    AnswerType.YES_NO: _compare_yes_no,
+    AnswerType.TEXT: _compare_text,
 }

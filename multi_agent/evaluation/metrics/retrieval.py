@@ -96,7 +96,7 @@ def _passages(gold: Sequence[Gold]) -> set[str]:
 
 
 def _found_passages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
-    """Return passage ids; a chunk stands for every gold passage that it contains completely."""
+    """Return passage ids; a chunk counts as every gold passage that it contains completely."""
     ids = []
     for each in found:
         matching = [f"gold {number}" for number, g in enumerate(gold) if contains_gold(g, each.document, each.text)]
