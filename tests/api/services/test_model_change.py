@@ -102,7 +102,7 @@ def test_all_documents_come_along_and_it_is_said_before(
     assert len(stored_names(new)) == 1, "the old vectors are gone"
     assert [(spec.collection, spec.dimension) for spec in new.collections.list()] == [("papers", 32)]
     assert {document.state for document in new.documents.list(None, None)} == {DocumentState.INDEXED}
-    with new.open_collection("papers") as collection:
+    with new.collections.open("papers") as collection:
         for chunk in collection.scan():
             assert new.ledger.text("papers", chunk.document_id).text[chunk.start : chunk.end] == chunk.text
     with pytest.raises(CollectionMismatch, match=r"candor ingest FOLDER --collection papers"):
@@ -127,7 +127,7 @@ def test_later_ingests_go_into_the_new_vectors(new: Candor, folder: Path) -> Non
     assert found(new) == sorted([*NAMES, "stones.md"])
     new.documents.remove("tea.md", None)
     assert "tea.md" not in found(new)
-    new.drop("papers")
+    new.collections.drop("papers")
     assert stored_names(new) == []
     ingest(new, folder)
     assert stored_names(new) == ["papers"]
@@ -178,7 +178,7 @@ def test_whoever_goes_back_to_the_old_model_has_the_collection_as_it_was(
 
 
 def test_what_is_still_searched_is_dropped_by_the_next_ingest(old: Candor, new: Candor, folder: Path) -> None:
-    with old.open_collection("papers") as searched:
+    with old.collections.open("papers") as searched:
         ingest(new, folder)
         assert searched.count().documents == 3
     assert len(stored_names(new)) == 2
@@ -192,8 +192,8 @@ def test_a_dropped_collection_leaves_nothing_that_was_not_finished(old: Candor, 
     with pytest.raises(Interrupted):
         ingest(new, folder)
     with old.store.open("papers"), pytest.raises(CollectionLocked):
-        old.drop("papers")
-    old.drop("papers")
+        old.collections.drop("papers")
+    old.collections.drop("papers")
     assert stored_names(old) == []
 
 
