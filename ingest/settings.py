@@ -1,4 +1,4 @@
-"""The settings of the package: plain values, read from the environment by nobody here."""
+"""Settings of ingest. ``api/settings.py`` reads them from files and the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,25 @@ from vectorstore.settings import SettingsGroup
 class IngestSettings(SettingsGroup):
     """How files become chunks."""
 
-    parser: str = Field(default="default", description="name of a module in ingest/parsers")
+    parser: str = Field(default="default", description="`default`, or `unstructured` (needs the extra `unstructured`)")
+
+    chunk_tokens: int | None = Field(
+        default=None, ge=32, description="tokens per chunk; default: the limit of the embedding model"
+    )
+    chunk_overlap: int = Field(
+        default=64, ge=0, description="overlap in tokens, in whole sentences, between chunks of one long paragraph; "
+        "at most a quarter of a chunk")  # fmt: skip
+    ocr: OcrMode = Field(
+        default=OcrMode.AUTO, description="recognize text on page images: on pages without text, on all, on none"
+    )
+    ocr_languages: tuple[str, ...] = Field(
+        default=(), description="Tesseract language codes; default: all installed languages"
+    )
+    parse_workers: int = Field(default=2, ge=1, description="number of parser processes")
+    parse_timeout_s: float = Field(default=300.0, gt=0, description="seconds after which parsing a file fails")
+    parse_memory_mb: int = Field(default=2048, ge=256, description="memory in MB above which parsing a file fails")
+    max_file_mb: int = Field(default=200, gt=0, description="larger files are rejected")
+    embed_batch: int = Field(default=256, gt=0, description="chunks embedded and stored per batch")
 
     @field_validator("parser", mode="before")
     @classmethod
@@ -23,17 +41,3 @@ class IngestSettings(SettingsGroup):
             return given
         warnings.warn("The parser 'kreuzberg' is now called 'default'. Rename it.", FutureWarning, stacklevel=2)
         return "default"
-
-    chunk_tokens: int | None = Field(
-        default=None, ge=32, description="tokens of an embedded chunk; default: all that the embedding model reads"
-    )
-    chunk_overlap: int = Field(
-        default=64, ge=0, description="tokens that a chunk repeats, in whole sentences, of the one before, where a "
-        "paragraph is too long for one; a quarter of a chunk at most")  # fmt: skip
-    ocr: OcrMode = Field(default=OcrMode.AUTO, description="recognise the text of page images: auto, always, never")
-    ocr_languages: tuple[str, ...] = Field(default=(), description="Tesseract's codes; none: all that are installed")
-    parse_workers: int = Field(default=2, ge=1, description="processes that parse, beside the one that embeds")
-    parse_timeout_s: float = Field(default=300.0, gt=0, description="a file that takes longer to parse fails")
-    parse_memory_mb: int = Field(default=2048, ge=256, description="a file that takes more memory to parse fails")
-    max_file_mb: int = Field(default=200, gt=0, description="larger files are refused")
-    embed_batch: int = Field(default=256, gt=0, description="chunks embedded and stored at once, across files")

@@ -36,9 +36,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _INSTRUCTIONS = (
-    "Candor answers questions from a person's own documents. `research` reads them and gives an answer of which every "
-    "claim cites the words that support it; it takes a while. `search` finds passages at once, without a language "
-    "model; `read_document` reads on around them. `runs` and `run` give what was researched before."
+    "Candor answers questions from a person's own documents. `research` reads them and returns an answer whose claims "
+    "cite verbatim quotes; it takes a while. `search` finds passages at once, without a language model. "
+    "`read_document` returns the text around a passage. `runs` and `run` return earlier research."
 )
 _Collection = Annotated[str | None, Field(description="name of the collection; not needed if there is just one")]
 

@@ -1,4 +1,4 @@
-"""An answer as JSON: the run and the answer just as they are stored."""
+"""Renders an answer as JSON: the run and the answer as stored."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from multi_agent.storage.trace import RunSummary
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:
-    """``{"run": …, "answer": …}``, as ``GET /v1/runs/{run_id}`` gives them."""
+    """Return ``{"run": …, "answer": …}`` as in ``GET /v1/runs/{run_id}``."""
     whole = {"run": run.model_dump(mode="json"), "answer": answer.model_dump(mode="json")}
     return (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode()

@@ -1,7 +1,7 @@
-"""An answer as a file that is kept, sent on or printed: what it tells, and in which format.
+"""Exports an answer to a file.
 
-``Report`` says in plain words what every format shows; a format (``api/exports``) only lays it out. JSON alone is the
-stored answer itself, with its run.
+``Report`` holds the texts that every format shows. A format, one module of this package, arranges them. JSON is the
+stored answer with its run instead.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from vectorstore.models import FrozenModel
 
 UNSUPPORTED = "not supported by the evidence"
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")  # no format of text may hold these
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")  # not allowed in XML
 
 
 class Format(StrEnum):
-    """What an answer can be exported as."""
+    """File formats."""
 
     MARKDOWN = "md"
     HTML = "html"
@@ -35,12 +35,11 @@ class Format(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """As HTTP names it."""
         return _FORMATS[self][0]
 
 
 class Export(FrozenModel):
-    """A file that is made of an answer."""
+    """An exported file."""
 
     name: str
     media_type: str
@@ -48,7 +47,7 @@ class Export(FrozenModel):
 
 
 class Statement(FrozenModel):
-    """A claim of the answer, with the marks of what supports it: '1' a quote, 'C1' a computation."""
+    """A claim with the marks of its evidence: '1' is a quote, 'C1' a computation."""
 
     text: str
     marks: tuple[str, ...]
@@ -56,7 +55,7 @@ class Statement(FrozenModel):
 
 
 class Source(FrozenModel):
-    """A quote and where it stands."""
+    """A quote and its location."""
 
     mark: str
     where: str = Field(description="document and page")
@@ -71,23 +70,23 @@ class Calculation(FrozenModel):
     sql: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = Field(description="what it was made from, and what to mind")
+    notes: tuple[str, ...] = Field(description="its sources and its limits")
 
 
 class Part(FrozenModel):
-    """More that belongs to the answer, a line each."""
+    """A further section of the answer, one line per item."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 class Report(FrozenModel):
-    """An answer in words, in the order in which it is read."""
+    """The texts of an exported answer, in reading order."""
 
     run_id: str
     question: str
     status: str
-    listed: bool = Field(description="whether the statements are items of a list, and not running text")
+    listed: bool = Field(description="whether the statements are list items instead of a paragraph")
     statements: tuple[Statement, ...]
     parts: tuple[Part, ...]
     sources: tuple[Source, ...]
@@ -96,7 +95,7 @@ class Report(FrozenModel):
 
     @classmethod
     def of(cls, run: RunSummary, answer: Answer) -> Report:
-        """What there is to tell of an answer."""
+        """Build the report of an answer."""
         names = _names(answer)
         return cls(
             run_id=run.run_id,
@@ -119,7 +118,7 @@ class Report(FrozenModel):
 
 
 def export(run: RunSummary, answer: Answer, wanted: Format) -> Export:
-    """The file. Its name is made of the run's id alone, so that it is safe on every system."""
+    """Return the file. Its name contains only the run's id, so it is valid on every system."""
     media_type, module = _FORMATS[wanted]
     render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{module}").render
     name = f"candor-{re.sub(r'[^A-Za-z0-9_-]', '_', run.run_id)}.{wanted.value}"
@@ -140,7 +139,7 @@ def _status(answer: Answer) -> str:
 
 
 def gaps_heading(answer: Answer) -> str:
-    """What the gaps of an answer are called: one that stands may leave something open all the same."""
+    """Return the heading of the gaps: a sufficient answer may still leave something open."""
     return "Left open" if answer.status is Status.ANSWERED else "Missing"
 
 
@@ -169,7 +168,7 @@ def _source(quote: Quote, names: dict[str, str]) -> Source:
 
 def _calculation(computed: Computed, names: dict[str, str]) -> Calculation:
     made_from = sorted({names[quote.document] for quote in computed.evidence})
-    cut = ("There are more rows than are shown.",) if computed.truncated else ()
+    cut = ("Not all rows are shown.",) if computed.truncated else ()
     return Calculation(
         mark=f"C{computed.number}",
         purpose=_plain(computed.purpose),
@@ -189,7 +188,7 @@ def _cell(value: object) -> str:
 
 
 def _names(answer: Answer) -> dict[str, str]:
-    """What each document is called: by its name, and by its whole path where two have the same name."""
+    """Return a name for each document: its file name, or its path if two share a file name."""
     quotes = [*answer.evidence, *(quote for each in answer.computations for quote in each.evidence)]
     paths = {quote.document for quote in quotes}
     names = [PurePath(path).name for path in paths]
@@ -214,5 +213,5 @@ def _facts(run: RunSummary, answer: Answer) -> tuple[tuple[str, str], ...]:
 
 
 def _plain(text: str) -> str:
-    """On one line, without characters that no document can hold."""
+    """Return the text on one line, without control characters."""
     return " ".join(_CONTROL.sub(" ", text).split())

@@ -1,4 +1,4 @@
-"""An answer as Markdown. What documents and models said is text in it, and never markup."""
+"""Renders an answer as Markdown. Text of documents and models is escaped."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _AT_THE_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:
-    """The report, its citations as [1] with the evidence under these numbers."""
+    """Return the report with citations such as [1] and the evidence under these numbers."""
     return ("\n\n".join(_blocks(Report.of(run, answer))) + "\n").encode()
 
 
 def _blocks(report: Report) -> Iterator[str]:
     yield f"# {_text(report.question)}"
     yield f"**{report.status}**"
-    said = [_statement(each) for each in report.statements]
-    if said:
-        yield _items(said) if report.listed else _start(" ".join(said))
+    statements = [_statement(each) for each in report.statements]
+    if statements:
+        yield _items(statements) if report.listed else _start(" ".join(statements))
     for part in report.parts:
         yield f"## {part.heading}"
         lines = [_text(line) for line in part.lines]
@@ -41,9 +41,9 @@ def _blocks(report: Report) -> Iterator[str]:
     yield _items([f"{name}: {_text(value)}" for name, value in report.facts])
 
 
-def _statement(said: Statement) -> str:
-    marks = "".join(f"[{mark}]" for mark in said.marks)
-    return " ".join(filter(None, (_text(said.text), marks, "" if said.supported else f"**({UNSUPPORTED})**")))
+def _statement(statement: Statement) -> str:
+    marks = "".join(f"[{mark}]" for mark in statement.marks)
+    return " ".join(filter(None, (_text(statement.text), marks, "" if statement.supported else f"**({UNSUPPORTED})**")))
 
 
 def _calculation(calculation: Calculation) -> Iterator[str]:
@@ -65,5 +65,5 @@ def _text(text: str) -> str:
 
 
 def _start(line: str) -> str:
-    """The line, so that its beginning does not make it a list or a heading."""
+    """Escape the beginning of the line so that it starts no list or heading."""
     return _AT_THE_START.sub(r"\1\\", line)

@@ -1,6 +1,6 @@
-"""An answer as one HTML page, complete in itself: no script, nothing loaded, and made to be printed.
+"""Renders an answer as one self-contained HTML page for screen and print, without scripts or external resources.
 
-It is put together as a tree of elements, so that what documents and models said can only ever be text.
+The page is built as a tree of elements, so text of documents and models is never interpreted as HTML.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ dd { margin: 0; overflow-wrap: anywhere; }
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:
-    """The page."""
     report = Report.of(run, answer)
     page = Tree.Element("html", lang="en")
     head, body = Tree.SubElement(page, "head"), Tree.SubElement(page, "body")
@@ -51,7 +50,7 @@ def render(run: RunSummary, answer: Answer) -> bytes:
 def _fill(body: Tree.Element, report: Report) -> None:
     _add(body, "h1", report.question)
     _add(body, "p", report.status, **{"class": "status"})
-    _say(body, report)
+    _add_statements(body, report)
     for part in report.parts:
         _add(body, "h2", part.heading)
         _lines(body, part.lines)
@@ -72,20 +71,20 @@ def _fill(body: Tree.Element, report: Report) -> None:
         _add(facts, "dd", value)
 
 
-def _say(body: Tree.Element, report: Report) -> None:
-    """The statements: a paragraph, or a list."""
+def _add_statements(body: Tree.Element, report: Report) -> None:
+    """Add the statements as a paragraph or a list."""
     if not report.statements:
         return
     whole = _add(body, "ul" if report.listed else "p")
-    for said in report.statements:
-        _statement(_add(whole, "li") if report.listed else whole, said)
+    for statement in report.statements:
+        _statement(_add(whole, "li") if report.listed else whole, statement)
 
 
-def _statement(place: Tree.Element, said: Statement) -> None:
-    _add(place, "span", said.text, **({} if said.supported else {"class": "unsupported"}))
-    for mark in said.marks:
+def _statement(place: Tree.Element, statement: Statement) -> None:
+    _add(place, "span", statement.text, **({} if statement.supported else {"class": "unsupported"}))
+    for mark in statement.marks:
         _add(_add(place, "sup"), "a", f"[{mark}]", href=f"#evidence-{mark}")
-    if not said.supported:
+    if not statement.supported:
         _add(place, "span", f" ({UNSUPPORTED})", **{"class": "warning"})
     place[-1].tail = " "
 

@@ -1,4 +1,4 @@
-"""An answer as a Word document, its evidence numbered like footnotes at the end."""
+"""Renders an answer as a Word document with numbered evidence at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _BULLETS = "List Bullet"
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:
-    """The file."""
     import docx
 
     report, document = Report.of(run, answer), docx.Document()
@@ -35,8 +34,8 @@ def _fill(document: Document, report: Report) -> None:
     document.add_heading(report.question, level=1)
     document.add_paragraph().add_run(report.status).bold = True
     whole = None if report.listed or not report.statements else document.add_paragraph()
-    for said in report.statements:
-        _statement(whole or document.add_paragraph(style=_BULLETS), said)
+    for statement in report.statements:
+        _statement(whole or document.add_paragraph(style=_BULLETS), statement)
     for part in report.parts:
         document.add_heading(part.heading, level=2)
         _lines(document, part.lines)
@@ -53,11 +52,11 @@ def _fill(document: Document, report: Report) -> None:
     _table(document, ("", ""), report.facts)
 
 
-def _statement(paragraph: Paragraph, said: Statement) -> None:
-    paragraph.add_run(said.text)
-    if said.marks:
-        paragraph.add_run("".join(f"[{mark}]" for mark in said.marks)).font.superscript = True
-    if not said.supported:
+def _statement(paragraph: Paragraph, statement: Statement) -> None:
+    paragraph.add_run(statement.text)
+    if statement.marks:
+        paragraph.add_run("".join(f"[{mark}]" for mark in statement.marks)).font.superscript = True
+    if not statement.supported:
         paragraph.add_run(f" ({UNSUPPORTED})").bold = True
     paragraph.add_run(" ")
 
@@ -82,7 +81,7 @@ def _lines(document: Document, lines: Sequence[str]) -> None:
 
 
 def _table(document: Document, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under their columns, which may have no names."""
+    """Add a table. Columns may be unnamed."""
     shown = [row for row in (columns, *rows) if any(row)]
     table = document.add_table(rows=0, cols=len(columns), style="Light List")
     for row in shown:
