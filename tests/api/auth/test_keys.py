@@ -69,10 +69,10 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--right", "papers"), "'papers' is no right; write COLLECTION=read"),
+            (("--right", "papers"), "Invalid right 'papers'. Write COLLECTION=read"),
             (("--right", "papers=own"), "'read', 'write' or 'admin'"),
             (("--right", "pa pers=read"), "rights.pa pers"),
-            (("--right", "papers=read", "--expires", "soon"), "'soon' is no time"),
+            (("--right", "papers=read", "--expires", "soon"), "Invalid lifetime 'soon'"),
         ],
     )
     def test_invalid_keys_are_rejected(self, run: Run, arguments: tuple[str, ...], message: str) -> None:
@@ -191,7 +191,7 @@ class TestOtherHosts:
     def test_need_a_usable_certificate(self, run: Run, tmp_path: Path) -> None:
         (tmp_path / "empty.pem").write_text("")
         refused = run("serve", "--certfile", tmp_path / "empty.pem")
-        assert (refused.code, "cannot be used" in refused.err) == (2, True)
+        assert (refused.code, "Cannot use the certificate" in refused.err) == (2, True)
         assert "needs the certfile" in run("serve", "--keyfile", tmp_path / "empty.pem").err
 
     def test_serve_tls_with_a_certificate(self, make_candor: Callable[..., Candor], tmp_path: Path) -> None:
