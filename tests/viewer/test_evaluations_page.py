@@ -133,7 +133,7 @@ def test_an_invalid_question_set_cannot_be_started(open_page: OpenPage, tmp_path
     faulty.write_text("question,colour\nHow many?,blue\n,red\n", encoding="utf-8")
     page.get_by_label("Question set").set_input_files(faulty)
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("line 2: there is no field 'colour'")
+    expect(alert).to_contain_text("line 2: unknown field 'colour'")
     expect(alert).to_contain_text("line 3:")
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_disabled()
     faulty.write_bytes(b"question\nWie k\xfchl?\n")
