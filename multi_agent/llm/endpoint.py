@@ -38,6 +38,7 @@ class Reply(FrozenModel):
     thinking: str = Field(default="", description="thinking that the endpoint reports in a field of its own")
     truncated: bool = Field(default=False, description="the reply stopped at the output limit")
     prompt_tokens: int = 0
+    cached_tokens: int = Field(default=0, description="prompt tokens that the endpoint took from its prefix cache")
     completion_tokens: int = 0
     seconds: float = Field(default=0.0, description="time from request to reply")
 

@@ -49,6 +49,7 @@ class Usage(FrozenModel):
         default=0, description="requests that reached the model, including retries of invalid responses"
     )
     prompt_tokens: int = 0
+    cached_tokens: int = Field(default=0, description="prompt tokens served from the endpoint's prefix cache")
     completion_tokens: int = 0
     seconds: float = Field(default=0.0, description="time spent waiting for the model, summed over calls")
     cost: float = Field(default=0.0, description="in the currency of the price table of the settings")
@@ -57,10 +58,18 @@ class Usage(FrozenModel):
         return Usage(
             model_calls=self.model_calls + other.model_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             seconds=self.seconds + other.seconds,
             cost=self.cost + other.cost,
         )
+
+    def describe_tokens(self) -> str:
+        """Return the number of tokens as text, with the share of the prompts that came from the cache, if any did."""
+        tokens = f"{self.prompt_tokens + self.completion_tokens:,} tokens"
+        if not self.cached_tokens:
+            return tokens
+        return f"{tokens} ({self.cached_tokens / max(1, self.prompt_tokens):.0%} of the prompts from cache)"
 
 
 class Exchange(FrozenModel):

@@ -166,6 +166,7 @@ class _Conversation:
         return Usage(
             model_calls=1,
             prompt_tokens=reply.prompt_tokens,
+            cached_tokens=reply.cached_tokens,
             completion_tokens=reply.completion_tokens,
             seconds=reply.seconds,
             cost=(reply.prompt_tokens * prices[0] + reply.completion_tokens * prices[1]) / 1_000_000,

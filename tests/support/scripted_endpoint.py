@@ -66,6 +66,8 @@ class Reply:
     thinking: str = ""
     finish: str = "stop"
     prompt_tokens: int = 100
+    cached_tokens: int = 0
+    cached_in_timings: bool = False
     completion_tokens: int = 10
     delay: float = 0.0
     status: int = 200
@@ -444,7 +446,7 @@ def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
     if reply.thinking:
         message["reasoning_content"] = reply.thinking
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
-    body = _openai_head(request, "chat.completion") | {"choices": [choice], "usage": _openai_usage(reply)}
+    body = _openai_head(request, "chat.completion") | {"choices": [choice], **_openai_usage(reply)}
     return json.dumps(body), "application/json"
 
 
@@ -460,7 +462,7 @@ def _openai_chunks(request: Request, reply: Reply) -> list[dict[str, Any]]:
         choices.append([{"index": 0, "delta": {}, "finish_reason": reply.finish}])
     chunks: list[dict[str, Any]] = [{**_openai_head(request, "chat.completion.chunk"), "choices": it} for it in choices]
     if reply.ending == "whole" and (request.body.get("stream_options") or {}).get("include_usage"):
-        chunks.append({**chunks[0], "choices": [], "usage": _openai_usage(reply)})
+        chunks.append({**chunks[0], "choices": [], **_openai_usage(reply)})
     return chunks
 
 
@@ -468,12 +470,16 @@ def _openai_head(request: Request, kind: str) -> dict[str, Any]:
     return {"id": f"scripted-{request.number}", "object": kind, "created": 0, "model": request.model}
 
 
-def _openai_usage(reply: Reply) -> dict[str, int]:
-    return {
+def _openai_usage(reply: Reply) -> dict[str, dict[str, Any]]:
+    """Return the token usage. llama.cpp reports cached tokens in a field of its own."""
+    usage: dict[str, Any] = {
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "total_tokens": reply.prompt_tokens + reply.completion_tokens,
     }
+    if reply.cached_in_timings:
+        return {"usage": usage, "timings": {"cache_n": reply.cached_tokens}}
+    return {"usage": usage | {"prompt_tokens_details": {"cached_tokens": reply.cached_tokens}}}
 
 
 def _tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -72,5 +72,5 @@ def _coverage(answer: Answer) -> str:
     return (
         f"Read {read.chunks_considered} of {read.chunks_total} passages in {read.documents_considered} of "
         f"{read.documents_total} documents · {usage.model_calls} model calls · "
-        f"{usage.prompt_tokens + usage.completion_tokens:,} tokens · {usage.seconds:.1f} s{cost}"
+        f"{usage.describe_tokens()} · {usage.seconds:.1f} s{cost}"
     )

@@ -77,7 +77,8 @@ def _attempt_ended(body: events.AttemptEnded) -> list[str]:
 
 
 def _model_called(body: events.ModelCalled) -> list[str]:
-    tokens = f"{body.usage.prompt_tokens} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
+    cached = f" ({body.usage.cached_tokens} from cache)" if body.usage.cached_tokens else ""
+    tokens = f"{body.usage.prompt_tokens}{cached} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
     origin = " (from the journal)" if body.replayed else ""
     return [f"{body.caller} called {body.model}{origin}: {tokens}", *(f"rejected: {fault}" for fault in body.faults)]
 

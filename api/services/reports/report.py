@@ -156,7 +156,7 @@ def format_spending(summary: Summary) -> str:
 
 
 def _format_usage(usage: Usage) -> str:
-    used = f"{usage.model_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
+    used = f"{usage.model_calls:,} calls, {usage.describe_tokens()}"
     return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
 
 

@@ -76,11 +76,12 @@ class OpenAICompatible:
 
     async def _stream(self, body: dict[str, Any], on_text: OnText) -> Reply:
         text = thinking = finish = ""
-        usage = None
+        usage = timings = None
         async with transport_errors(self._settings), aclosing(self._chunks(body)) as chunks:
             await on_text("")
             async for chunk in chunks:
                 usage = chunk.usage or usage
+                timings = getattr(chunk, "timings", None) or timings
                 for choice in chunk.choices:
                     finish = choice.finish_reason or finish
                     delta = getattr(choice, "delta", None)  # some servers' last choice has none
@@ -92,7 +93,7 @@ class OpenAICompatible:
             raise stream_interrupted(self._settings, "the stream has no finish reason")
         if usage is None:
             raise streaming_unsupported(self._settings, "its stream has no token usage, which budgets need")
-        return Reply(text=text, thinking=thinking, truncated=finish == "length", **_tokens(usage))
+        return Reply(text=text, thinking=thinking, truncated=finish == "length", **_tokens(usage, timings))
 
     async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[ChatCompletionChunk]:
         """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer."""
@@ -151,7 +152,7 @@ def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float)
         thinking=_thinking(message),
         truncated=choices[0].finish_reason == "length",
         seconds=seconds,
-        **(_tokens(response.usage) if response.usage else {}),
+        **(_tokens(response.usage, getattr(response, "timings", None)) if response.usage else {}),
     )
 
 
@@ -160,8 +161,17 @@ def _thinking(message: object) -> str:
     return getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None) or ""
 
 
-def _tokens(usage: CompletionUsage) -> dict[str, int]:
-    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+def _tokens(usage: CompletionUsage, timings: object) -> dict[str, int]:
+    """Return the tokens of a reply. llama.cpp reports cached ones in ``timings``, other servers in ``usage``."""
+    details = usage.prompt_tokens_details
+    cached = details.cached_tokens if details else None
+    if cached is None and isinstance(timings, dict):
+        cached = timings.get("cache_n")
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": cached or 0,
+        "completion_tokens": usage.completion_tokens,
+    }
 
 
 def _name(schema: JsonSchema) -> str:

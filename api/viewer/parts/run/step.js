@@ -76,8 +76,9 @@ export function vote(voted) {
 
 /** A model call. Its prompt and response are loaded when it is opened. */
 export function callView(live, call, open = false) {
-  const {prompt_tokens: read, completion_tokens: wrote} = call.usage;
-  const title = [call.caller, `${read.toLocaleString("en")} + ${plural(wrote, "token")}`, call.replayed ? "from the journal" : seconds(call.usage.seconds),
+  const {prompt_tokens: read, cached_tokens: cached, completion_tokens: wrote} = call.usage;
+  const prompt = `${read.toLocaleString("en")}${cached > 0 ? ` (${cached.toLocaleString("en")} from cache)` : ""}`;
+  const title = [call.caller, `${prompt} + ${plural(wrote, "token")}`, call.replayed ? "from the journal" : seconds(call.usage.seconds),
     costOf(call.usage), call.failed && "failed", call.faults.length > 0 && `${call.faults.length} rejected`].filter(Boolean).join(" · ");
   return fold(`call ${call.number}`, title, async () => {
     if (call.failed) return [h("p", {class: "fault"}, `${call.error_type}: ${call.error}`), ...call.faults.map((each) => h("p", {class: "fault"}, each))];

@@ -73,6 +73,19 @@ class TestResponse:
         assert usage.cost == pytest.approx(0.004)
         assert 0.1 <= usage.seconds < 5
 
+    @pytest.mark.parametrize("in_timings", [False, True], ids=["usage", "timings of llama.cpp"])
+    @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+    async def test_has_the_tokens_from_the_cache(self, in_timings: bool, streamed: bool) -> None:
+        async def on_text(_: str) -> None:
+            pass
+
+        reply = Reply(text=PUMP, prompt_tokens=400, cached_tokens=300, cached_in_timings=in_timings)
+        with ScriptedEndpoint(always(reply)) as endpoint:
+            llm = build_llm(endpoint.settings("openai"))
+            usage = (await llm.complete(QUESTION, Pump, on_text=on_text if streamed else None)).usage
+        assert usage.cached_tokens == 300
+        assert (usage + usage).describe_tokens() == "820 tokens (75% of the prompts from cache)"
+
     async def test_may_be_in_a_markdown_fence(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.fence(PUMP))) as endpoint:
             assert (await ask(endpoint, protocol, response_retries=0)).coldest == -25
