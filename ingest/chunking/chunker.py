@@ -16,9 +16,10 @@ from math import inf
 from uuid import UUID, uuid5
 
 from ingest.chunking.outline import Outline, TokenCounter
-from ingest.chunking.segments import Segment, Segmenter, boundary_of, divide
+from ingest.chunking.segments import Segment, Segmenter, boundary_of
 from ingest.document import BlockKind, ParsedDocument
 from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan
+from vectorstore.text.sentences import divide
 
 ALGORITHM = "sections-v3"
 """Change it when the same settings give different chunks, or ``vectorstore/text/bm25.py`` indexes them differently.

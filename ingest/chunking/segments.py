@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.document import Block, BlockKind, ParsedDocument
 from vectorstore.models import TableHeader
+from vectorstore.text.sentences import LINE_STARTS, SENTENCE_ENDS, divide
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import SentenceSplitter
@@ -30,9 +31,7 @@ _BETWEEN_LINES = 1.0  # of a table, an item, a verse
 _INSIDE_SENTENCE = 1.5
 _AVOID = 4.0  # after a heading or a table's header, inside a table that fits a chunk: only if nothing else fits
 
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?…؟।])(?=\s)|(?<=[.!?…][\"'”’»)\]])(?=\s)|(?<=[。！？])|(?<=\n)")
 _SENTENCE_END = re.compile(r"[.!?…؟।。！？][\"'”’»)\]]?\s*$")
-_LINE_STARTS = re.compile(r"(?<=\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,19 +183,7 @@ class Segmenter:
 
 def boundary_of(kind: BlockKind) -> re.Pattern[str]:
     """Return the pattern of the boundaries at which a block of this kind may be divided."""
-    return _LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else _SENTENCE_ENDS
-
-
-def divide(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Return the spans of the non-blank parts of text[start:end] between boundaries, without surrounding blanks."""
-    spans = []
-    position = start
-    for part in boundary.split(text[start:end]):
-        left = len(part) - len(part.lstrip())
-        if part.strip():
-            spans.append((position + left, position + left + len(part.strip())))
-        position += len(part)
-    return spans
+    return LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else SENTENCE_ENDS
 
 
 def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitter:
@@ -208,5 +195,5 @@ def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitte
         chunk_overlap=0,
         paragraph_separator="\n\n",
         tokenizer=lambda text: range(count_tokens([text])[0]),
-        chunking_tokenizer_fn=lambda text: [part for part in _SENTENCE_ENDS.split(text) if part],
+        chunking_tokenizer_fn=lambda text: [part for part in SENTENCE_ENDS.split(text) if part],
     )
