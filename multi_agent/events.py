@@ -160,6 +160,14 @@ class ModelFailed(FrozenModel):
     faults: tuple[str, ...] = ()
 
 
+class ResponseRepaired(FrozenModel):
+    """A fault in a model's response was repaired."""
+
+    type: Literal["response_repaired"] = "response_repaired"
+    caller: str
+    repairs: tuple[str, ...]
+
+
 class Searched(FrozenModel):
     """The collection was searched or scanned."""
 
@@ -306,6 +314,7 @@ Body = Annotated[
     | ReasoningShared
     | ModelCalled
     | ModelFailed
+    | ResponseRepaired
     | Searched
     | EvidenceRejected
     | ClaimDrafted

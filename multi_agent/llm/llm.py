@@ -78,6 +78,7 @@ class Exchange(FrozenModel):
     response: str = Field(description="the model's text, without its thinking")
     thinking: str = Field(default="", description="the model's thinking")
     fault: str = Field(default="", description="why this response is invalid; empty for the accepted one")
+    repairs: tuple[str, ...] = Field(default=(), description="what was repaired in the accepted response")
 
 
 class Completion(BaseModel, Generic[ResponseT]):

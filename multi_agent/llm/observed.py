@@ -1,15 +1,20 @@
-"""Makes model calls observable: a wrapper that publishes an event for every call, and a meter of their usage."""
+"""Makes model calls observable: a wrapper that publishes events, a meter of usage, and a count of faults."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from pydantic import Field
+
 from multi_agent.bus import Publish
 from multi_agent.errors import LLMError
-from multi_agent.events import Event, ModelCalled, ModelFailed
+from multi_agent.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from vectorstore.models import FrozenModel
 
 
 class ObservedLLM(LLMWrapper):
-    """An LLM that publishes an event for every call that succeeds or fails."""
+    """An LLM that publishes an event for every call that succeeds or fails, and one before it for repairs."""
 
     def __init__(self, inner: LLM, publish: Publish) -> None:
         super().__init__(inner)
@@ -30,6 +35,8 @@ class ObservedLLM(LLMWrapper):
                 )
             )
             raise
+        if repairs := tuple(repair for exchange in completion.exchanges for repair in exchange.repairs):
+            await self._publish(ResponseRepaired(caller=request.caller, repairs=repairs))
         await self._publish(
             ModelCalled(
                 caller=request.caller,
@@ -42,6 +49,43 @@ class ObservedLLM(LLMWrapper):
             )
         )
         return completion
+
+
+class ResponseFaults(FrozenModel):
+    """Faults in the model's responses of a run."""
+
+    repairs: int = Field(default=0, description="repairs of responses, of every kind")
+    rejected: int = Field(
+        default=0, description="responses that broke their schema, repeated themselves or ended early"
+    )
+    failed: int = Field(default=0, description="model calls that ended without a valid response")
+
+    def __add__(self, other: ResponseFaults) -> ResponseFaults:
+        return ResponseFaults(
+            repairs=self.repairs + other.repairs,
+            rejected=self.rejected + other.rejected,
+            failed=self.failed + other.failed,
+        )
+
+
+def count_faults(events: Iterable[Event]) -> ResponseFaults:
+    """Return the faults in the events of one run.
+
+    A resumed run starts again from the beginning and publishes the faults of journaled calls again, so only the events
+    since then count.
+    """
+    counted = ResponseFaults()
+    for event in events:
+        match event.body:
+            case RunResumed():
+                counted = ResponseFaults()
+            case ResponseRepaired(repairs=repairs):
+                counted += ResponseFaults(repairs=len(repairs))
+            case ModelCalled(faults=faults):
+                counted += ResponseFaults(rejected=len(faults))
+            case ModelFailed(faults=faults):
+                counted += ResponseFaults(rejected=len(faults), failed=int(bool(faults)))
+    return counted
 
 
 class Meter:

@@ -24,22 +24,30 @@ def trace(
 
     Example: candor trace run_3f2a --prompts
     """
+    from multi_agent.llm.observed import count_faults
+
     candor = make_candor(home)
     run = candor.trace.run(run_id)
     events = candor.trace.events(run.run_id)
+    faults = count_faults(events)
     calls = candor.trace.journal_entries(run.run_id) if prompts else []
     tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
     if as_json:
-        value: dict[str, Any] = {"run": run.model_dump(mode="json"), "events": [to_json(event) for event in events]}
+        value: dict[str, Any] = {
+            "run": run.model_dump(mode="json"),
+            "events": [to_json(event) for event in events],
+            "faults": to_json(faults),
+        }
         full = {"calls": [to_json(call) for call in calls], "tool_calls": [to_json(call) for call in tool_calls]}
         print_json({**value, **full} if prompts else value)
         return
     from api.cli.render.calls import show_call, show_tool_call
-    from api.cli.render.events import show_event
+    from api.cli.render.events import show_event, show_faults
 
     console = make_console()
     for event in events:
         show_event(console, event)
+    show_faults(console, faults)
     for call in calls:
         show_call(console, call)
     for tool_call in tool_calls:

@@ -12,7 +12,7 @@ from multi_agent.storage.tool_calls import ToolEntry
 
 
 def show_call(console: Console, entry: JournalEntry) -> None:
-    """Print a model call: prompt, thinking, responses, and why a response was rejected."""
+    """Print a model call: prompt, thinking, responses, why a response was rejected, and what was repaired."""
     console.print(Text(f"\n═══ {entry.caller or 'call'} → {entry.response_model} ({entry.key[:12]})", style="bold"))
     for message in entry.messages:
         _show_part(console, message.role, message.content)
@@ -22,6 +22,8 @@ def show_call(console: Console, entry: JournalEntry) -> None:
         _show_part(console, "response", exchange.response)
         if exchange.fault:
             console.print(Text(f"─── rejected: {exchange.fault}", style="yellow"), soft_wrap=True)
+        for repair in exchange.repairs:
+            console.print(Text(f"─── repaired: {repair}", style="yellow"), soft_wrap=True)
 
 
 def show_tool_call(console: Console, entry: ToolEntry) -> None:

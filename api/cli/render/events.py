@@ -13,6 +13,7 @@ from api.cli.render.text import excerpt, format_arguments, show_paragraph
 from multi_agent import events
 from multi_agent.events import Event
 from multi_agent.library import within
+from multi_agent.llm.observed import ResponseFaults
 from multi_agent.plan import Plan
 
 
@@ -26,6 +27,13 @@ def show_event(console: Console, event: Event) -> None:
     )
     for detail in details:
         show_paragraph(console, detail)
+
+
+def show_faults(console: Console, faults: ResponseFaults) -> None:
+    """Print how many faults the model's responses had; nothing if there were none."""
+    if faults != ResponseFaults():
+        counts = f"repairs: {faults.repairs}, rejected responses: {faults.rejected}, failed calls: {faults.failed}"
+        console.print(Text(f"\nFaults of the model: {counts}", style="yellow"), soft_wrap=True)
 
 
 def show_progress(console: Console, event: Event) -> None:
@@ -141,6 +149,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ReasoningShared: lambda body: [f"{body.agent} explains", body.reasoning],
     events.ModelCalled: _model_called,
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed: {body.error_type}", body.error],
+    events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     events.Searched: lambda body: [
         within(f"{body.method}: {body.chunks_found} passages in {body.documents_found} documents", body.documents),
         "; ".join(body.queries),

@@ -63,6 +63,7 @@ const DESCRIPTIONS = {
   reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
   model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
   model_failed: (body) => ["model call failed", `${body.caller}: ${body.error}`],
+  response_repaired: (body) => ["response repaired", `${body.caller}: ${body.repairs.join("; ")}`],
   searched: (body) => [body.method, `${plural(body.chunks_found, "passage")} in ${plural(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
   evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
   claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (quote not found in its passage: ${body.dropped.join("; ")})` : ""}`],

@@ -134,6 +134,7 @@ const APPLY = {
     step.calls.push({...body, failed: true, number: event.number, at: Date.parse(event.at)});
     step.usage = sum([step.usage, body.usage]);
   },
+  response_repaired: (run, body, step) => { step.repaired.push(body); },
   claim_drafted: (run, body, step) => { step.drafts.push(body); },
   draft_withdrawn: (run, body, step) => { step.drafts = []; },
   searched: (run, body, step) => { step.searches.push(body); },
@@ -172,7 +173,7 @@ function emptyStep(id, attempt, plan) {
     instruction: plan?.instruction ?? "",
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
-    calls: [], searches: [], rejected: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
+    calls: [], searches: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
   };
 }
 

@@ -36,6 +36,7 @@ export function stepView(live, step, over, href) {
     part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
       h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "retried"}`),
       h("span", {class: "words"}, each.quote), h("span", {class: "note"}, each.reason)))),
+    part("Repaired responses", step.repaired.flatMap((each) => each.repairs.map((repair) => h("p", {class: "text"}, `${each.caller}: ${repair}`)))),
     part("Votes", step.votes.map(vote)),
     part("Prompts and responses", step.calls.map((call) => callView(live, call))),
   ].filter(Boolean);
@@ -93,6 +94,7 @@ function exchange(entry, number) {
     ...entry.exchanges.map((each, at) => h("div", {class: "message response"},
       h("h4", {}, each.fault ? "rejected response" : "response"),
       each.fault && h("p", {class: "fault"}, each.fault),
+      each.repairs?.length > 0 && h("p", {class: "note"}, `Repaired: ${each.repairs.join("; ")}`),
       each.thinking && fold(`thinking ${number}.${at}`, "thinking", () => h("pre", {}, each.thinking)),
       h("pre", {}, indented(each.response)))),
   ];
