@@ -1,4 +1,4 @@
-"""A cache for the JSON schemas of response types. Pydantic needs milliseconds to generate one."""
+"""A cache for JSON schemas of response types and their outlines. Pydantic needs milliseconds to generate a schema."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from multi_agent.llm.outline import outline_schema
+
 
 @lru_cache(maxsize=512)
 def schema_of(response_model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of ``response_model``. Callers share it and must not change it."""
     return response_model.model_json_schema()
+
+
+@lru_cache(maxsize=512)
+def outline_of(response_model: type[BaseModel]) -> str:
+    """Return the outline of ``response_model`` for a prompt; see ``outline.py``."""
+    return outline_schema(schema_of(response_model))

@@ -6,7 +6,6 @@ Markdown fence) and keeps the exchanges and the usage of a call.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, JsonSchema, Reply
 from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, OnText, ResponseT, Usage
-from multi_agent.llm.schema import schema_of
+from multi_agent.llm.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
 
 _EXCERPT = 200
@@ -39,7 +38,9 @@ class TypedLLM(LLM):
         schema = schema_of(request.response_model)
         conversation = _Conversation(self._endpoint, self._settings, schema, request.varied, request.on_text)
         try:
-            value = await self._converse(conversation, with_schema(request.messages, schema), request.response_model)
+            value = await self._converse(
+                conversation, with_schema(request.messages, request.response_model), request.response_model
+            )
         except LLMError as error:
             error.usage, error.exchanges = conversation.usage, tuple(conversation.exchanges)
             raise
@@ -173,27 +174,16 @@ class _Conversation:
         )
 
 
-def with_schema(messages: Sequence[Message], schema: JsonSchema) -> list[Message]:
-    """Return the messages with the schema appended to the system message.
+def with_schema(messages: Sequence[Message], response_model: type[BaseModel]) -> list[Message]:
+    """Return the messages with the outline of the response appended to the system message.
 
     Constrained decoding enforces the form, but most servers do not show the schema to the model. Without it, the model
     would fill fields without knowing their descriptions.
     """
-    instruction = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
-        _untitled(schema), ensure_ascii=False, separators=(",", ":")
-    )
+    instruction = f"Answer with one JSON object and nothing else, in this form:\n{outline_of(response_model)}"
     if messages and messages[0].role == "system":
         return [Message.system(f"{messages[0].content}\n\n{instruction}"), *messages[1:]]
     return [Message.system(instruction), *messages]
-
-
-def _untitled(schema: Any) -> Any:
-    """Return the schema without the titles that pydantic derives from names. They add tokens and no information."""
-    if isinstance(schema, list):
-        return [_untitled(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {key: _untitled(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
 
 
 def split_thinking(text: str) -> tuple[str, str]:
