@@ -6,8 +6,9 @@ their subscribers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -16,7 +17,10 @@ from multi_agent.llm.llm import Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
-from vectorstore.models import FrozenModel
+from vectorstore.models import Chunk, FrozenModel
+
+_MAX_PASSAGES = 24  # of a search, kept in its event
+_EXCERPT = 200  # characters
 
 
 class RunStarted(FrozenModel):
@@ -135,6 +139,25 @@ class ReasoningShared(FrozenModel):
     reasoning: str
 
 
+class ModelAsked(FrozenModel):
+    """A request is about to be sent to a model; the journal did not answer it.
+
+    Clients count the elapsed time from the event's time. The expected figures depend on the machine.
+    """
+
+    type: Literal["model_asked"] = "model_asked"
+    caller: str
+    model: str
+    prompt_tokens: int = Field(ge=0, description="estimate, rather too high")
+    expected_seconds: float | None = Field(
+        default=None, description="duration expected from earlier calls; null before the first call of the model"
+    )
+    tokens_per_second: float | None = Field(
+        default=None,
+        description="completion tokens per second of earlier calls, including the time to read their prompts",
+    )
+
+
 class ModelCalled(FrozenModel):
     """A model call succeeded; ``key`` and ``occurrence`` identify it in the journal."""
 
@@ -168,6 +191,32 @@ class ResponseRepaired(FrozenModel):
     repairs: tuple[str, ...]
 
 
+class FoundPassage(FrozenModel):
+    """The beginning of a passage that a search found."""
+
+    chunk_id: str
+    document_id: str
+    name: str = Field(description="name of the document")
+    section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
+    pages: tuple[int, ...] = Field(default=(), description="pages of the excerpt; empty if the format has none")
+    start: int = Field(ge=0, description="offset of the excerpt in the parsed text of its document")
+    end: int = Field(gt=0)
+    excerpt: str = Field(description="the first words of the passage, at most 200 characters")
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Self:
+        """Return the beginning of a chunk, cut at a word."""
+        excerpt = chunk.text
+        if len(excerpt) > _EXCERPT:
+            before, *after = excerpt[: _EXCERPT + 1].rsplit(maxsplit=1)
+            excerpt = before if after else excerpt[:_EXCERPT]
+        end = chunk.start + len(excerpt)
+        return cls(
+            chunk_id=chunk.id, document_id=chunk.document_id, name=chunk.name, section=chunk.section,
+            pages=chunk.pages_of(chunk.start, end), start=chunk.start, end=end, excerpt=excerpt,
+        )  # fmt: skip
+
+
 class Searched(FrozenModel):
     """The collection was searched or scanned."""
 
@@ -177,6 +226,23 @@ class Searched(FrozenModel):
     queries: tuple[str, ...]
     chunks_found: int
     documents_found: int
+    passages: tuple[FoundPassage, ...] = Field(
+        default=(), description="the best passages found, at most 24, best first; empty for a scan"
+    )
+
+    @classmethod
+    def of(
+        cls, method: Literal["search", "scan"], queries: Sequence[str], documents: Sequence[str], found: Sequence[Chunk]
+    ) -> Self:
+        """Return the event for what a search or scan of ``documents`` found."""
+        return cls(
+            method=method,
+            documents=tuple(documents),
+            queries=tuple(queries),
+            chunks_found=len(found),
+            documents_found=len({chunk.document_id for chunk in found}),
+            passages=tuple(map(FoundPassage.of, found[:_MAX_PASSAGES])) if method == "search" else (),
+        )
 
 
 class EvidenceRejected(FrozenModel):
@@ -312,6 +378,7 @@ Body = Annotated[
     | StepFinished
     | StepFailed
     | ReasoningShared
+    | ModelAsked
     | ModelCalled
     | ModelFailed
     | ResponseRepaired

@@ -11,6 +11,7 @@ from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
+from multi_agent.llm.pace import Pace
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -59,7 +60,8 @@ class PanelFactory:
         All processes with the same data folder share the limits on parallel requests to an endpoint.
         """
         shared = self.settings.home / "endpoints"
-        return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared)
+        pace = Pace(self.trace.recent_calls())
+        return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared, pace)
 
     def model_name(self, endpoint: str) -> str:
         """Return the model of a named endpoint; '' names the default one. Raises UnknownModel."""

@@ -129,13 +129,7 @@ class Reader:
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
         limit = self._kit.settings.reader_passages
         found = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
-        in_documents = len({chunk.document_id for chunk in found})
-        await self._kit.publish(
-            Searched(
-                method="search", documents=documents, queries=queries,
-                chunks_found=len(found), documents_found=in_documents,
-            )
-        )  # fmt: skip
+        await self._kit.publish(Searched.of("search", queries, documents, found))
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:

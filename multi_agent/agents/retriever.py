@@ -114,13 +114,9 @@ class Retriever:
         documents: tuple[str, ...],
         queries: tuple[str, ...] = (),
     ) -> None:
-        found = len({chunk.document_id for chunk in chunks})
-        await self._kit.publish(
-            Searched(
-                method=method, documents=documents, queries=queries, chunks_found=len(chunks), documents_found=found
-            )
-        )
-        self._reasoning = f"{how}: {len(chunks)} passages of {found} documents."
+        searched = Searched.of(method, queries, documents, chunks)
+        await self._kit.publish(searched)
+        self._reasoning = f"{how}: {len(chunks)} passages of {searched.documents_found} documents."
 
 
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:

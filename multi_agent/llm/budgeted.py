@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from multi_agent.errors import BudgetReached, LLMError
-from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.settings import Budget
 
@@ -57,8 +57,7 @@ class BudgetedLLM(LLMWrapper):
         self._budget, self._spent = budget, spent
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        prompt_tokens = sum(estimate_tokens(message.content) for message in request.messages)
-        expected = Usage(model_calls=1, prompt_tokens=prompt_tokens)
+        expected = Usage(model_calls=1, prompt_tokens=estimate_prompt(request.messages))
         self._require_budget(expected)
         with self._spent.reserve(expected):
             completion = await super().answer(request)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 
 from multi_agent.errors import PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
+from multi_agent.llm.llm import Message
 from multi_agent.llm.settings import EndpointSettings
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
@@ -25,6 +27,11 @@ def estimate_tokens(text: str) -> int:
     letters = len(data) - len(data.translate(None, _LETTERS))
     beyond = len(data) - len(data.translate(None, _BEYOND_ASCII))
     return ceil(letters / 3.5 + beyond / 2 + (len(data) - letters - beyond))
+
+
+def estimate_prompt(messages: Iterable[Message]) -> int:
+    """Return an estimate of the number of tokens in the contents of ``messages``."""
+    return sum(estimate_tokens(message.content) for message in messages)
 
 
 class ContextWindowCheck(EndpointWrapper):

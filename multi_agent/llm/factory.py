@@ -5,6 +5,7 @@
         ObservedLLM          publishes an event for every call, including calls that the journal answers
         JournalingLLM        answers from the journal, records new responses; above the budget, as replays are free
         BudgetedLLM          raises BudgetReached before a call that exceeds the budget of the run
+        AnnouncingLLM        publishes an event before a call; innermost, for calls that are really made
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
         ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
@@ -34,7 +35,8 @@ from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.llm import LLM
-from multi_agent.llm.observed import ObservedLLM
+from multi_agent.llm.observed import AnnouncingLLM, ObservedLLM
+from multi_agent.llm.pace import Pace
 from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
@@ -69,14 +71,17 @@ class RunLLM(NamedTuple):
 
 
 class RunLLMs:
-    """Builds the LLMs of one run. They share its journal, its numbering of equal requests and its budget."""
+    """Builds the LLMs of one run. They share its journal, its numbering of equal requests and its budget.
 
-    def __init__(self, journal: Journal, budget: Budget, usage: BudgetUsage) -> None:
-        self._journal, self._budget, self._usage = journal, budget, usage
+    ``pace`` knows the earlier calls of the process.
+    """
+
+    def __init__(self, journal: Journal, budget: Budget, usage: BudgetUsage, pace: Pace) -> None:
+        self._journal, self._budget, self._usage, self._pace = journal, budget, usage, pace
         self._occurrences = Occurrences()
 
     def for_caller(self, caller: str, model: LLM, publish: Publish, *, varied: bool = False) -> RunLLM:
         """Return the LLM for one caller, or for one step of an agent. ``varied`` makes every request a sample."""
-        budgeted = BudgetedLLM(model, self._budget, self._usage)
+        budgeted = BudgetedLLM(AnnouncingLLM(model, publish, self._pace), self._budget, self._usage)
         journaling = JournalingLLM(budgeted, self._journal, self._occurrences)
         return RunLLM(CallerLLM(ObservedLLM(journaling, publish), caller, varied=varied), journaling.release)

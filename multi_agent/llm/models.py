@@ -13,6 +13,7 @@ from pathlib import Path
 from multi_agent.errors import UnknownModel
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM
+from multi_agent.llm.pace import Pace
 from multi_agent.llm.settings import EndpointSettings
 
 
@@ -20,14 +21,20 @@ class Models:
     """Language models by name, built when first used. Belongs to one event loop.
 
     Each endpoint has its own limit of concurrent requests, shared by all processes with the same folder ``shared``.
+    ``pace`` estimates the duration of calls.
     """
 
     def __init__(
-        self, default: LLM, endpoints: Mapping[str, EndpointSettings] | None = None, shared: Path | None = None
+        self,
+        default: LLM,
+        endpoints: Mapping[str, EndpointSettings] | None = None,
+        shared: Path | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self._built = {"": default}
         self._endpoints = endpoints or {}
         self._shared = shared
+        self.pace = pace or Pace()
 
     @property
     def default(self) -> LLM:

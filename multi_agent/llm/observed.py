@@ -1,4 +1,4 @@
-"""Makes model calls observable: a wrapper that publishes events, a meter of usage, and a count of faults."""
+"""Makes model calls observable: wrappers that publish events, a meter of usage, and a count of faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pydantic import Field
 from multi_agent.bus import Publish
 from multi_agent.errors import LLMError
 from multi_agent.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
+from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from multi_agent.llm.pace import Pace
 from vectorstore.models import FrozenModel
 
 
@@ -86,6 +88,18 @@ def count_faults(events: Iterable[Event]) -> ResponseFaults:
             case ModelFailed(faults=faults):
                 counted += ResponseFaults(rejected=len(faults), failed=int(bool(faults)))
     return counted
+
+
+class AnnouncingLLM(LLMWrapper):
+    """An LLM that publishes an event before every call, with the time that it probably takes."""
+
+    def __init__(self, inner: LLM, publish: Publish, pace: Pace) -> None:
+        super().__init__(inner)
+        self._publish, self._pace = publish, pace
+
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        await self._publish(self._pace.expect(self.model, request.caller, estimate_prompt(request.messages)))
+        return await super().answer(request)
 
 
 class Meter:

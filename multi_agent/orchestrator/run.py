@@ -10,7 +10,7 @@ from multi_agent.answer import Answer, Status
 from multi_agent.bus import ALL, MessageBus, Subscriber
 from multi_agent.context import ResearchContext, Synthesis, Understanding
 from multi_agent.errors import AgentError, BudgetReached, LLMError, RunEnded
-from multi_agent.events import Event, RunFinished, RunResumed, RunStarted
+from multi_agent.events import Event, RunFinished, RunResumed, RunStarted, Searched
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.budgeted import BudgetUsage
@@ -61,7 +61,8 @@ class Run:
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
-        for listener in (self._record, self._meter.listen, self._builder.listen, *listeners):
+        own = (self._record, self._meter.listen, self._builder.listen, dependencies.models.pace.listen)
+        for listener in (*own, *listeners):
             self._bus.subscribe(ALL, listener)
 
     async def execute(self) -> Answer:
@@ -92,6 +93,7 @@ class Run:
         remembered = self._resumed.remembered or await self._recall()
         await self._bus.publish(self._first_event(examples, remembered))
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
+        await self._search_question()
         planner = self._make_planner(catalogue, remembered)
         understanding, plan = await self._plan(planner, examples)
         executor = self._make_executor(understanding, catalogue)
@@ -128,6 +130,14 @@ class Run:
             examples=tuple(examples),
             remembered=remembered,
         )
+
+    async def _search_question(self) -> None:
+        """Search for the question itself, so that a person sees passages while the model plans."""
+        if self._chosen and self._chosen.mode == "direct":
+            return  # its agent searches at once
+        library, question = self._dependencies.library, self._request.question
+        found = await asyncio.to_thread(library.search, (question,), self._dependencies.settings.reader_passages)
+        await self._bus.publish(Searched.of("search", (question,), (), found))
 
     async def _plan(self, planner: Planner, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
         question, mode, chosen = self._request.question, self._request.mode, self._chosen

@@ -17,7 +17,8 @@ class RunModels:
     def __init__(self, dependencies: RunDependencies, request: Request, journal: Journal, spent: BudgetUsage) -> None:
         self._dependencies, self._request = dependencies, request
         self._default = dependencies.models.get(request.model)
-        self._llms = RunLLMs(journal, request.budget or dependencies.settings.budget, spent)
+        budget = request.budget or dependencies.settings.budget
+        self._llms = RunLLMs(journal, budget, spent, dependencies.models.pace)
 
     @property
     def model(self) -> str:

@@ -196,6 +196,19 @@ class Trace:
         )
         return [Event.model_validate(row.event) for row in self._select(query)]
 
+    def recent_calls(self, runs: int = 10) -> list[Event]:
+        """Return the events about model calls of the latest runs, oldest first."""
+        latest = sql.select(_runs.c.run_id).order_by(_runs.c.started_at.desc()).limit(runs).subquery()
+        query = (
+            sql.select(_events.c.event)
+            .where(
+                _events.c.run_id.in_(sql.select(latest.c.run_id)),
+                _events.c.event["body"]["type"].as_string().in_(("model_asked", "model_called")),
+            )
+            .order_by(_events.c.event["at"].as_string())
+        )
+        return [Event.model_validate(row.event) for row in self._select(query)]
+
     def journal_entries(self, run_id: str) -> list[JournalEntry]:
         """Return the model calls of a run, ordered by the time of their responses."""
         query = (

@@ -46,7 +46,8 @@ async def test_claims_are_drafted_before_the_call_ends(
     assert [item.quote for body in drafted for item in body.evidence] == [quote.quote for quote in answer.cited]
     last = [event for event in trace.events(answer.run_id) if event.step == "answer"]
     assert [event.body.type for event in last] == [
-        "step_started", "claim_drafted", "claim_drafted", "model_called", "step_finished", "reasoning_shared"
+        "step_started", "model_asked", "claim_drafted", "claim_drafted", "model_called", "step_finished",
+        "reasoning_shared",
     ]  # fmt: skip
 
 
@@ -86,7 +87,7 @@ async def test_a_rejected_response_withdraws_its_claims(panel: MakePanel, serve:
     script = Panel("-25 °C", "40 minutes", roles={SYNTHESIS: lambda request: next(tries)(request)})
     answer = await panel(serve(script)).research(QUESTION)
     types = [event.body.type for event in trace.events(answer.run_id) if event.step == "answer"]
-    assert types[1:6] == ["claim_drafted", "draft_withdrawn", "claim_drafted", "claim_drafted", "model_called"]
+    assert types[2:7] == ["claim_drafted", "draft_withdrawn", "claim_drafted", "claim_drafted", "model_called"]
     assert [body.claims for body in bodies(trace, answer.run_id, "draft_withdrawn")] == [1]
     assert answer.status is Status.ANSWERED
 

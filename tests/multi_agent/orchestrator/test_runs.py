@@ -77,6 +77,24 @@ async def test_events_are_numbered_published_and_stored(panel: MakePanel, serve:
     assert [run.status for run in trace.runs()] == ["answered"]
 
 
+async def test_passages_are_found_before_the_first_model_call(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    events = trace.events(answer.run_id)
+    assert types(events)[:4] == ["run_started", "searched", "model_asked", "model_called"]
+    searched, asked = events[1].body, events[2].body
+    assert searched.queries == (QUESTION,)
+    assert {passage.name for passage in searched.passages} == {"manual.pdf", "notes.md", "recipe.md"}
+    best = next(each for each in searched.passages if each.name == "manual.pdf")
+    assert best.pages == (7,)
+    assert "The Borea 12 works down to -25 °C." in best.excerpt
+    assert asked.caller == "Planner"
+    calls = trace.recent_calls()
+    assert [event for event in calls if event.body.type == "model_asked"] == of_type(events, "model_asked")
+    assert len(of_type(calls, "model_called")) == answer.usage.model_calls
+    assert live.models.pace.expect("scripted", "Planner", 100).expected_seconds is not None
+
+
 async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
@@ -171,7 +189,9 @@ async def test_an_invalid_plan_is_returned_with_all_faults(panel: MakePanel, ser
     assert answer.status is Status.ANSWERED
     assert "The id 'extract' is used by 2 steps" in asked[1]
     assert "needs 'nothing', which is no step of this plan" in asked[1]
-    assert types(trace.events(answer.run_id))[1:5] == ["model_called", "plan_rejected", "model_called", "plan_made"]
+    assert types(trace.events(answer.run_id))[2:8] == [
+        "model_asked", "model_called", "plan_rejected", "model_asked", "model_called", "plan_made"
+    ]  # fmt: skip
 
 
 async def test_a_plan_that_stays_invalid_fails_the_run(panel: MakePanel, serve: Serve) -> None:
