@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -13,8 +13,8 @@ from api.errors import UsageError, fault_list
 from api.services.collections import Collections
 from api.services.research import PanelFactory, request_fields
 from multi_agent.answer import Answer
+from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
-from multi_agent.events import Event
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.request import Request
 from multi_agent.settings import Budget
@@ -36,10 +36,14 @@ def run_question(
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
-    run_id = new_run_id()
-    approve = TerminalApprovals(panel.tools.approvals).listen
-    listeners = (_show_progress, approve) if progress else (approve,)
-    with collections.open_library(collections.resolve(collection)) as library:
+    run_id, name = new_run_id(), collections.resolve(collection)
+    listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
+    with ExitStack() as stack:
+        if progress:
+            from api.cli.ask.progress import live_progress
+
+            listeners.insert(0, stack.enter_context(live_progress(name)))
+        library = stack.enter_context(collections.open_library(name))
         orchestrator = panel.orchestrator(library, models)
         try:
             return asyncio.run(orchestrator.research(request, *listeners, run_id=run_id))
@@ -62,11 +66,3 @@ def make_request(question: str, options: dict[str, Any], limits: dict[str, Any],
         raise UsageError(f"Invalid request: {fault_list(error)}.") from error
     except AgentError as error:
         raise UsageError(str(error)) from error
-
-
-async def _show_progress(event: Event) -> None:
-    from rich.console import Console
-
-    from api.cli.render.events import show_progress
-
-    show_progress(Console(file=sys.stderr, highlight=False), event)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import excerpt, format_arguments, show_paragraph
+from api.cli.render.text import duration, excerpt, format_arguments, show_paragraph, speed
 from multi_agent import events
 from multi_agent.events import Event
 from multi_agent.library import within
 from multi_agent.llm.observed import ResponseFaults
 from multi_agent.plan import Plan
+from multi_agent.prompts.show_passages import show_pages
+
+_PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
+_PASSAGES_LISTED = 5  # of a search, while the run works
+_SLOW_CALL = 3.0  # seconds from which a finished call gets a line of its own while the run works
 
 
 def show_event(console: Console, event: Event) -> None:
@@ -36,21 +42,54 @@ def show_faults(console: Console, faults: ResponseFaults) -> None:
         console.print(Text(f"\nFaults of the model: {counts}", style="yellow"), soft_wrap=True)
 
 
-def show_progress(console: Console, event: Event) -> None:
-    """Print a line for the events that a person wants to watch; nothing for the others."""
-    body = event.body
-    if isinstance(body, events.StepStarted):
-        console.print(Text(f"  {body.agent} …", style="dim"))
-    elif isinstance(body, events.ReasoningShared):
-        console.print(Text(f"  {body.agent}: {excerpt(body.reasoning)}", style="dim"))
-    elif isinstance(body, events.PlanMade):
-        console.print(Text(f"  Plan ({body.plan.mode}): {_agents(body.plan)}", style="dim"))
-    elif isinstance(body, events.PlanRevised):
-        console.print(Text(f"  Revised plan: {_agents(body.plan)}. {body.diagnosis}", style="dim"))
-    elif isinstance(body, events.ClaimDrafted):
-        console.print(Text(f"  {' '.join(_claim_drafted(body))}", style="" if body.claim.supported else "yellow"))
-    elif isinstance(body, events.PlanRejected | events.DraftWithdrawn | events.StepFailed | events.ModelFailed):
-        console.print(Text("  " + " ".join(_EVENT_LINES[type(body)](body)), style="yellow"))
+class ProgressLines:
+    """Prints a line for the events of a run that a person wants to watch, as they happen."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._found: set[str] = set()  # ids of the passages listed
+
+    def show_start(self, collection: str) -> None:
+        """Print the first line."""
+        self._print(f"Searching {collection} …")
+
+    def show(self, event: Event) -> None:
+        """Print a line for an event; nothing for those that need none."""
+        body = event.body
+        if isinstance(body, events.StepStarted):
+            self._print(f"{body.agent} …")
+        elif isinstance(body, events.ReasoningShared):
+            self._print(f"{body.agent}: {excerpt(body.reasoning)}")
+        elif isinstance(body, events.PlanMade):
+            self._print(f"Plan ({body.plan.mode}): {_agents(body.plan)}")
+        elif isinstance(body, events.PlanRevised):
+            self._print(f"Revised plan: {_agents(body.plan)}. {body.diagnosis}")
+        elif isinstance(body, events.Searched):
+            self._show_found(body)
+        elif isinstance(body, events.ModelCalled) and not body.replayed and body.usage.seconds >= _SLOW_CALL:
+            self._print(_call(body))
+        elif isinstance(body, events.ClaimDrafted):
+            self._print(" ".join(_claim_drafted(body)), style="" if body.claim.supported else "yellow")
+        elif isinstance(body, events.PlanRejected | events.DraftWithdrawn | events.StepFailed | events.ModelFailed):
+            self._print(" ".join(_EVENT_LINES[type(body)](body)), style="yellow")
+
+    def _show_found(self, body: events.Searched) -> None:
+        """Print the passages that no earlier search of the run found."""
+        new = [passage for passage in body.passages if passage.chunk_id not in self._found]
+        self._found.update(passage.chunk_id for passage in new)
+        known = f", {len(new)} new" if len(new) < len(body.passages) else ""
+        self._print(f"Found {body.chunks_found} passages in {body.documents_found} documents{known}")
+        for passage in new[:_PASSAGES_LISTED]:
+            self._print(f"  {passage_line(passage)}", cut=True)
+        if (rest := len(new) - _PASSAGES_LISTED) > 0:
+            self._print(f"  … and {rest} more")
+
+    def _print(self, line: str, style: str = "dim", *, cut: bool = False) -> None:
+        text = Text(f"  {line}", style=style)
+        if cut and self._console.is_terminal:
+            self._console.print(text, no_wrap=True, overflow="ellipsis")
+        else:
+            self._console.print(text)
 
 
 def _agents(plan: Plan) -> str:
@@ -84,11 +123,32 @@ def _attempt_ended(body: events.AttemptEnded) -> list[str]:
     return [f"attempt {attempt.number} finished: {outcome}", *failed, *missing]
 
 
+def _model_asked(body: events.ModelAsked) -> list[str]:
+    expected = "" if body.expected_seconds is None else f", about {duration(body.expected_seconds)} expected"
+    return [f"{body.caller} asks {body.model}: about {body.prompt_tokens} prompt tokens{expected}"]
+
+
+def _searched(body: events.Searched) -> list[str]:
+    title = within(f"{body.method}: {body.chunks_found} passages in {body.documents_found} documents", body.documents)
+    return [title, "; ".join(body.queries), *map(passage_line, body.passages)]
+
+
+def passage_line(passage: events.FoundPassage) -> str:
+    """Return document, pages and the first words of a passage found by a search."""
+    place = ", ".join(filter(None, (passage.name, show_pages(passage.pages))))
+    return f"{place}: {textwrap.shorten(passage.excerpt, _PASSAGE_LENGTH, placeholder=' …')}"
+
+
 def _model_called(body: events.ModelCalled) -> list[str]:
-    cached = f" ({body.usage.cached_tokens} from cache)" if body.usage.cached_tokens else ""
-    tokens = f"{body.usage.prompt_tokens}{cached} + {body.usage.completion_tokens} tokens, {body.usage.seconds:.1f} s"
-    origin = " (from the journal)" if body.replayed else ""
-    return [f"{body.caller} called {body.model}{origin}: {tokens}", *(f"rejected: {fault}" for fault in body.faults)]
+    return [_call(body), *(f"rejected: {fault}" for fault in body.faults)]
+
+
+def _call(body: events.ModelCalled) -> str:
+    usage = body.usage
+    cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
+    tokens = f"{usage.prompt_tokens}{cached} + {usage.completion_tokens} tokens"
+    times = ["from the journal"] if body.replayed else [f"{usage.seconds:.1f} s", speed(usage)]
+    return ", ".join(filter(None, (f"{body.caller} called {body.model}: {tokens}", *times)))
 
 
 def _claim_drafted(body: events.ClaimDrafted) -> list[str]:
@@ -147,13 +207,11 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepFinished: _step_finished,
     events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],
     events.ReasoningShared: lambda body: [f"{body.agent} explains", body.reasoning],
+    events.ModelAsked: _model_asked,
     events.ModelCalled: _model_called,
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed: {body.error_type}", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
-    events.Searched: lambda body: [
-        within(f"{body.method}: {body.chunks_found} passages in {body.documents_found} documents", body.documents),
-        "; ".join(body.queries),
-    ],
+    events.Searched: _searched,
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
     ],

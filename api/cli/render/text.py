@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from multi_agent.llm.llm import Usage
+
 INDENT = "    "
 EXCERPT_LENGTH = 300  # characters
 
@@ -43,6 +45,17 @@ def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence
 def excerpt(text: str) -> str:
     """Return the beginning of a text, cut at a word."""
     return textwrap.shorten(text, EXCERPT_LENGTH, placeholder=" …")
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people: '8 s' or '2:05 min'."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02} min"
+
+
+def speed(usage: Usage) -> str:
+    """Return completion tokens per second, including the time to read the prompt; '' for calls that took no time."""
+    return f"{usage.completion_tokens / usage.seconds:.1f} tokens/s" if usage.seconds else ""
 
 
 def format_arguments(arguments: dict[str, Any]) -> str:

@@ -1,0 +1,96 @@
+"""Shows a run on standard error while it works: a line for each important event, and the time of the current call."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from api.cli.render.events import ProgressLines
+from api.cli.render.text import duration, speed
+from multi_agent import events
+from multi_agent.bus import Subscriber
+from multi_agent.events import Event
+
+_REFRESHES = 2  # per second
+
+
+@contextmanager
+def live_progress(collection: str) -> Iterator[Subscriber]:
+    """Print the first line of a run and yield a subscriber that shows its events.
+
+    On a terminal, the last line counts the seconds against the estimate.
+    """
+    console = Console(file=sys.stderr, highlight=False)
+    progress = LiveProgress(ProgressLines(console))
+    progress.lines.show_start(collection)
+    if not console.is_terminal:
+        yield progress.listen
+        return
+    with Live(get_renderable=progress.line, console=console, refresh_per_second=_REFRESHES, transient=True) as live:
+
+        async def listen(event: Event) -> None:
+            if isinstance(event.body, events.ApprovalRequested):
+                live.stop()  # the person types the decision there
+            await progress.listen(event)
+            if isinstance(event.body, events.ApprovalDecided):
+                live.start()
+
+        yield listen
+
+
+class LiveProgress:
+    """What a run does at the moment, beside the lines of what it has done."""
+
+    def __init__(self, lines: ProgressLines) -> None:
+        self.lines = lines
+        self._began = time.monotonic()
+        self._calls: list[tuple[float, str, events.ModelAsked]] = []  # start, step and event; oldest first
+        self._speed, self._doing = "", "Searching"
+
+    async def listen(self, event: Event) -> None:
+        """Show an event from a message bus."""
+        body = event.body
+        if isinstance(body, events.ModelAsked):
+            self._calls.append((time.monotonic(), event.step, body))
+        elif isinstance(body, events.ModelCalled | events.ModelFailed):
+            self._end_call(event.step, body.caller)
+        elif isinstance(body, events.StepRetried | events.StepFailed):  # no event ends its cancelled calls
+            self._calls = [call for call in self._calls if call[1] != event.step]
+        if isinstance(body, events.ModelCalled) and not body.replayed:
+            self._speed = speed(body.usage)
+        if isinstance(body, events.Searched | events.StepStarted):
+            self._doing = "Working"
+        self.lines.show(event)
+
+    def _end_call(self, step: str, caller: str) -> None:
+        ended = next((call for call in self._calls if (call[1], call[2].caller) == (step, caller)), None)
+        if ended:
+            self._calls.remove(ended)
+
+    def line(self) -> Text:
+        """Return the line that counts the time."""
+        return Text(f"  {self._waiting(time.monotonic())}", style="cyan", no_wrap=True, overflow="ellipsis")
+
+    def _waiting(self, now: float) -> str:
+        calls = list(self._calls)  # the event loop changes it while the display reads it
+        total = f"{duration(now - self._began)} in all"
+        if not calls:
+            return f"{self._doing} · {total}"
+        began, _, asked = calls[0]
+        others = f"{len(calls)} calls at once" if len(calls) > 1 else ""
+        parts = (f"{asked.caller} asks {asked.model}", duration(now - began), time_left(asked, now - began))
+        return " · ".join(filter(None, (*parts, others, self._speed, total)))
+
+
+def time_left(asked: events.ModelAsked, elapsed: float) -> str:
+    """Return what the estimate of a call says after ``elapsed`` seconds; '' without an estimate."""
+    if asked.expected_seconds is None:
+        return ""
+    left = asked.expected_seconds - elapsed
+    return f"about {duration(left)} left" if left >= 1 else f"longer than usual ({duration(asked.expected_seconds)})"

@@ -1,0 +1,125 @@
+"""Live progress of ``candor ask``: plain lines in a file, and a line that counts the time on a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from api.cli.ask.progress import LiveProgress, time_left
+from api.cli.render.events import ProgressLines
+from multi_agent.events import Body, Event, FoundPassage, ModelAsked, ModelCalled, Searched, StepFailed
+from multi_agent.llm.llm import Usage
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import PLANNER, Panel
+from support.scripted_endpoint import delayed
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+
+
+def passage(number: int) -> FoundPassage:
+    return FoundPassage(
+        chunk_id=str(number), document_id="1", name="pumps.pdf", pages=(3,), start=0, end=9, excerpt=f"Words {number}"
+    )
+
+
+def in_terminal(*arguments: str) -> tuple[int, str]:
+    """Run ``candor`` with standard error on a terminal. Return its exit code and what the terminal got."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "api.cli", *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower)
+    os.close(follower)
+    received = b""
+    with suppress(OSError):  # Linux raises it when the command has closed the terminal
+        while part := os.read(leader, 4096):
+            received += part
+    os.close(leader)
+    return process.wait(60), received.decode()
+
+
+def searched(*numbers: int) -> Searched:
+    passages = tuple(map(passage, numbers))
+    return Searched(method="search", queries=("q",), chunks_found=len(passages), documents_found=1, passages=passages)
+
+
+def asked(caller: str, expected: float | None = 40.0) -> ModelAsked:
+    return ModelAsked(caller=caller, model="small", prompt_tokens=900, expected_seconds=expected, tokens_per_second=5)
+
+
+def called(caller: str, seconds: float) -> ModelCalled:
+    usage = Usage(model_calls=1, prompt_tokens=900, completion_tokens=50, seconds=seconds)
+    return ModelCalled(caller=caller, model="small", key="k", occurrence=0, replayed=False, usage=usage)
+
+
+async def shown(*bodies: Body, step: str = "") -> tuple[LiveProgress, str]:
+    """Return the progress after these events, and what it printed."""
+    out = io.StringIO()
+    progress = LiveProgress(ProgressLines(Console(file=out)))
+    for number, body in enumerate(bodies, 1):
+        await progress.listen(Event(run_id="r", number=number, at=datetime.now(UTC), step=step, body=body))
+    return progress, out.getvalue()
+
+
+async def test_passages_are_listed_once_and_only_the_best_of_many() -> None:
+    _, printed = await shown(searched(*range(8)), searched(0, 8))
+    lines = printed.splitlines()
+    assert lines[:2] == ["  Found 8 passages in 1 documents", "    pumps.pdf, page 3: Words 0"]
+    assert lines[6:] == [
+        "    … and 3 more",
+        "  Found 2 passages in 1 documents, 1 new",
+        "    pumps.pdf, page 3: Words 8",
+    ]
+
+
+async def test_the_line_counts_the_call_in_progress() -> None:
+    progress, _ = await shown(asked("Reader"))
+    assert progress.line().plain == "  Reader asks small · 0 s · about 40 s left · 0 s in all"
+    progress, _ = await shown(asked("Extractor"), asked("Extractor"))
+    assert "2 calls at once" in progress.line().plain
+    progress, printed = await shown(asked("Reader"), called("Reader", 10))
+    assert progress.line().plain == "  Searching · 0 s in all"
+    progress, _ = await shown(searched(1))
+    assert progress.line().plain == "  Working · 0 s in all"
+    assert printed == "  Reader called small: 900 + 50 tokens, 10.0 s, 5.0 tokens/s\n"
+    progress, _ = await shown(called("Reader", 10), asked("Reader", None))
+    assert progress.line().plain == "  Reader asks small · 0 s · 5.0 tokens/s · 0 s in all"
+    progress, _ = await shown(asked("Reader"), StepFailed(agent="Reader", error_type="E", error="It failed."))
+    assert "asks" not in progress.line().plain
+
+
+def test_an_estimate_counts_down_and_ends() -> None:
+    assert time_left(asked("Reader", 130), 5) == "about 2:05 min left"
+    assert time_left(asked("Reader", 40), 39.5) == "longer than usual (40 s)"
+    assert time_left(asked("Reader", None), 5) == ""
+
+
+def test_lines_are_plain_without_a_terminal_and_nothing_is_shown_with_json(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    shown_lines = run("ask", QUESTION).err.splitlines()
+    assert shown_lines[:2] == ["  Searching documents …", "  Found 2 passages in 2 documents"]
+    assert shown_lines[2].startswith("    pumps.md: ")
+    assert not any("in all" in line for line in shown_lines)
+    assert run("ask", QUESTION, "--json").err == ""
+
+
+def test_a_terminal_shows_the_time_while_the_model_works(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C", roles={PLANNER: lambda request: delayed(json.dumps(Panel().play(request)), 3)})))
+    run("ingest", folder)
+    code, printed = in_terminal("ask", QUESTION)
+    assert code == 0
+    assert "Planner asks scripted · 1 s" in printed
+    assert printed.index("Searching documents") < printed.index("pumps.md") < printed.index("Planner asks")
