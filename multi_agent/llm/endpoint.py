@@ -28,7 +28,12 @@ class EndpointRequest:
     temperature: float | None
     """None leaves the temperature to the endpoint."""
     on_text: OnText | None = None
-    """Makes the endpoint stream, unless its settings turn streaming off. Each attempt starts with the empty text."""
+    """Makes the endpoint stream, unless its settings turn streaming off. Each attempt starts with the empty text.
+
+    An error that it raises ends the request and is not translated.
+    """
+    on_thinking: OnText | None = None
+    """Like ``on_text``, for thinking in a field of its own."""
 
 
 class Reply(FrozenModel):
@@ -36,6 +41,7 @@ class Reply(FrozenModel):
 
     text: str = Field(description="the model's text, unchanged")
     thinking: str = Field(default="", description="thinking that the endpoint reports in a field of its own")
+    cut: str = Field(default="", description="why the reply was stopped, as a clause; empty if the model ended it")
     truncated: bool = Field(default=False, description="the reply stopped at the output limit")
     prompt_tokens: int = 0
     cached_tokens: int = Field(default=0, description="prompt tokens that the endpoint took from its prefix cache")

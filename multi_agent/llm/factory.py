@@ -13,6 +13,7 @@
         ReplyQueue           returns replies one at a time
         ConcurrencyLimit     limits the requests of this process
         CrossProcessLimit    limits the requests of all processes that share a folder; only if there is one
+        RepetitionCheck      stops responses that repeat themselves; streams every request
         OllamaNative or OpenAICompatible: the client that sends the request
 
 The demo puts ReplayingLLM in place of everything per endpoint. An evaluation puts CountedJudge around its judge.
@@ -37,6 +38,7 @@ from multi_agent.llm.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.observed import AnnouncingLLM, ObservedLLM
 from multi_agent.llm.pace import Pace
+from multi_agent.llm.repetition import RepetitionCheck
 from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
@@ -49,7 +51,7 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
     Processes with the same folder ``shared`` have one limit together. The LLM belongs to the event loop that first
     uses it.
     """
-    endpoint: Endpoint = build_client(settings)
+    endpoint: Endpoint = RepetitionCheck(build_client(settings))
     if shared:
         endpoint = CrossProcessLimit(endpoint, shared, settings)
     endpoint = ReplyQueue(ConcurrencyLimit(endpoint, settings.parallel))

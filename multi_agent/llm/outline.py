@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-JsonSchema = dict[str, Any]
+from multi_agent.llm.endpoint import JsonSchema
 
 _INDENT = "  "
 _REF = "#/$defs/"

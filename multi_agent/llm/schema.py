@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from pydantic import BaseModel
 
+from multi_agent.llm.endpoint import JsonSchema
 from multi_agent.llm.outline import outline_schema
 
 
 @lru_cache(maxsize=512)
-def schema_of(response_model: type[BaseModel]) -> dict[str, Any]:
+def schema_of(response_model: type[BaseModel]) -> JsonSchema:
     """Return the schema of ``response_model``. Callers share it and must not change it."""
     return response_model.model_json_schema()
 

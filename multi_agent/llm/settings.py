@@ -45,7 +45,8 @@ class EndpointSettings(SettingsGroup):
         default_factory=_default_sampling, ge=0, le=2, description="temperature of samples, where several answers to a "
         "question are compared; None leaves it to the endpoint")  # fmt: skip
     stream: bool = Field(
-        default=True, description="stream the answer, so that its claims appear while they are written; "
+        default=True, description="stream responses, so that claims appear while they are written and a response that "
+        "repeats itself is stopped; "
         "false for an endpoint that cannot stream or does not report the tokens of a stream")  # fmt: skip
     timeout_s: float = Field(default=180, gt=0, description="maximum seconds of one request")
     connect_timeout_s: float = Field(default=3, gt=0, description="maximum seconds to connect")

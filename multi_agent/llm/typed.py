@@ -1,12 +1,13 @@
 """Turns an endpoint into a language model: parses responses into typed values and retries invalid ones.
 
-``instructor`` drives the retries for all protocols. This module decides what it sees of a response (no thinking, no
-Markdown fence) and keeps the exchanges and the usage of a call.
+``instructor`` drives the retries for all protocols. This module decides what it sees of a response (repaired, without
+thinking), asks again for a shorter response after an incomplete one, and keeps the exchanges and the usage of a call.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from types import SimpleNamespace
@@ -15,8 +16,9 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from multi_agent.errors import InvalidResponse, LLMError
-from multi_agent.llm.endpoint import Endpoint, EndpointRequest, JsonSchema, Reply
-from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, OnText, ResponseT, Usage
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
+from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
+from multi_agent.llm.repair import Repaired, repair
 from multi_agent.llm.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
 
@@ -35,8 +37,7 @@ class TypedLLM(LLM):
         return self._settings.model
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        schema = schema_of(request.response_model)
-        conversation = _Conversation(self._endpoint, self._settings, schema, request.varied, request.on_text)
+        conversation = _Conversation(self._endpoint, self._settings, request)
         try:
             value = await self._converse(
                 conversation, with_schema(request.messages, request.response_model), request.response_model
@@ -55,7 +56,7 @@ class TypedLLM(LLM):
         self, conversation: _Conversation, messages: list[Message], response_model: type[ResponseT]
     ) -> ResponseT:
         import instructor
-        from instructor.core import IncompleteOutputException, InstructorRetryException
+        from instructor.core import InstructorRetryException
         from instructor.core.hooks import Hooks
 
         # This method raises a typed error for everything that instructor logs. Log output would hide that error.
@@ -72,24 +73,12 @@ class TypedLLM(LLM):
                 hooks=hooks,
             )
             return cast("ResponseT", checked.value)
-        except IncompleteOutputException:
-            raise self._truncated(conversation, response_model) from None
         except InstructorRetryException as error:
             if isinstance(error.__cause__, LLMError):
                 raise error.__cause__ from error.__cause__.__cause__
             if isinstance(error.__cause__, ValidationError):
                 raise self._invalid(conversation, response_model) from error.__cause__
             raise
-
-    def _truncated(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
-        conversation.reject("stopped at the output limit")
-        setting = self._settings.setting
-        return InvalidResponse(
-            f"The {self._settings.name} reached the output limit before its {response_model.__name__} was complete "
-            f"({conversation.usage.completion_tokens} tokens, thinking included). Raise "
-            f"{setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
-            f"{setting('context_window')} if needed, or ask a narrower question."
-        )
 
     def _invalid(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
         last, setting = conversation.exchanges[-1], self._settings.setting
@@ -126,31 +115,55 @@ def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
 class _Conversation:
     """The requests and responses of one call, behind the client interface that instructor drives."""
 
-    def __init__(
-        self, endpoint: Endpoint, settings: EndpointSettings, schema: JsonSchema, varied: bool, on_text: OnText | None
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, request: LLMRequest[Any]) -> None:
         self._endpoint = endpoint
         self._settings = settings
-        self._schema = schema
-        self._on_text = on_text
-        self._temperature = settings.sampling_temperature if varied else settings.temperature
-        self.answer = ""
+        self._response_model: type[BaseModel] = request.response_model
+        self._on_text = request.on_text
+        self._temperature = settings.sampling_temperature if request.varied else settings.temperature
+        self._shortened = settings.response_retries == 0
         self.exchanges: list[Exchange] = []
         self.usage = Usage()
 
     async def create(self, *, messages: list[dict[str, str]], **_: object) -> SimpleNamespace:
-        """Send the messages and return the parts of OpenAI's response object that instructor reads."""
+        """Send the messages and return the parts of OpenAI's response object that instructor reads.
+
+        After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if it is incomplete,
+        too.
+        """
         sent = tuple(Message.model_validate(message) for message in messages)
+        answer, incomplete = await self._ask(sent)
+        if incomplete and not self._shortened:
+            self._shortened = True
+            answer, incomplete = await self._ask(_ask_shorter(sent, incomplete))
+        if incomplete:
+            raise self._incomplete(incomplete)
+        message = SimpleNamespace(role="assistant", content=answer)
+        return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
+
+    async def _ask(self, messages: tuple[Message, ...]) -> tuple[str, str]:
+        """Send the messages. Return the response as JSON, and why it is incomplete, or an empty text if it is not."""
         on_text = self._report_text if self._on_text else None
-        reply = await self._endpoint.send(EndpointRequest(sent, self._schema, self._temperature, on_text))
-        text, inline_thinking = split_thinking(reply.text)
-        thinking = "\n".join(filter(None, (reply.thinking, inline_thinking)))
-        self.exchanges.append(Exchange(response=text, thinking=thinking))
+        schema = schema_of(self._response_model)
+        reply = await self._endpoint.send(EndpointRequest(messages, schema, self._temperature, on_text))
+        response, thinking, repaired = _read(reply, self._response_model)
+        stopped = reply.cut or ("it reached the output limit" if reply.truncated else "")
+        accepted = (f"ended the response after the JSON object: {stopped}",) if stopped and repaired.valid else ()
+        self.exchanges.append(Exchange(response=response, thinking=thinking, repairs=(*repaired.repairs, *accepted)))
         self.usage += self._usage_of(reply)
-        self.answer = without_fence(text)
-        message = SimpleNamespace(role="assistant", content=self.answer)
-        return SimpleNamespace(
-            choices=[SimpleNamespace(message=message, finish_reason="length" if reply.truncated else "stop")]
+        if not stopped or repaired.valid:
+            return repaired.text, ""
+        self.reject(f"stopped: {stopped}")
+        return repaired.text, stopped
+
+    def _incomplete(self, reason: str) -> InvalidResponse:
+        setting, number = self._settings.setting, len(self.exchanges)
+        return InvalidResponse(
+            f"The {self._settings.name} did not complete its {self._response_model.__name__} in {number} "
+            f"{'attempt' if number == 1 else 'attempts'}: {reason} ({self.usage.completion_tokens} tokens, thinking "
+            f"included). Ask a narrower question, or choose a more capable model with {setting('model')}. If its "
+            f"responses are long, raise {setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
+            f"{setting('context_window')} if needed."
         )
 
     async def _report_text(self, text: str) -> None:
@@ -186,32 +199,59 @@ def with_schema(messages: Sequence[Message], response_model: type[BaseModel]) ->
     return [Message.system(instruction), *messages]
 
 
+def _ask_shorter(messages: tuple[Message, ...], reason: str) -> tuple[Message, ...]:
+    """Return the messages with a request for a shorter response.
+
+    The incomplete response is left out: it costs tokens, and a model continues a loop that it reads. The request is
+    part of the last message, as some chat templates require the roles to alternate.
+    """
+    request = (
+        f"Your last response was stopped because {reason}. Write a much shorter one: say each thing once, keep every "
+        "text to a sentence and every list to the few items that matter, and close the JSON object."
+    )
+    *earlier, last = messages
+    return (*earlier, last.model_copy(update={"content": f"{last.content}\n\n{request}"}))
+
+
+def _read(reply: Reply, response_model: type[BaseModel]) -> tuple[str, str, Repaired]:
+    """Return the response, the thinking before it, and the response repaired.
+
+    Thinking without an end tag counts as a response if it ends with a JSON object that is valid.
+    """
+    response, thinking = split_thinking(reply.text)
+    repaired = repair(response, response_model)
+    if thinking and not response:
+        inside = repair(thinking, response_model)
+        if inside.valid and thinking.endswith(("}", "```")):
+            response, thinking = thinking.removeprefix(inside.before).strip(), inside.before
+            repaired = inside._replace(repairs=("ended the thinking before the JSON object", *inside.repairs[1:]))
+    thoughts = "\n".join(filter(None, (reply.thinking, thinking)))
+    return response, thoughts, repaired
+
+
+_THINK = re.compile(r"\s*(?:```\w*\s*)?<(think|thinking)>")
+
+
 def split_thinking(text: str) -> tuple[str, str]:
     """Return the answer, and the thinking before it between ``<think>`` and ``</think>``.
 
     Some chat templates remove the opening tag. A missing closing tag means that there is no answer.
     """
+    thoughts = []
+    while opening := _THINK.match(text):
+        thinking, _, text = text[opening.end() :].partition(f"</{opening[1]}>")
+        thoughts.append(thinking.strip())
     text = text.strip()
-    if text.startswith("<think>"):
-        thinking, _, answer = text.removeprefix("<think>").partition("</think>")
-        return answer.strip(), thinking.strip()
-    if "</think>" in text and not text.startswith(("{", "[", "```")):
-        thinking, _, answer = text.partition("</think>")
-        return answer.strip(), thinking.strip()
-    return text, ""
+    if not thoughts and "</think>" in text and not text.startswith(("{", "[", "```")):
+        thinking, _, text = text.partition("</think>")
+        return text.strip(), thinking.strip()
+    return text, "\n".join(thoughts)
 
 
 def partial_answer(text: str) -> str:
     """Return the part of the answer in a response that is still being written."""
     answer, _ = split_thinking(text)
     return answer.partition("\n")[2] if answer.startswith("```") else answer
-
-
-def without_fence(text: str) -> str:
-    """Return the text without a Markdown fence around it."""
-    if not (text.startswith("```") and text.endswith("```") and "\n" in text):
-        return text
-    return text.partition("\n")[2].removesuffix("```").strip()
 
 
 def _describe(error: ValidationError) -> str:

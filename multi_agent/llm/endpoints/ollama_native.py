@@ -52,17 +52,20 @@ class OllamaNative:
             "options": self._options(request.temperature),
         }
         if request.on_text and self._settings.stream:
-            return await self._stream(body, request.on_text, started)
+            return await self._stream(body, request.on_text, request.on_thinking, started)
         response = await self._call(self._client.chat(**body, stream=False))
         return _reply(response, response.message.content or "", response.message.thinking or "", started)
 
-    async def _stream(self, body: dict[str, Any], on_text: OnText, started: float) -> Reply:
+    async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None, started: float) -> Reply:
         text = thinking = ""
         last: ChatResponse | None = None
         async with transport_errors(self._settings), aclosing(self._parts(body)) as parts:
             await on_text("")
             async for part in parts:
-                thinking += part.message.thinking or ""
+                if part.message.thinking:
+                    thinking += part.message.thinking
+                    if on_thinking:
+                        await on_thinking(thinking)
                 if part.message.content:
                     text += part.message.content
                     await on_text(text)

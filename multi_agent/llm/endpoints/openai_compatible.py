@@ -51,7 +51,7 @@ class OpenAICompatible:
         started = time.monotonic()
         body = self._body(request)
         if request.on_text and self._settings.stream:
-            reply = await self._stream(body, request.on_text)
+            reply = await self._stream(body, request.on_text, request.on_thinking)
             return reply.model_copy(update={"seconds": time.monotonic() - started})
         response = await self._call(self._client.chat.completions.create(**body))
         return _reply(response, self._settings, time.monotonic() - started)
@@ -74,7 +74,7 @@ class OpenAICompatible:
         }
         return body if request.temperature is None else body | {"temperature": request.temperature}
 
-    async def _stream(self, body: dict[str, Any], on_text: OnText) -> Reply:
+    async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None) -> Reply:
         text = thinking = finish = ""
         usage = timings = None
         async with transport_errors(self._settings), aclosing(self._chunks(body)) as chunks:
@@ -85,7 +85,10 @@ class OpenAICompatible:
                 for choice in chunk.choices:
                     finish = choice.finish_reason or finish
                     delta = getattr(choice, "delta", None)  # some servers' last choice has none
-                    thinking += _thinking(delta)
+                    if thought := _thinking(delta):
+                        thinking += thought
+                        if on_thinking:
+                            await on_thinking(thinking)
                     if added := delta and (delta.content or delta.refusal):
                         text += added
                         await on_text(text)

@@ -1,0 +1,107 @@
+"""Stops responses that never end: the same words over and over, or white space between JSON tokens.
+
+Small models fall into such loops, and constrained decoding does not stop them: a JSON text may hold any number of
+repetitions. Without a stop they run to the output limit, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply
+from multi_agent.llm.llm import OnText
+
+_BLANK = 200
+"""Characters of white space in a row. Indented JSON and tables with padded columns have less."""
+_REPEATED = 1_000
+_TIMES = 4
+"""A loop repeats the same characters for at least ``_REPEATED`` characters and ``_TIMES`` times. Rows of a table that
+differ in one figure are no loop, and neither are rows of dashes or a list of a hundred equal short items."""
+_WINDOW = 8_000
+_PROBE = 40
+_STEP = 100
+_EXCERPT = 60
+
+
+def find_endless(text: str) -> str:
+    """Return what a text repeats at its end, as a clause; empty if it repeats nothing."""
+    if len(text) - len(text.rstrip()) >= _BLANK:
+        return "it wrote white space without end"
+    if repeated := _find_repeated(text[-_WINDOW:]):
+        return f"it repeated {_excerpt(repeated)!r} without end"
+    return ""
+
+
+def _find_repeated(text: str) -> str:
+    """Return the characters that the text ends with several times in a row; empty if there are none.
+
+    Only distances at which the last characters occur before can be a period, so most texts cost one search.
+    """
+    end = text[-_PROBE:]
+    at = text.rfind(end, 0, len(text) - 1)
+    while at >= 0:
+        period = len(text) - len(end) - at
+        length = max(_REPEATED, _TIMES * period)
+        if length > len(text):
+            return ""
+        if text[-length:-period] == text[period - length :]:
+            return text[-period:]
+        at = text.rfind(end, 0, at + len(end) - 1)
+    return ""
+
+
+class RepetitionCheck(EndpointWrapper):
+    """An endpoint that stops a response without end. Its reply says in ``cut`` what was repeated.
+
+    It needs a stream, so it streams every request, also those of callers that do not listen. Without streaming
+    (``stream = false``) it can only explain why a response reached the output limit. The tokens of a stopped response
+    are estimates, as the endpoint does not count them.
+    """
+
+    async def send(self, request: EndpointRequest) -> Reply:
+        text, thinking = _Watch(request.on_text), _Watch(request.on_thinking)
+        started = time.monotonic()
+        try:
+            reply = await super().send(replace(request, on_text=text.receive, on_thinking=thinking.receive))
+        except _EndlessOutput as found:
+            return Reply(
+                text=text.received,
+                thinking=thinking.received,
+                cut=str(found),
+                prompt_tokens=sum(estimate_tokens(message.content) for message in request.messages),
+                completion_tokens=estimate_tokens(text.received + thinking.received),
+                seconds=time.monotonic() - started,
+            )
+        cut = reply.truncated and (find_endless(reply.text) or find_endless(reply.thinking))
+        return reply.model_copy(update={"cut": cut}) if cut else reply
+
+
+class _EndlessOutput(Exception):
+    """The text that is being written repeats itself. Closes the stream on its way."""
+
+
+class _Watch:
+    """Receives a text while it is written, and raises _EndlessOutput when it repeats itself."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self._on_text = on_text
+        self._checked = 0
+        self.received = ""
+
+    async def receive(self, text: str) -> None:
+        if len(text) < len(self.received):  # the response starts over
+            self._checked = 0
+        self.received = text
+        if self._on_text:
+            await self._on_text(text)
+        if len(text) - self._checked >= _STEP:
+            self._checked = len(text)
+            if found := find_endless(text):
+                raise _EndlessOutput(found)
+
+
+def _excerpt(text: str) -> str:
+    folded = " ".join(text.split())
+    return folded if len(folded) <= _EXCERPT else folded[:_EXCERPT] + "…"
