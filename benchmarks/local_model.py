@@ -142,6 +142,9 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument("--squad", type=int, default=40, metavar="N", help="SQuAD 2 questions, half unanswerable")
     options.add_argument("--hotpot", type=int, default=20, metavar="N", help="HotpotQA questions")
     options.add_argument("--sample", type=int, default=5, metavar="N", help="questions about the sample documents")
+    options.add_argument(
+        "--max-output", type=int, metavar="TOKENS", help="maximum tokens of a response, if not Candor's"
+    )
     options.add_argument("--timeout", type=float, default=1800, metavar="S", help="maximum seconds of one request")
     options.add_argument("--compare", nargs=2, type=Path, metavar=("A", "B"), help="print two results side by side")
     return options
@@ -232,9 +235,11 @@ def _lines(file: Path) -> list[Record]:
 
 
 def _measure(chosen: argparse.Namespace) -> None:
-    endpoint = {
+    endpoint: dict[str, Any] = {
         "provider": "openai", "base_url": chosen.base_url, "model": chosen.model, "timeout_s": chosen.timeout
     }  # fmt: skip
+    if chosen.max_output:  # an endless response holds a slow model for many minutes
+        endpoint["max_output_tokens"] = chosen.max_output
     # No plan of an earlier question is shown: the order of the questions must not matter.
     research = {"plan_examples": 0, "remember_plans": False, "step_timeout_s": 4 * chosen.timeout}
     candor = Candor(load_settings(chosen.home, llm=endpoint, research=research))
@@ -334,7 +339,7 @@ def _describe_run(
         "confidence": answer.confidence,
         "reason": answer.reasoning,
         "errors": errors,
-        "rejected": sum(len(body.get("faults", ())) for body in bodies if body["type"].startswith("model_")),
+        "rejected": count_rejected(bodies),
         "repairs": sum(len(body["repairs"]) for body in bodies if body["type"] == "response_repaired"),
         "callers": count_calls(bodies),
         "cited": cited,
@@ -353,6 +358,15 @@ def find_errors(bodies: Iterable[Mapping[str, Any]], status: str) -> list[str]:
     if status == "failed" and not errors and "plan_rejected" in kinds and "plan_made" not in kinds:
         errors.append("PlanError")
     return list(dict.fromkeys(errors))
+
+
+def count_rejected(bodies: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many responses were rejected, by their schema or as a plan."""
+    return sum(
+        1 if body["type"] == "plan_rejected" else len(body["faults"])
+        for body in bodies
+        if body["type"] in ("model_called", "model_failed", "plan_rejected")
+    )
 
 
 def count_calls(bodies: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:

@@ -15,6 +15,7 @@ from benchmarks.local_model import (
     calibrate,
     compare,
     count_calls,
+    count_rejected,
     find_errors,
     hotpot_questions,
     is_refusal,
@@ -146,6 +147,16 @@ def test_calls_are_counted_by_caller_and_without_cached_tokens_in_older_traces()
         "Reader": {"calls": 4, "prompt": 200, "cached": 60, "completion": 10, "seconds": 2.0},
         "Planner": {"calls": 1, "prompt": 100, "cached": 0, "completion": 5, "seconds": 1.0},
     }
+
+
+def test_rejected_plans_and_responses_are_counted() -> None:
+    bodies = [
+        {"type": "plan_rejected", "faults": ["two steps", "no agent"]},
+        {"type": "model_called", "faults": ["no JSON"]},
+        {"type": "model_failed", "faults": ["no JSON", "no JSON"]},
+        {"type": "run_finished"},
+    ]
+    assert count_rejected(bodies) == 4
 
 
 def _record(**changed: Any) -> dict[str, Any]:
