@@ -53,7 +53,7 @@ constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet -e '.[dev,docs,unstructured]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,docs,local,unstructured]'
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/^\(torch==[^+]*\).*/\1/') > constraints.new
 	mv constraints.new constraints.txt
 

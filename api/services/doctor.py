@@ -90,8 +90,12 @@ class Doctor:
 
 async def _check_models(settings: Settings) -> list[Check]:
     """Check the default endpoint and all named ones."""
-    found = await asyncio.gather(*(check(each) for each in (settings.llm, *settings.llms.values())))
-    return [each for checks in found for each in checks]
+    # One after the other: they may compute on the same machine.
+    return [
+        found
+        for endpoint in (settings.llm, *settings.llms.values())
+        for found in await check(endpoint, settings.home / "endpoints")
+    ]
 
 
 def _without_secrets(value: Any) -> Any:

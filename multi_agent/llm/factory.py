@@ -14,7 +14,7 @@
         ConcurrencyLimit     limits the requests of this process
         CrossProcessLimit    limits the requests of all processes that share a folder; only if there is one
         RepetitionCheck      stops responses that repeat themselves; streams every request
-        OllamaNative or OpenAICompatible: the client that sends the request
+        OllamaNative, OpenAICompatible or LocalModel: the client that sends the request
 
 The demo puts ReplayingLLM in place of everything per endpoint. An evaluation puts CountedJudge around its judge.
 """
@@ -32,6 +32,7 @@ from multi_agent.llm.concurrency import ConcurrencyLimit, ReplyQueue
 from multi_agent.llm.context_window import ContextWindowCheck
 from multi_agent.llm.cross_process_limit import CrossProcessLimit
 from multi_agent.llm.endpoint import Endpoint
+from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.journal import Journal, JournalingLLM, Occurrences
@@ -51,7 +52,7 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
     Processes with the same folder ``shared`` have one limit together. The LLM belongs to the event loop that first
     uses it.
     """
-    endpoint: Endpoint = RepetitionCheck(build_client(settings))
+    endpoint: Endpoint = RepetitionCheck(build_client(settings, shared))
     if shared:
         endpoint = CrossProcessLimit(endpoint, shared, settings)
     endpoint = ReplyQueue(ConcurrencyLimit(endpoint, settings.parallel))
@@ -59,9 +60,17 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
     return TypedLLM(endpoint, settings)
 
 
-def build_client(settings: EndpointSettings) -> OllamaNative | OpenAICompatible:
-    """Return the client for the endpoint's protocol, without wrappers."""
-    return OllamaNative(settings) if settings.provider == "ollama" else OpenAICompatible(settings)
+def build_client(
+    settings: EndpointSettings, folder: Path | None = None
+) -> OllamaNative | OpenAICompatible | LocalModel:
+    """Return the client for the endpoint's provider, without wrappers. ``folder`` keeps what clients remember."""
+    match settings.provider:
+        case "ollama":
+            return OllamaNative(settings)
+        case "openai":
+            return OpenAICompatible(settings, folder)
+        case "local":
+            return LocalModel(settings, folder)
 
 
 class RunLLM(NamedTuple):

@@ -1,22 +1,39 @@
-"""Checks whether an endpoint meets the needs of a run, and how to fix it if not. Used by ``candor doctor``."""
+"""Checks whether an endpoint meets the needs of a run, how fast it is, and how to fix it if not.
+
+Used by ``candor doctor``.
+"""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from multi_agent.errors import LLMError, LLMTimeout
+from multi_agent.errors import LLMError, LLMRefused, LLMTimeout
+from multi_agent.llm.endpoint import EndpointRequest
+from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
+from multi_agent.llm.endpoints.response_form import ENFORCED
 from multi_agent.llm.factory import build_client
-from multi_agent.llm.llm import Message
-from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.typed import TypedLLM
+from multi_agent.llm.llm import Message, OnText
+from multi_agent.llm.repair import repair
+from multi_agent.llm.schema import schema_of
+from multi_agent.llm.settings import EndpointSettings, ResponseForm
+from multi_agent.llm.typed import TypedLLM, with_schema
 from vectorstore.models import FrozenModel
 
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12
+# About one question in mode `fast`: what benchmarks/local_model.py counts for the 1.5B model, over all calls.
+_QUESTION_PROMPT_TOKENS, _QUESTION_COMPLETION_TOKENS = 1_800, 60
+_OUTPUT_LIMIT = 1_000  # tokens of a response, thinking included; the answers are short
+_FEWEST_PARTS = 2  # of a stream, to tell reading from writing
+_QUESTION = Message.user("What colour is fresh grass, and are you certain?")
+
+Client = OllamaNative | OpenAICompatible | LocalModel
 
 
 class Check(FrozenModel):
@@ -35,27 +52,67 @@ class _Colour(BaseModel):
     certain: bool
 
 
-async def check(settings: EndpointSettings) -> list[Check]:
-    """Check the endpoint, the model, its context window, and structured output.
+class _Summary(BaseModel):
+    """A summary."""
 
-    Stops at the first check that makes the others pointless. The last check sends a request to the model.
+    summary: str
+
+
+async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
+    """Check the endpoint, the model, its context window, structured output, and speed.
+
+    Stops at the first check that makes the others pointless. The last two send requests to the model. ``folder`` is
+    where the endpoint keeps what it found out.
     """
-    client = build_client(settings.model_copy(update={"timeout_s": min(settings.timeout_s, _LISTING_TIMEOUT_S)}))
+    limited = min(settings.max_output_tokens, _OUTPUT_LIMIT)
+    client = build_client(settings.model_copy(update={"max_output_tokens": limited}), folder)
     try:
-        offered = await client.models()
+        if isinstance(client, LocalModel):
+            checks, longest = await _check_local(settings, client)
+        else:
+            checks, longest = await _check_server(settings, client)
+        if all(each.ok for each in checks):
+            checks.append(_check_context_window(settings, longest))
+            checks.append(await _check_structured_output(settings, client))
+            if checks[-1].ok:
+                checks.append(await _check_speed(settings, client))
+        return checks
+    finally:
+        if isinstance(client, LocalModel):
+            client.close()
+
+
+async def _check_local(settings: EndpointSettings, client: LocalModel) -> tuple[list[Check], int | None]:
+    """Load the model. Return the checks and the context length of the model."""
+    name = f"{settings.table} model"
+    started = time.monotonic()
+    try:
+        header = client.header()
+        engine = await client.engine()
+    except LLMError as error:
+        return [Check(name=name, ok=False, detail=settings.model, remedy=str(error))], None
+    detail = f"{settings.model} ({header.architecture}), loaded by {engine} in {time.monotonic() - started:.0f} s"
+    return [Check(name=name, ok=True, detail=detail)], header.context_length
+
+
+async def _check_server(
+    settings: EndpointSettings, client: OllamaNative | OpenAICompatible
+) -> tuple[list[Check], int | None]:
+    """Ask the server for its models. Return the checks and the context length of the model."""
+    name = f"{settings.table} endpoint"
+    quick = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _LISTING_TIMEOUT_S)})
+    listing = OllamaNative(quick) if isinstance(client, OllamaNative) else OpenAICompatible(quick)
+    try:
+        offered = await listing.models()
+        known = settings.model in offered
+        longest = await listing.context_length() if known and isinstance(listing, OllamaNative) else None
     except LLMTimeout:
         remedy = f"The endpoint accepts connections but does not answer within {_LISTING_TIMEOUT_S:g} s. Restart it."
-        return [Check(name=f"{settings.table} endpoint", ok=False, detail=settings.base_url, remedy=remedy)]
+        return [Check(name=name, ok=False, detail=settings.base_url, remedy=remedy)], None
     except LLMError as error:
-        return [Check(name=f"{settings.table} endpoint", ok=False, detail=settings.base_url, remedy=str(error))]
-    checks = [
-        Check(name=f"{settings.table} endpoint", ok=True, detail=f"{settings.base_url} answers"),
-        _check_model(settings, list(offered)),
-    ]
-    if checks[-1].ok:
-        checks.append(await _check_context_window(settings, client, offered[settings.model]))
-        checks.append(await _check_structured_output(settings))
-    return checks
+        return [Check(name=name, ok=False, detail=settings.base_url, remedy=str(error))], None
+    answers = Check(name=name, ok=True, detail=f"{settings.base_url} answers")
+    return [answers, _check_model(settings, list(offered))], longest or offered.get(settings.model)
 
 
 def _check_model(settings: EndpointSettings, offered: list[str]) -> Check:
@@ -72,14 +129,8 @@ def _check_model(settings: EndpointSettings, offered: list[str]) -> Check:
     )
 
 
-async def _check_context_window(
-    settings: EndpointSettings, client: OllamaNative | OpenAICompatible, listed: int | None
-) -> Check:
+def _check_context_window(settings: EndpointSettings, longest: int | None) -> Check:
     name = f"{settings.table} context window"
-    try:
-        longest = await client.context_length() if isinstance(client, OllamaNative) else listed
-    except LLMError as error:
-        return Check(name=name, ok=False, detail=f"{settings.context_window} tokens", remedy=str(error))
     if longest is None:
         detail = f"{settings.context_window} tokens in the settings; the endpoint does not report the model's limit"
         return Check(name=name, ok=True, detail=detail)
@@ -92,19 +143,85 @@ async def _check_context_window(
     )
 
 
-async def _check_structured_output(settings: EndpointSettings) -> Check:
+async def _check_structured_output(settings: EndpointSettings, client: Client) -> Check:
     name = f"{settings.table} structured output"
-    llm = TypedLLM(build_client(settings), settings.model_copy(update={"response_retries": 0}))
-    question = Message.user("What colour is fresh grass, and are you certain?")
     received: list[str] = []
 
     async def on_text(text: str) -> None:
         received.append(text)
 
     try:
-        completion = await llm.complete([question], _Colour, on_text=on_text)
+        form, seconds = await _find_form(settings, client, on_text)
     except LLMError as error:
         return Check(name=name, ok=False, detail="a response that follows a JSON schema", remedy=str(error))
     streamed = "streamed" if received else "not streamed, by the settings"
-    detail = f"a valid response that follows a JSON schema in {completion.usage.seconds:.1f} s, {streamed}"
+    detail = f"a valid response that follows a JSON schema in {seconds:.1f} s{form}, {streamed}"
     return Check(name=name, ok=True, detail=detail)
+
+
+async def _find_form(settings: EndpointSettings, client: Client, on_text: OnText) -> tuple[str, float]:
+    """Find the strictest form of the schema that the endpoint follows, and remember it.
+
+    A prompt that does not ask for JSON shows whether the endpoint enforces the schema. Returns a description and the
+    seconds of the response. Raises a subclass of LLMError.
+    """
+    notes: list[str] = []
+    if isinstance(client, OpenAICompatible):
+        for form in client.forms.candidates:
+            try:
+                reply = await client.send_as(form, _colour_request(form, on_text))
+            except LLMRefused:
+                notes.append(f"{form} rejected")
+                continue
+            if repair(reply.text, _Colour).valid:
+                client.forms.remember(form)
+                return f" ({'; '.join([form, *notes])})", reply.seconds
+            notes.append(f"{form} not followed")
+    llm = TypedLLM(client, settings.model_copy(update={"response_retries": 0}))
+    completion = await llm.complete([_QUESTION], _Colour, on_text=on_text)
+    return f" ({'; '.join(notes)})" if notes else "", completion.usage.seconds
+
+
+def _colour_request(form: ResponseForm, on_text: OnText) -> EndpointRequest:
+    messages = [_QUESTION] if form in ENFORCED else with_schema([_QUESTION], _Colour)
+    return EndpointRequest(tuple(messages), schema_of(_Colour), 0.0, on_text)
+
+
+async def _check_speed(settings: EndpointSettings, client: Client) -> Check:
+    """Measure one prompt of about 500 tokens that no cache holds, and a response of about 40."""
+    name = f"{settings.table} speed"
+    arrivals: list[float] = []
+
+    async def on_text(text: str) -> None:
+        if text:
+            arrivals.append(time.monotonic())
+
+    lines = [f"Report {time.time_ns()}."]
+    lines += [f"Pump {n} ran for {40 * n} hours at station {7 * n} and was then serviced." for n in range(1, 26)]
+    question = "Summarise the report in one sentence of about 30 words."
+    messages = with_schema([Message.user("\n".join([*lines, question]))], _Summary)
+    started = time.monotonic()
+    try:
+        reply = await client.send(EndpointRequest(tuple(messages), schema_of(_Summary), settings.temperature, on_text))
+    except LLMError as error:
+        return Check(name=name, ok=False, detail="a summary of a short text", remedy=str(error))
+    finished = time.monotonic()
+    if not (reply.prompt_tokens and reply.completion_tokens):
+        return Check(name=name, ok=True, detail="unknown: the endpoint does not report tokens")
+    if len(arrivals) < _FEWEST_PARTS:
+        detail = f"{reply.prompt_tokens} prompt and {reply.completion_tokens} completion tokens in "
+        return Check(name=name, ok=True, detail=f"{detail}{finished - started:.1f} s; the response came in one piece")
+    reading, writing = max(arrivals[0] - started, 0.001), max(finished - arrivals[0], 0.001)
+    prompt, completion = (reply.prompt_tokens - reply.cached_tokens) / reading, reply.completion_tokens / writing
+    seconds = _QUESTION_PROMPT_TOKENS / prompt + _QUESTION_COMPLETION_TOKENS / completion
+    return Check(
+        name=name,
+        ok=True,
+        detail=f"{_round(prompt)} prompt and {_round(completion)} completion tokens per second; a question in mode "
+        f"fast takes about {_round(seconds)} s",
+    )
+
+
+def _round(value: float) -> str:
+    """Return the value with two significant digits."""
+    return f"{float(f'{value:.2g}'):g}"

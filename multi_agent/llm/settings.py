@@ -9,13 +9,20 @@ from pydantic import Field, PrivateAttr, SecretStr, field_validator
 
 from vectorstore.settings import SettingsGroup
 
-Provider = Literal["ollama", "openai"]
-DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1"}
+Provider = Literal["ollama", "openai", "local"]
+Engine = Literal["auto", "openvino", "llama_cpp"]
+ResponseForm = Literal["json_schema", "guided_json", "tools", "json_object", "none"]
+DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1", "local": ""}
 SAMPLING_TEMPERATURE = 0.7
 
 
 def _default_url(given: dict[str, Any]) -> str:
     return DEFAULT_URLS[given["provider"]]
+
+
+def _default_parallel(given: dict[str, Any]) -> int:
+    """Let processes that load the same file compute in turn."""
+    return 1 if given["provider"] == "local" else 4
 
 
 def _default_sampling(given: dict[str, Any]) -> float | None:
@@ -28,12 +35,23 @@ class EndpointSettings(SettingsGroup):
 
     renamed: ClassVar[dict[str, str]] = {"reasks": "response_retries"}
 
-    provider: Provider = Field(default="ollama", description="`ollama`, or `openai` for anything that speaks its API")
+    provider: Provider = Field(
+        default="ollama",
+        description="`ollama`, `openai` for anything that speaks its API, or `local` for a file that Candor loads",
+    )
     base_url: str = Field(
-        default_factory=_default_url, description="address; for `openai` the part before `/chat/completions`"
+        default_factory=_default_url,
+        description="address; for `openai` the part before `/chat/completions`; unused for `local`",
     )
     api_key: SecretStr | None = Field(default=None, description="sent as bearer token")
-    model: str = Field(default="qwen3:8b", min_length=1, description="name of the model at the endpoint")
+    model: str = Field(
+        default="qwen3:8b", min_length=1, description="name of the model; for `local` the path of a GGUF file"
+    )
+    engine: Engine = Field(default="auto", description="library that loads a `local` model; `auto` chooses one that is "
+                           "installed and reads the file")  # fmt: skip
+    threads: int | None = Field(
+        default=None, ge=1, description="threads of a `local` model; the engine chooses by default"
+    )
     context_window: int = Field(
         default=16_384, ge=512, description="maximum tokens of prompt and response together; sent to Ollama "
         "(num_ctx) with every request, as Ollama truncates longer prompts silently")  # fmt: skip
@@ -45,14 +63,23 @@ class EndpointSettings(SettingsGroup):
         default_factory=_default_sampling, ge=0, le=2, description="temperature of samples, where several answers to a "
         "question are compared; None leaves it to the endpoint")  # fmt: skip
     stream: bool = Field(
-        default=True, description="stream responses, so that claims appear while they are written and a response that "
-        "repeats itself is stopped; "
-        "false for an endpoint that cannot stream or does not report the tokens of a stream")  # fmt: skip
-    timeout_s: float = Field(default=180, gt=0, description="maximum seconds of one request")
+        default=True, description="stream responses, so that claims appear while they are written, and responses that "
+        "hang or repeat themselves are stopped; false for one that cannot stream with token counts")  # fmt: skip
+    response_format: Literal["auto"] | ResponseForm = Field(
+        default="auto", description="how an `openai` endpoint is told the schema of a response; `auto` uses the first "
+        "form that it accepts, and remembers it")  # fmt: skip
+    timeout_s: float = Field(
+        default=300, gt=0, description="maximum seconds without new text; without streaming, of the whole response"
+    )
+    total_timeout_s: float = Field(default=1800, gt=0, description="maximum seconds of one request")
     connect_timeout_s: float = Field(default=3, gt=0, description="maximum seconds to connect")
     response_retries: int = Field(default=2, ge=0, description="retries after a response that breaks the schema")
     retries: int = Field(default=3, ge=0, description="retries after a time-out, a broken connection, 429 or 5xx")
-    parallel: int = Field(default=4, ge=1, description="maximum concurrent requests")
+    parallel: int = Field(
+        default_factory=_default_parallel,
+        ge=1,
+        description="maximum concurrent requests; by default 4, and 1 for `local`",
+    )
     prompt_price: float = Field(default=0.0, ge=0, description="price per million prompt tokens")
     completion_price: float = Field(default=0.0, ge=0, description="price per million completion tokens")
     _table: str = PrivateAttr(default="llm")
@@ -68,6 +95,8 @@ class EndpointSettings(SettingsGroup):
     @property
     def name(self) -> str:
         """Model and address, for messages."""
+        if self.provider == "local":
+            return f"local model {self.model!r}"
         return f"model {self.model!r} at {self.base_url}"
 
     @property

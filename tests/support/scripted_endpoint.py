@@ -26,7 +26,7 @@ from typing import Any, Literal, Self
 
 from aiohttp import web
 
-from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.settings import EndpointSettings, ResponseForm
 
 Protocol = Literal["openai", "ollama"]
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
@@ -47,6 +47,7 @@ class Request:
     schema: dict[str, Any] | None
     temperature: float | None
     max_tokens: int | None
+    form: ResponseForm
     body: dict[str, Any]
     headers: Mapping[str, str]
     at: float
@@ -225,7 +226,11 @@ class ScriptedEndpoint:
         context_length: int = 32_768,
         api_key: str | None = None,
         listing_hangs: bool = False,
+        accepts: ResponseForm | None = None,
     ) -> None:
+        """With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
+        context length of its models.
+        """
         self.requests: list[Request] = []
         self.peak = 0
         self._responder = responder
@@ -233,10 +238,15 @@ class ScriptedEndpoint:
         self._context_length = context_length
         self._api_key = api_key
         self._listing_hangs = listing_hangs
+        self._accepts = accepts
         self._active = 0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scripted-endpoint", daemon=True)
+
+    def accept(self, form: ResponseForm) -> None:
+        """Know another form of a schema from now on."""
+        self._accepts = form
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -296,10 +306,11 @@ class ScriptedEndpoint:
 
     async def _chat_openai(self, http: web.Request) -> web.StreamResponse:
         body = await http.json()
-        form = body.get("response_format") or {}
-        schema = form["json_schema"].get("schema") if form.get("type") == "json_schema" else None
         limit = body.get("max_tokens", body.get("max_completion_tokens"))
-        request = self._record("openai", http, body, schema, body.get("temperature"), limit)
+        form, schema = _form_of(body)
+        request = self._record("openai", http, body, schema, body.get("temperature"), limit, form)
+        if self._accepts and form not in (self._accepts, "none"):
+            return _error("openai", fail(400, f"{form}: extra inputs are not permitted"))
         return await self._answer(request, http, _openai_body)
 
     async def _chat_ollama(self, http: web.Request) -> web.StreamResponse:
@@ -317,6 +328,7 @@ class ScriptedEndpoint:
         schema: dict[str, Any] | None,
         temperature: float | None,
         max_tokens: int | None,
+        form: ResponseForm = "none",
     ) -> Request:
         request = Request(
             number=len(self.requests) + 1,
@@ -326,6 +338,7 @@ class ScriptedEndpoint:
             schema=schema,
             temperature=temperature,
             max_tokens=max_tokens,
+            form=form,
             body=body,
             headers=dict(http.headers),
             at=time.monotonic(),
@@ -365,7 +378,8 @@ class ScriptedEndpoint:
 
     async def _list_openai(self, _: web.Request) -> web.StreamResponse:
         await self._maybe_hang()
-        models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self._models]
+        limits = {"max_model_len": self._context_length} if self._accepts else {}
+        models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests", **limits} for name in self._models]
         return web.json_response({"object": "list", "data": models})
 
     async def _list_ollama(self, _: web.Request) -> web.StreamResponse:
@@ -383,6 +397,18 @@ class ScriptedEndpoint:
     async def _show_ollama(self, _: web.Request) -> web.StreamResponse:
         info = {"general.architecture": "test", "test.context_length": self._context_length}
         return web.json_response({"details": {}, "model_info": info, "capabilities": ["completion"]})
+
+
+def _form_of(body: dict[str, Any]) -> tuple[ResponseForm, dict[str, Any] | None]:
+    """Return the form in which a request names its schema, and the schema."""
+    form = body.get("response_format") or {}
+    if form.get("type") == "json_schema":
+        return "json_schema", form["json_schema"].get("schema")
+    if "guided_json" in body:
+        return "guided_json", body["guided_json"]
+    if "tool_choice" in body:
+        return "tools", body["tools"][0]["function"]["parameters"]
+    return "json_object" if form else "none", None
 
 
 def _streams(request: Request) -> bool:
@@ -438,7 +464,10 @@ def _error(protocol: Protocol, reply: Reply) -> web.Response:
 
 def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
     """Return the completion as one object."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if request.form == "tools" and not reply.tools:
+        message: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [_answer_call(reply.text)]}
+    else:
+        message = {"role": "assistant", "content": reply.text}
     if reply.refusal:
         message |= {"content": None, "refusal": reply.refusal}
     if reply.tools:
@@ -452,7 +481,11 @@ def _openai_body(request: Request, reply: Reply) -> tuple[str, str]:
 
 def _openai_chunks(request: Request, reply: Reply) -> list[dict[str, Any]]:
     """Return the chunks of a stream: thinking, text, the end, and the token usage if requested."""
-    deltas = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in _pieces(reply))]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    if request.form == "tools":
+        deltas += [{"tool_calls": [{"index": 0} | _answer_call(piece)]} for piece in _pieces(reply)]
+    else:
+        deltas += [{"content": piece} for piece in _pieces(reply)]
     if reply.thinking:
         deltas.insert(1, {"reasoning_content": reply.thinking})
     if reply.refusal:
@@ -480,6 +513,11 @@ def _openai_usage(reply: Reply) -> dict[str, dict[str, Any]]:
     if reply.cached_in_timings:
         return {"usage": usage, "timings": {"cache_n": reply.cached_tokens}}
     return {"usage": usage | {"prompt_tokens_details": {"cached_tokens": reply.cached_tokens}}}
+
+
+def _answer_call(arguments: str) -> dict[str, Any]:
+    """Return the call of the tool that carries the answer, or a piece of it."""
+    return {"id": "call-0", "type": "function", "function": {"name": "answer", "arguments": arguments}}
 
 
 def _tool_call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

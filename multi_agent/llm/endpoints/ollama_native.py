@@ -59,9 +59,11 @@ class OllamaNative:
     async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None, started: float) -> Reply:
         text = thinking = ""
         last: ChatResponse | None = None
-        async with transport_errors(self._settings), aclosing(self._parts(body)) as parts:
+        async with transport_errors(self._settings) as received, aclosing(self._parts(body)) as parts:
             await on_text("")
             async for part in parts:
+                if part.message.content or part.message.thinking:
+                    received()
                 if part.message.thinking:
                     thinking += part.message.thinking
                     if on_thinking:

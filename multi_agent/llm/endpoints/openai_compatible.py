@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from multi_agent.errors import LLMRefused
-from multi_agent.llm.endpoint import EndpointRequest, JsonSchema, Reply
+from multi_agent.llm.endpoint import EndpointRequest, Reply
+from multi_agent.llm.endpoints.response_form import ResponseForms, fields
 from multi_agent.llm.endpoints.transport import (
     client_options,
     error_for_status,
@@ -19,26 +19,30 @@ from multi_agent.llm.endpoints.transport import (
     wrong_protocol,
 )
 from multi_agent.llm.llm import OnText
-from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
+from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings, ResponseForm
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
+    from pathlib import Path
 
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 # The client requires a key. Servers without keys ignore it.
 _NO_KEY = "none"
+_REJECTED_REQUEST = (400, 422, 501)  # among others, statuses for an unknown field or an unknown value of one
 
 
 class OpenAICompatible:
     """One model behind ``base_url``. Belongs to the event loop that first uses it."""
 
-    def __init__(self, settings: EndpointSettings) -> None:
+    def __init__(self, settings: EndpointSettings, folder: Path | None = None) -> None:
+        """``folder`` keeps the form of the schema that the endpoint accepts."""
         import httpx
         import openai
 
         self._settings = settings
+        self.forms = ResponseForms(settings, folder)
         self._client = openai.AsyncOpenAI(
             base_url=settings.base_url,
             api_key=settings.api_key.get_secret_value() if settings.api_key else _NO_KEY,
@@ -48,8 +52,25 @@ class OpenAICompatible:
         )
 
     async def send(self, request: EndpointRequest) -> Reply:
+        """Send one request. If the endpoint rejects the form of the schema, try the others, and remember what works."""
+        first: LLMRefused | None = None
+        for form in self.forms.to_try():
+            try:
+                reply = await self.send_as(form, request)
+            except LLMRefused as error:
+                first = first or error
+                if getattr(error.__cause__, "status_code", None) not in _REJECTED_REQUEST:
+                    break
+            else:
+                self.forms.remember(form)
+                return reply
+        assert first is not None
+        raise first
+
+    async def send_as(self, form: ResponseForm, request: EndpointRequest) -> Reply:
+        """Send one request with this form of its schema."""
         started = time.monotonic()
-        body = self._body(request)
+        body = self._body(request, form)
         if request.on_text and self._settings.stream:
             reply = await self._stream(body, request.on_text, request.on_thinking)
             return reply.model_copy(update={"seconds": time.monotonic() - started})
@@ -61,15 +82,14 @@ class OpenAICompatible:
         page = await self._call(self._client.models.list())
         return {model.id: getattr(model, "max_model_len", None) for model in page.data}
 
-    def _body(self, request: EndpointRequest) -> dict[str, Any]:
-        settings, schema = self._settings, request.schema
+    def _body(self, request: EndpointRequest, form: ResponseForm) -> dict[str, Any]:
+        settings = self._settings
         # OpenAI's newer models reject `max_tokens`; most other servers know no other name.
         limit = "max_completion_tokens" if settings.base_url == DEFAULT_URLS["openai"] else "max_tokens"
-        form = {"type": "json_schema", "json_schema": {"name": _name(schema), "schema": schema}}
         body = {
             "model": settings.model,
             "messages": [message.model_dump() for message in request.messages],
-            "extra_body": {"response_format": form},  # as an argument, the client would walk through all of it
+            "extra_body": fields(form, request.schema),  # as arguments, the client would walk through all of them
             limit: settings.max_output_tokens,
         }
         return body if request.temperature is None else body | {"temperature": request.temperature}
@@ -77,7 +97,7 @@ class OpenAICompatible:
     async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None) -> Reply:
         text = thinking = finish = ""
         usage = timings = None
-        async with transport_errors(self._settings), aclosing(self._chunks(body)) as chunks:
+        async with transport_errors(self._settings) as received, aclosing(self._chunks(body)) as chunks:
             await on_text("")
             async for chunk in chunks:
                 usage = chunk.usage or usage
@@ -85,11 +105,14 @@ class OpenAICompatible:
                 for choice in chunk.choices:
                     finish = choice.finish_reason or finish
                     delta = getattr(choice, "delta", None)  # some servers' last choice has none
-                    if thought := _thinking(delta):
+                    added, thought = _text(delta), _thinking(delta)
+                    if added or thought:
+                        received()
+                    if thought:
                         thinking += thought
                         if on_thinking:
                             await on_thinking(thinking)
-                    if added := delta and (delta.content or delta.refusal):
+                    if added:
                         text += added
                         await on_text(text)
         if not finish:
@@ -151,12 +174,19 @@ def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float)
         raise wrong_protocol(settings, str(response))
     message = choices[0].message
     return Reply(
-        text=message.content or message.refusal or "",
+        text=_text(message),
         thinking=_thinking(message),
         truncated=choices[0].finish_reason == "length",
         seconds=seconds,
         **(_tokens(response.usage, getattr(response, "timings", None)) if response.usage else {}),
     )
+
+
+def _text(message: Any) -> str:
+    """Return the text in a message or delta: content, arguments of the tool that carries the schema, or a refusal."""
+    calls = getattr(message, "tool_calls", None) or ()
+    arguments = "".join(call.function.arguments or "" for call in calls if call.function)
+    return arguments or getattr(message, "content", None) or getattr(message, "refusal", None) or ""
 
 
 def _thinking(message: object) -> str:
@@ -175,8 +205,3 @@ def _tokens(usage: CompletionUsage, timings: object) -> dict[str, int]:
         "cached_tokens": cached or 0,
         "completion_tokens": usage.completion_tokens,
     }
-
-
-def _name(schema: JsonSchema) -> str:
-    """Return the title of the schema, restricted to the characters that the protocol allows in a name."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "Response")))[:64]

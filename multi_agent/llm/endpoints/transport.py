@@ -12,14 +12,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from multi_agent.errors import LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable, LLMUnreachable
 from multi_agent.llm.settings import EndpointSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _EXCERPT = 300
 
@@ -29,7 +29,7 @@ def client_options(settings: EndpointSettings) -> dict[str, Any]:
     import httpx
 
     return {
-        "timeout": httpx.Timeout(settings.timeout_s, connect=settings.connect_timeout_s),
+        "timeout": httpx.Timeout(None, connect=settings.connect_timeout_s),  # transport_errors limits the rest
         "limits": httpx.Limits(max_connections=None),  # ConcurrencyLimit limits the requests
         "follow_redirects": True,
         # A proxy cannot reach a model on localhost.
@@ -38,25 +38,37 @@ def client_options(settings: EndpointSettings) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def transport_errors(settings: EndpointSettings) -> AsyncIterator[None]:
-    """Limit the time of a request and translate its transport errors."""
+async def transport_errors(settings: EndpointSettings) -> AsyncIterator[Callable[[], None]]:
+    """Limit the time of a request and translate its transport errors.
+
+    Yields a function to call for each new text of a stream: ``timeout_s`` then starts again.
+    """
     import httpx
 
+    now = asyncio.get_running_loop().time
+    total = asyncio.timeout(settings.total_timeout_s)
     try:
-        async with asyncio.timeout(settings.timeout_s):
-            yield
+        async with total, asyncio.timeout(settings.timeout_s) as silence:
+            yield lambda: silence.reschedule(now() + settings.timeout_s)
     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
         raise endpoint_unreachable(settings) from error
     except (TimeoutError, httpx.TimeoutException) as error:
-        raise LLMTimeout(
-            f"The {settings.name} did not finish its response within {settings.timeout_s:g} s. Raise "
-            f"{settings.setting('timeout_s')}, or choose a faster model with {settings.setting('model')}."
-        ) from error
+        raise timed_out(settings, "total_timeout_s" if total.expired() else "timeout_s") from error
     except httpx.TransportError as error:
         raise LLMUnavailable(
             f"The connection to the {settings.name} broke before the response was complete ({type(error).__name__}: "
             f"{error}). Check the log of the endpoint: it may have run out of memory."
         ) from error
+
+
+def timed_out(settings: EndpointSettings, limit: Literal["timeout_s", "total_timeout_s"]) -> LLMTimeout:
+    """Return the error for a request that reached this limit."""
+    silent = limit == "timeout_s" and settings.stream
+    return LLMTimeout(
+        f"The {settings.name} did not {'write any text' if silent else 'finish its response'} within "
+        f"{getattr(settings, limit):g} s. Raise {settings.setting(limit)}, or choose a faster model with "
+        f"{settings.setting('model')}."
+    )
 
 
 def endpoint_unreachable(settings: EndpointSettings) -> LLMUnreachable:

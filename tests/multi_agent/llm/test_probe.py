@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from pathlib import Path
+from typing import Literal
 
+import pytest
+from pydantic import BaseModel
+
+from multi_agent.errors import LLMRefused
 from multi_agent.llm import probe as probing
+from multi_agent.llm.endpoints.response_form import FORMS
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.llm import Message
 from multi_agent.llm.probe import Check, check
-from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, ScriptedEndpoint, always
+from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_pieces
 
 GREEN = '{"colour": "green", "certain": true}'
+
+
+class Colour(BaseModel):
+    """A colour."""
+
+    colour: Literal["red", "green", "blue"]
 
 
 @pytest.fixture(params=PROTOCOLS)
@@ -32,6 +47,7 @@ async def test_all_checks_pass(protocol: Protocol) -> None:
         ("llm model", True, ""),
         ("llm context window", True, ""),
         ("llm structured output", True, ""),
+        ("llm speed", True, ""),
     ]
 
 
@@ -79,4 +95,76 @@ async def test_a_model_that_ignores_the_schema_fails(protocol: Protocol) -> None
         checks = await check(endpoint.settings(protocol))
     assert failed(checks).name == "llm structured output"
     assert "CANDOR_LLM__MODEL" in failed(checks).remedy
-    assert len(endpoint.requests) == 1
+    assert len(endpoint.requests) == (len(FORMS) + 1 if protocol == "openai" else 1)
+
+
+class TestResponseForm:
+    """Which form of the schema an endpoint is found to follow, and what is remembered of it."""
+
+    @pytest.mark.parametrize("form", FORMS)
+    async def test_is_found_and_remembered(self, form: ResponseForm, tmp_path: Path) -> None:
+        with ScriptedEndpoint(always(in_pieces(GREEN, 8)), accepts=form) as endpoint:
+            settings = endpoint.settings("openai")
+            checks = await check(settings, tmp_path)
+            asked = len(endpoint.requests)
+            await check(settings, tmp_path)
+            reply = await build_llm(settings, tmp_path).complete([Message.user("Which colour?")], Colour)
+        assert [each.ok for each in checks] == [True] * 5
+        assert f"({form}" in checks[-2].detail
+        assert [f"{other} rejected" in checks[-2].detail for other in FORMS[: FORMS.index(form)]] == [
+            True
+        ] * FORMS.index(form)
+        assert [request.form for request in endpoint.requests[asked - 2 : asked]] == [form, form]
+        assert reply.value.colour == "green"
+        assert endpoint.requests[-1].form == form
+        assert endpoint.requests[-2].form == form, "one request for the question"
+
+    async def test_a_form_that_is_ignored_is_not_used(self, tmp_path: Path) -> None:
+        """The endpoint accepts every form, and enforces the schema only by tools."""
+        with ScriptedEndpoint(lambda request: GREEN if request.form == "tools" else "It is green.") as endpoint:
+            checks = await check(endpoint.settings("openai"), tmp_path)
+        assert "(tools; json_schema not followed; guided_json not followed)" in checks[-2].detail
+
+    async def test_a_changed_endpoint_is_asked_again(self, tmp_path: Path) -> None:
+        with ScriptedEndpoint(always(GREEN), accepts="guided_json") as endpoint:
+            settings = endpoint.settings("openai")
+            await build_llm(settings, tmp_path).complete([Message.user("Which colour?")], Colour)
+            assert [request.form for request in endpoint.requests] == ["json_schema", "guided_json"]
+            endpoint.accept("tools")
+            llm = build_llm(settings, tmp_path)
+            for _ in range(2):
+                await llm.complete([Message.user("Which colour?")], Colour)
+        assert [request.form for request in endpoint.requests[2:]] == ["guided_json", "json_schema", "tools", "tools"]
+
+    async def test_the_setting_forces_a_form(self, tmp_path: Path) -> None:
+        with ScriptedEndpoint(always(GREEN), accepts="json_schema") as endpoint:
+            settings = endpoint.settings("openai", response_format="guided_json")
+            with pytest.raises(LLMRefused, match="extra inputs"):
+                await build_llm(settings, tmp_path).complete([Message.user("Which colour?")], Colour)
+        assert [request.form for request in endpoint.requests] == ["guided_json"]
+
+    async def test_another_error_tries_no_other_form(self) -> None:
+        with ScriptedEndpoint(always(scripted.model_missing())) as endpoint, pytest.raises(LLMRefused):
+            await build_llm(endpoint.settings("openai")).complete([Message.user("Which colour?")], Colour)
+        assert len(endpoint.requests) == 1
+
+
+async def test_the_speed_is_measured_without_the_cached_tokens(protocol: Protocol) -> None:
+    slow = Reply(text=GREEN, cut=9, pause=0.1, delay=0.5, prompt_tokens=600, completion_tokens=30)
+    with ScriptedEndpoint(always(slow)) as endpoint:
+        speed = (await check(endpoint.settings(protocol)))[-1]
+    found = re.fullmatch(
+        r"([\d.]+) prompt and ([\d.]+) completion tokens per second; a question in mode fast takes about ([\d.]+) s",
+        speed.detail,
+    )
+    assert found
+    prompt, completion, seconds = map(float, found.groups())
+    assert prompt <= 600 / 0.5
+    assert completion <= 30 / 0.3
+    assert seconds == pytest.approx(1_800 / prompt + 60 / completion, rel=0.2)
+
+
+async def test_a_local_model_is_loaded_and_measured(tmp_path: Path) -> None:
+    missing = await check(EndpointSettings(provider="local", model=str(tmp_path / "model.gguf")))
+    assert failed(missing).name == "llm model"
+    assert "There is no file" in failed(missing).remedy
