@@ -13,6 +13,7 @@ from pydantic import Field
 from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
+from multi_agent.llm.observed import ResponseFaults
 from vectorstore.models import FrozenModel
 
 _CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
@@ -45,6 +46,7 @@ class Case(FrozenModel):
     retrieved: tuple[Passage, ...] = Field(description="chunks found by all searches, in search order, best first")
     extracted: tuple[Cited, ...] = Field(default=(), description="all extracted evidence")
     cited: tuple[Cited, ...] = Field(default=(), description="the evidence that claims of the answer cite")
+    faults: ResponseFaults = Field(default=ResponseFaults(), description="faults in the model's responses")
 
     @property
     def answered(self) -> bool:

@@ -9,6 +9,7 @@ from multi_agent.answer import Answer, Quote
 from multi_agent.evaluation.case import Case, Cited, Passage
 from multi_agent.evaluation.question_set import Question
 from multi_agent.events import Event, StepFinished
+from multi_agent.llm.observed import count_faults
 
 
 class Source(NamedTuple):
@@ -35,6 +36,7 @@ def observe(question: Question, answer: Answer, events: Sequence[Event], source_
         retrieved=tuple(_make_passage(chunks[each], source_of) for each in _rank_chunks(updates, chunks)),
         extracted=tuple(_make_cited(item, names, source_of) for item in evidence.values()),
         cited=tuple(_make_cited(item, names, source_of) for item in cited.values()),
+        faults=count_faults(events),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from multi_agent.bus import Publish
-from multi_agent.errors import LLMError
+from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
@@ -85,8 +85,9 @@ def count_faults(events: Iterable[Event]) -> ResponseFaults:
                 counted += ResponseFaults(repairs=len(repairs))
             case ModelCalled(faults=faults):
                 counted += ResponseFaults(rejected=len(faults))
-            case ModelFailed(faults=faults):
-                counted += ResponseFaults(rejected=len(faults), failed=int(bool(faults)))
+            case ModelFailed(faults=faults, error_type=error):
+                rejected = len([fault for fault in faults if fault])
+                counted += ResponseFaults(rejected=rejected, failed=int(error == InvalidResponse.__name__))
     return counted
 
 

@@ -19,7 +19,7 @@ from multi_agent.evaluation.question_set import Question, load_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel, planned, reading, role_of
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang
+from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang, wrap_in_prose
 
 Serve = Callable[..., EndpointSettings]
 QUESTIONS = [
@@ -206,6 +206,27 @@ def judged(request: Request) -> Reply | str:
     if request.schema and request.schema["title"] == "Verdicts":
         return json.dumps({"verdicts": [{"statement": 1, "reason": "", "support": "full"}]})
     return panel(request)
+
+
+def chatty(request: Request) -> Reply | str:
+    """Play the panel, with text around each response."""
+    response = panel(request)
+    return response if isinstance(response, Reply) else wrap_in_prose(response)
+
+
+@pytest.mark.usefixtures("ingested")
+def test_repairs_are_counted_and_exported(run: Any, serve: Serve, use_model: Any, questions: Path) -> None:
+    use_model(serve(chatty))
+    asked = ("eval", "run", questions, "-c", "papers", "--mode", "fast", "--limit", "1", "--json")
+    [one] = run(*asked).json["evaluations"]
+    [row] = one["rows"]
+    assert row["status"] == "answered"
+    assert row["figures"]["repairs"] == 2 * row["figures"]["model_calls"] > 0
+    assert (row["figures"]["rejected_responses"], row["figures"]["schema_failure"]) == (0, 0)
+    assert one["summary"]["figures"]["repairs"]["mean"] == row["figures"]["repairs"]
+    assert "repairs" in run("eval", "show", one["evaluation"]["id"]).out
+    assert "Faults of the model: repairs: 4" in run("trace", row["run_id"]).out
+    assert run("trace", row["run_id"], "--json").json["faults"]["repairs"] == 4
 
 
 @pytest.mark.usefixtures("ingested")

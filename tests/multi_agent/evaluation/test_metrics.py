@@ -14,6 +14,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError, MetricError
 from multi_agent.evaluation.metric import MetricKit, collect_figures, discover
 from multi_agent.evaluation.metrics.retrieval import compute_scores
+from multi_agent.llm.observed import ResponseFaults
 from support.cases import answer, case, cited, claimed, passage, question, refused
 
 SQUAD = json.loads((Path(__file__).parent / "squad_results.json").read_text(encoding="utf-8"))
@@ -208,6 +209,13 @@ async def test_a_missing_judge_is_an_error_instead_of_a_zero() -> None:
 
 async def test_usage_of_a_failed_run_is_measured() -> None:
     assert (await measure("spending", case(question(), answer(status=Status.FAILED))))["model_calls"] == 0
+
+
+async def test_faults_of_responses_are_counted() -> None:
+    clean = case(question(), answer("7"))
+    faulty = clean.model_copy(update={"faults": ResponseFaults(repairs=2, rejected=3, failed=1)})
+    assert await measure("faults", clean) == {"repairs": 0, "rejected_responses": 0, "schema_failure": 0}
+    assert await measure("faults", faulty) == {"repairs": 2, "rejected_responses": 3, "schema_failure": 1}
 
 
 def test_every_figure_has_one_metric_and_a_description() -> None:

@@ -31,9 +31,9 @@ def called(*faults: str) -> ModelCalled:
     )
 
 
-def failed(*faults: str) -> ModelFailed:
+def failed(error_type: str, *faults: str) -> ModelFailed:
     return ModelFailed(
-        caller="Guide", model="scripted", error_type="LLMError", error="failed", usage=Usage(), faults=faults
+        caller="Guide", model="scripted", error_type=error_type, error="failed", usage=Usage(), faults=faults
     )
 
 
@@ -66,9 +66,9 @@ async def test_repairs_are_published_before_the_call() -> None:
 
 
 def test_a_failed_call_counts_if_its_responses_were_invalid() -> None:
-    bodies = (failed("no JSON", "no JSON"), failed(), called())
+    bodies = (failed("InvalidResponse", "no JSON", "no JSON"), failed("LLMTimeout", "no JSON", ""), called())
     events = [make_event(number, body) for number, body in enumerate(bodies, start=1)]
-    assert count_faults(events) == ResponseFaults(rejected=2, failed=1)
+    assert count_faults(events) == ResponseFaults(rejected=3, failed=1)
 
 
 def test_the_faults_of_a_resumed_run_count_once() -> None:
