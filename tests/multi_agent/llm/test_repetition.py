@@ -28,6 +28,7 @@ LOOPS = {
     "object": '{"text": "' + '{"quote": "It works below -20 °C.", "passage": 3}, ' * 60,
     "escaped line breaks": '{"text": "Borea 8' + "\\n" * 2_000,
     "paragraph": '{"text": "' + "".join(f"{word} is cold. " for word in range(90)) * 8,
+    "signs": '{"text": "' + "- | " * 1_500,
     "spaces": '{"text": "Borea 8",' + " " * 3_000,
     "line breaks": '{"text": "Borea 8"' + "\n" * 3_000,
     "indentation": '{"text": "Borea 8",' + "\n\t  " * 700,
@@ -60,7 +61,7 @@ def legitimate_texts() -> Iterator[tuple[str, str]]:
     yield "table with figures", numbered
     yield "numbers", json.dumps(list(range(2_000)))
     yield "truth values", json.dumps([True] * 100)
-    yield "rule of a table", "|" + " --- |" * 40 + "\n" + "|" + " | " * 40
+    yield "rule of a table", "|" + " --- |" * 400 + "\n" + "|" + " | " * 40
     yield "dot leaders", "\n".join(f"{chapter} {'.' * 90} {chapter * 3}" for chapter in range(60))
     yield "empty rows", "| Room | Heat load | Note |\n" + "|      |           |      |\n" * 30
     yield "indented JSON", json.dumps([{"deep": {"deeper": {"deepest": [row]}}} for row in range(200)], indent=8)
