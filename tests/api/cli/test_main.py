@@ -75,7 +75,9 @@ def test_the_answer_has_the_documented_keys(
     assert list(answer["coverage"]) == [
         "documents_considered", "documents_total", "chunks_considered", "chunks_total",
     ]  # fmt: skip
-    assert list(answer["usage"]) == ["model_calls", "prompt_tokens", "completion_tokens", "seconds", "cost"]
+    assert list(answer["usage"]) == [
+        "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds", "cost",
+    ]  # fmt: skip
 
 
 def test_options_choose_the_mode_and_the_limits(
