@@ -115,7 +115,8 @@ function onKey(event) {
   else if (event.key === "/") {
     event.preventDefault();
     main.querySelector("[data-slash]")?.focus();
-  } else panelKey(event);
+  } else if (event.key === "s") main.querySelector("[data-press='s']")?.click();
+  else panelKey(event);
 }
 
 api.connection.addEventListener("offline", () => {

@@ -100,6 +100,7 @@ def test_withdrawn_claims_disappear(open_page: OpenPage, site: Site, resume: thr
     resume.set()
     expect(written(page).locator(".claim")).to_have_count(2)
     page.get_by_role("link", name="Full trace").click()
+    page.get_by_role("searchbox", name="Search this run").fill("draft_withdrawn")
     expect(page.locator(".event.draft_withdrawn")).to_contain_text("claims withdrawn")
 
 

@@ -61,6 +61,7 @@ const DESCRIPTIONS = {
   step_failed: (body) => ["failed", `${body.agent}: ${body.error}`],
   step_retried: (body) => ["retried", `${body.agent}: ${body.error}`],
   reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
+  model_asked: (body) => ["model asked", `${body.caller}, about ${plural(body.prompt_tokens, "prompt token")}${body.expected_seconds === null ? "" : `, about ${seconds(body.expected_seconds)} expected`}`],
   model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
   model_failed: (body) => ["model call failed", `${body.caller}: ${body.error}`],
   response_repaired: (body) => ["response repaired", `${body.caller}: ${body.repairs.join("; ")}`],

@@ -38,6 +38,11 @@ export class RunModel {
     return [...new Map(written.map((each) => [each.number, each])).values()];
   }
 
+  /** Calls that a model is answering now, oldest first. */
+  get open() {
+    return [this.panel, ...this.steps].flatMap((step) => step.asked).sort((a, b) => a.at - b.at);
+  }
+
   get steps() {
     return this.attempts.flatMap((attempt) => [...attempt.steps.values()]);
   }
@@ -72,6 +77,20 @@ export class RunModel {
   startAttempt(number, plan, diagnosis) {
     const steps = new Map((plan?.steps ?? []).map((each) => [each.id, emptyStep(each.id, number, each)]));
     this.attempts.push({number, plan, diagnosis, steps, outcome: null, findings: []});
+  }
+
+  /** Keep a search with the passages that no earlier one found, numbered over all searches. */
+  addSearch(body) {
+    const passages = body.passages.filter((each) => !this.passages.has(each.chunk_id)).map((each) => {
+      this.passages.add(each.chunk_id);
+      return {...each, number: this.passages.size};
+    });
+    if (body.passages.length) this.found.push({...body, passages});
+  }
+
+  endCall(step, body) {
+    const at = step.asked.findIndex(({caller}) => caller === body.caller);
+    if (at >= 0) step.asked.splice(at, 1);
   }
 
   addCall(step, body, event) {
@@ -111,6 +130,7 @@ const APPLY = {
   },
   step_retried: (run, body, step) => {
     step.retries.push(body);
+    step.asked = [];
     step.drafts = [];
   },
   step_skipped: (run, body, step, event) => {
@@ -119,6 +139,7 @@ const APPLY = {
   },
   step_failed: (run, body, step, event) => {
     step.failures.push(body);
+    step.asked = []; // no event ends its cancelled calls
     step.drafts = [];
     step.endedAt = Date.parse(event.at);
   },
@@ -129,15 +150,23 @@ const APPLY = {
     step.votes.push(...run.votes.splice(0)); // the vote event comes just before the end of its step
   },
   reasoning_shared: (run, body, step) => { step.reasoning.push(body); },
-  model_called: (run, body, step, event) => run.addCall(step, body, event),
+  model_asked: (run, body, step, event) => { step.asked.push({...body, at: Date.parse(event.at)}); },
+  model_called: (run, body, step, event) => {
+    if (!body.replayed) run.endCall(step, body);
+    run.addCall(step, body, event);
+  },
   model_failed: (run, body, step, event) => {
+    run.endCall(step, body);
     step.calls.push({...body, failed: true, number: event.number, at: Date.parse(event.at)});
     step.usage = sum([step.usage, body.usage]);
   },
   response_repaired: (run, body, step) => { step.repaired.push(body); },
   claim_drafted: (run, body, step) => { step.drafts.push(body); },
   draft_withdrawn: (run, body, step) => { step.drafts = []; },
-  searched: (run, body, step) => { step.searches.push(body); },
+  searched: (run, body, step) => {
+    step.searches.push(body);
+    run.addSearch(body);
+  },
   evidence_rejected: (run, body, step) => { step.rejected.push(body); },
   computed: (run, body, step) => { step.computed.push(body); },
   tool_called: (run, body, step) => { step.tools.push({...body, returned: null}); },
@@ -161,6 +190,7 @@ const APPLY = {
 function emptyState() {
   return {
     finished: null, planned: null, attempts: [], approvals: new Map(), declined: "", counted: new Set(), votes: [],
+    found: [], passages: new Set(), // searches with new passages; ids of all passages found
     writes: [], // what steps added to the context, in order
     panel: emptyStep("", 0, null), // events outside of steps: planning, voting, explaining
   };
@@ -173,7 +203,7 @@ function emptyStep(id, attempt, plan) {
     instruction: plan?.instruction ?? "",
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
-    calls: [], searches: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
+    asked: [], calls: [], searches: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
   };
 }
 

@@ -6,11 +6,13 @@ import {Approvals} from "../parts/run/approvals.js";
 import {askForm} from "../parts/ask-form.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
+import {updateFound} from "../parts/run/found.js";
 import {openQuote} from "../parts/answer/evidence.js";
 import {LiveRun} from "../lib/live.js";
 import {agentsOf, statusOf} from "../lib/model.js";
 import {closePanel} from "../parts/panel.js";
 import {head} from "./run.js";
+import {waiting} from "../parts/run/waiting.js";
 import {describeEvent, plural, shorten} from "../lib/format.js";
 
 /** Show the form and, with `runId`, the live run; with `number`, open that quote once the answer is there. */
@@ -23,7 +25,7 @@ export function showAsk(container, runId, number) {
 class AskView {
   constructor(container) {
     this.form = h("div", {}, loading());
-    this.run = h("div", {class: "live"});
+    this.run = h("div", {class: "live", tabindex: "-1"});
     this.live = this.approvals = null;
     container.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
     this.again = () => this.load();
@@ -68,6 +70,7 @@ class AskView {
         return;
       }
       replace(top, head(live));
+      updateFound(live);
       approvals.update();
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
@@ -86,6 +89,7 @@ class AskView {
     });
     const approvals = this.approvals = new Approvals(this.live);
     this.run.append(top, errorBox, approvals.element, answer, work);
+    if (this.form.contains(document.activeElement)) this.run.focus({preventScroll: true}); // so that keys are shortcuts
   }
 
   close() {
@@ -107,6 +111,7 @@ function workView(live) {
     h("ol", {}, [...attempt.steps.values()].map((step) => stepLine(step, over || attempt.number < model.attempts.length, base)))));
   return [
     h("div", {class: "line head"}, h("h2", {}, "Progress"), h("a", {href: base}, "Full trace")),
+    waiting(live),
     h("ol", {class: "tree"},
       h("li", {class: "supervisor"},
         h("div", {class: "line"}, h("strong", {}, "Supervisor"), h("span", {class: "doing"}, supervisorStatus(model, over))),
@@ -115,7 +120,7 @@ function workView(live) {
 }
 
 function supervisorStatus(model, over) {
-  const last = model.panel.events.filter(({body}) => body.type !== "model_called").at(-1);
+  const last = model.panel.events.filter(({body}) => !["searched", "model_asked", "model_called"].includes(body.type)).at(-1);
   if (!last || last.body.type === "run_started") return over ? "" : "understanding the question and planning";
   return shorten(describeEvent(last).join(": "), 180);
 }

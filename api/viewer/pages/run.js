@@ -7,6 +7,7 @@ import {badge, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
+import {foundButton, updateFound} from "../parts/run/found.js";
 import {graph} from "../parts/run/graph.js";
 import {LiveRun} from "../lib/live.js";
 import {closePanel, openPanel, panel, panelShows, updatePanel} from "../parts/panel.js";
@@ -15,6 +16,7 @@ import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
 import {timeline} from "../parts/run/timeline.js";
+import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
 import {attemptOutcome, costOf, describeEvent, formatTime, plural, seconds, tokens} from "../lib/format.js";
 
@@ -76,6 +78,7 @@ class RunView {
     }
     this.body.hidden = false;
     replace(this.head, head(live));
+    updateFound(live);
     this.approvals.update();
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
@@ -91,6 +94,7 @@ class RunView {
     const {model, over} = this.live;
     const ended = (attempt) => over || attempt.number < model.attempts.length;
     return [
+      waiting(this.live),
       model.resumed.length > 0 && h("p", {class: "note"}, `The service was restarted during this run (${model.resumed.map((time) => formatTime(time)).join(", ")}). The run resumed; finished work was read from its journal.`),
       model.attempts.length > 1 && revisions(model, over, this.href),
       model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
@@ -163,7 +167,8 @@ export function head(live) {
       live.collection && h("span", {}, live.collection),
       live.summary && [h("span", {}, live.summary.model), h("span", {}, formatTime(live.summary.started_at))],
       took && h("span", {}, seconds(took / 1000)),
-      model.usage.model_calls > 0 && [h("span", {}, plural(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))]),
+      model.usage.model_calls > 0 && [h("span", {}, plural(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))],
+      foundButton(live)),
   ];
 }
 

@@ -37,8 +37,15 @@ export function closePanel() {
   panel.replaceChildren();
   document.body.classList.remove("has-panel");
   closed?.();
-  if (opener?.isConnected) opener.focus({preventScroll: true});
+  focusAgain(opener);
   return true;
+}
+
+/** Focus the control that opened the panel, or the one that was drawn in its place. */
+function focusAgain(opener) {
+  const key = opener?.dataset.key;
+  const control = opener?.isConnected ? opener : [...document.querySelectorAll("main [data-key]")].find((each) => each.dataset.key === key);
+  control?.focus({preventScroll: true});
 }
 
 export function panelKey(event) {

@@ -11,19 +11,19 @@ import {fileName, pages, plural} from "../../lib/format.js";
 
 let asText = false; // the last choice between page and text
 
-/** Open a quote from a list of quotes; the pager leads to the others. */
-export function openQuote(quotes, number, collection) {
+/** Open a quote from a list of quotes; the pager leads to the others. `label` says what the quotes are. */
+export function openQuote(quotes, number, collection, label = "Evidence") {
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
   if (!quote) return;
   const go = (step) => keepFocus(panel, () =>
-    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection));
+    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, label));
   const body = h("div", {}, loading());
   const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
-  const name = `quote ${number}`;
+  const name = `${label} ${number}`;
   openPanel({
     name,
-    title: `Evidence [${number}]`,
+    title: `${label} [${number}]`,
     content: [quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head, h("blockquote", {}, quote.quote), body],
     key: pagerKeys(go),
   });

@@ -1,0 +1,50 @@
+/* The passages that the searches of a run found, in the side panel; each opens on its page. */
+
+import {openQuote} from "../answer/evidence.js";
+import {h} from "../../lib/dom.js";
+import {closePanel, openPanel, panelShows, updatePanel} from "../panel.js";
+import {pages, plural, shorten, within} from "../../lib/format.js";
+
+const PANEL = "found";
+let shown = 0; // searches in the panel
+
+/** The button that shows the search results and hides them again; null before the first search. */
+export function foundButton(live) {
+  const count = live.model.passages.size;
+  if (!count) return null;
+  return h("button", {
+    type: "button", class: "quiet found", "data-key": "found", "data-press": "s", "aria-keyshortcuts": "s", "aria-expanded": String(panelShows(PANEL)), "aria-controls": "panel",
+    on: {click: () => toggle(live)},
+  }, `${plural(count, "passage")} found `, h("kbd", {"aria-hidden": "true"}, "s"));
+}
+
+function toggle(live) {
+  if (panelShows(PANEL)) closePanel();
+  else openPanel({name: PANEL, title: "Search results", content: content(live)});
+}
+
+/** Add the results of new searches if the panel is open. */
+export function updateFound(live) {
+  if (panelShows(PANEL) && live.model.found.length !== shown) updatePanel(PANEL, content(live));
+}
+
+function content(live) {
+  const {found} = live.model;
+  shown = found.length;
+  const quotes = found.flatMap((search) => search.passages.map(asQuote));
+  return found.map((search) => h("section", {},
+    h("h3", {class: "query"}, shorten(search.queries.join("; "), 200)),
+    h("p", {class: "note"}, `${plural(search.chunks_found, "passage")} in ${plural(search.documents_found, "document")}${within(search.documents)}`, repeated(search)),
+    h("ul", {class: "sources"}, search.passages.map((each) => h("li", {},
+      h("button", {type: "button", class: "source", "data-key": `found ${each.number}`, on: {click: () => openQuote(quotes, each.number, live.collection, "Passage")}},
+        h("span", {class: "where"}, [each.name, pages(each.pages), each.section.at(-1)].filter(Boolean).join(", ")),
+        h("span", {class: "words"}, shorten(each.excerpt, 200))))))));
+}
+
+function repeated({passages, chunks_found: found}) {
+  return found > 0 && passages.length === 0 ? ", all found by an earlier search" : "";
+}
+
+function asQuote({number, name, document_id: id, pages: on, start, end, excerpt}) {
+  return {number, document: name, document_id: id, pages: on, start, end, quote: excerpt};
+}
