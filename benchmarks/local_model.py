@@ -120,9 +120,11 @@ def main() -> None:
     if chosen.compare:
         print(compare(*(read_records(folder) for folder in chosen.compare)))
         return
-    for name in ("data", "home", "out", "base_url", "model"):
+    for name in ("data", "home", "out", *(() if chosen.gguf else ("base_url", "model"))):
         if getattr(chosen, name) is None:
             options.error(f"--{name.replace('_', '-')} is missing")
+    if chosen.gguf and "plain" in chosen.systems:
+        options.error("'plain' asks an endpoint: give --base-url and --model, or leave it out with --systems fast auto")
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "about.json").write_text(json.dumps(_about(chosen), indent=2), encoding="utf-8")
     try:
@@ -138,6 +140,7 @@ def _options() -> argparse.ArgumentParser:
     options.add_argument("--out", type=Path, help="folder of the results")
     options.add_argument("--base-url", help="endpoint with the OpenAI protocol, such as http://127.0.0.1:11600/v1")
     options.add_argument("--model", help="name of the model at the endpoint")
+    options.add_argument("--gguf", type=Path, help="a model file that Candor loads itself, in place of an endpoint")
     options.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
     options.add_argument("--squad", type=int, default=40, metavar="N", help="SQuAD 2 questions, half unanswerable")
     options.add_argument("--hotpot", type=int, default=20, metavar="N", help="HotpotQA questions")
@@ -235,9 +238,12 @@ def _lines(file: Path) -> list[Record]:
 
 
 def _measure(chosen: argparse.Namespace) -> None:
-    endpoint: dict[str, Any] = {
-        "provider": "openai", "base_url": chosen.base_url, "model": chosen.model, "timeout_s": chosen.timeout
-    }  # fmt: skip
+    endpoint: dict[str, Any] = (
+        {"provider": "local", "model": str(chosen.gguf.absolute())}
+        if chosen.gguf
+        else {"provider": "openai", "base_url": chosen.base_url, "model": chosen.model}
+    )
+    endpoint["timeout_s"] = chosen.timeout
     if chosen.max_output:  # an endless response holds a slow model for many minutes
         endpoint["max_output_tokens"] = chosen.max_output
     # No plan of an earlier question is shown: the order of the questions must not matter.
