@@ -55,7 +55,7 @@ class _Colour(BaseModel):
 class _Summary(BaseModel):
     """A summary."""
 
-    summary: str
+    summary: str = Field(max_length=160)  # characters; about 40 tokens
 
 
 async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
@@ -198,7 +198,7 @@ async def _check_speed(settings: EndpointSettings, client: Client) -> Check:
 
     lines = [f"Report {time.time_ns()}."]
     lines += [f"Pump {n} ran for {40 * n} hours at station {7 * n} and was then serviced." for n in range(1, 26)]
-    question = "Summarise the report in one sentence of about 30 words."
+    question = "Summarise the report in one sentence of about 25 words."
     messages = with_schema([Message.user("\n".join([*lines, question]))], _Summary)
     started = time.monotonic()
     try:

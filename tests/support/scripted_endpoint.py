@@ -229,7 +229,7 @@ class ScriptedEndpoint:
         accepts: ResponseForm | None = None,
     ) -> None:
         """With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
-        context length of its models.
+        context length of its models; otherwise it lists it as llama.cpp does.
         """
         self.requests: list[Request] = []
         self.peak = 0
@@ -378,7 +378,8 @@ class ScriptedEndpoint:
 
     async def _list_openai(self, _: web.Request) -> web.StreamResponse:
         await self._maybe_hang()
-        limits = {"max_model_len": self._context_length} if self._accepts else {}
+        length = self._context_length
+        limits = {"max_model_len": length} if self._accepts else {"meta": {"n_ctx": length}}
         models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests", **limits} for name in self._models]
         return web.json_response({"object": "list", "data": models})
 

@@ -78,9 +78,9 @@ class OpenAICompatible:
         return _reply(response, self._settings, time.monotonic() - started)
 
     async def models(self) -> dict[str, int | None]:
-        """Return the context length by model name, None where the server does not report it (vLLM does)."""
+        """Return the context length by model name, None where the server does not report it (vLLM and llama.cpp do)."""
         page = await self._call(self._client.models.list())
-        return {model.id: getattr(model, "max_model_len", None) for model in page.data}
+        return {model.id: _context_length(model) for model in page.data}
 
     def _body(self, request: EndpointRequest, form: ResponseForm) -> dict[str, Any]:
         settings = self._settings
@@ -165,6 +165,11 @@ class OpenAICompatible:
             raise wrong_protocol(settings, str(error)) from error
         except openai.APIError as error:  # an error in place of a chunk
             raise stream_interrupted(settings, error.message) from error
+
+
+def _context_length(model: Any) -> int | None:
+    length = getattr(model, "max_model_len", None) or (getattr(model, "meta", None) or {}).get("n_ctx")
+    return int(length) if length else None
 
 
 def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float) -> Reply:

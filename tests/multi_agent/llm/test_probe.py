@@ -82,9 +82,12 @@ async def test_a_missing_model_fails(protocol: Protocol) -> None:
     assert endpoint.requests == []
 
 
-async def test_a_context_window_over_the_limit_fails() -> None:
-    with ScriptedEndpoint(always(GREEN), context_length=8_192) as endpoint:
-        checks = await check(endpoint.settings("ollama", context_window=16_384))
+@pytest.mark.parametrize("server", ["Ollama", "llama.cpp", "vLLM"])
+async def test_a_context_window_over_the_limit_fails(server: str) -> None:
+    accepts: ResponseForm | None = "json_schema" if server == "vLLM" else None
+    with ScriptedEndpoint(always(GREEN), context_length=8_192, accepts=accepts) as endpoint:
+        settings = endpoint.settings("ollama" if server == "Ollama" else "openai", context_window=16_384)
+        checks = await check(settings)
     assert failed(checks).name == "llm context window"
     assert "CANDOR_LLM__CONTEXT_WINDOW" in failed(checks).remedy
     assert "8192" in failed(checks).remedy
