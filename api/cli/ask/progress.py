@@ -89,8 +89,8 @@ class LiveProgress:
 
 
 def time_left(asked: events.ModelAsked, elapsed: float) -> str:
-    """Return what the estimate of a call says after ``elapsed`` seconds; '' without an estimate."""
+    """Return what the estimate of a call says after ``elapsed`` seconds."""
     if asked.expected_seconds is None:
-        return ""
+        return "no estimate before the first call ends"
     left = asked.expected_seconds - elapsed
     return f"about {duration(left)} left" if left >= 1 else f"longer than usual ({duration(asked.expected_seconds)})"

@@ -14,12 +14,13 @@ export function waiting({model, over}, now = Date.now()) {
   return h("div", {class: "waiting", role: "timer"},
     h("p", {class: "facts"},
       h("span", {}, `${caller} asks ${asked}`), h("span", {}, seconds(elapsed)),
-      expected !== null && h("span", {}, timeLeft(expected, elapsed)),
+      h("span", {}, timeLeft(expected, elapsed)),
       open.length > 1 && h("span", {}, `${open.length} calls at once`), speed),
     expected >= 1 && h("progress", {max: expected, value: Math.min(elapsed, expected), "aria-label": "Time of this call against the estimate"}));
 }
 
 function timeLeft(expected, elapsed) {
+  if (expected === null) return "no estimate before the first call ends";
   const left = Math.round(expected - elapsed);
   return left >= 1 ? `about ${seconds(left)} left` : `longer than usual (${seconds(expected)})`;
 }
