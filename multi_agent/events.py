@@ -265,7 +265,7 @@ class ClaimDrafted(FrozenModel):
     agent: str
     claim: Claim
     evidence: tuple[Evidence, ...] = Field(description="its evidence; numbers may differ in the answer")
-    dropped: tuple[str, ...] = Field(default=(), description="its quotes that are not in their passages")
+    dropped: tuple[str, ...] = Field(default=(), description="numbers of its sentences that were not shown")
     layout: Literal["prose", "list", "numbered_list"] = Field(default="prose", description="layout of the claims")
     short: str = Field(default="", description="the bare answer, if it is already written")
 
@@ -276,6 +276,17 @@ class DraftWithdrawn(FrozenModel):
     type: Literal["draft_withdrawn"] = "draft_withdrawn"
     agent: str
     claims: int = Field(description="how many claims were published")
+
+
+class ClaimChecked(FrozenModel):
+    """A claim was rejected because its evidence does not support it, or a model judged whether it does."""
+
+    type: Literal["claim_checked"] = "claim_checked"
+    agent: str
+    claim: str
+    supported: bool
+    method: Literal["rule", "model"]
+    reason: str
 
 
 class Computed(FrozenModel):
@@ -386,6 +397,7 @@ Body = Annotated[
     | EvidenceRejected
     | ClaimDrafted
     | DraftWithdrawn
+    | ClaimChecked
     | Computed
     | ToolCalled
     | ToolReturned

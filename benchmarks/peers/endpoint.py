@@ -52,7 +52,6 @@ QUESTIONS = {
         "How loud is the Borea 12?", ("How loud is the Borea 12?",), invented=True
     ),
 }  # fmt: skip
-INVENTED = "Nobody has ever written this sentence into a document."
 
 
 @dataclass(frozen=True)
@@ -146,18 +145,19 @@ def answer(first: str = "", second: str = "") -> str:
 
 def candor(request: Request) -> str:
     """Plan one Reader per part, or the whole panel. Quote the first two lines of what is read."""
-    from support.panel import EXTRACTION, PLANNER, READING, SYNTHESIS, Panel, role_of
+    from support.panel import EXTRACTION, PLANNER, READING, SYNTHESIS, Panel, passages_of, role_of
 
     role = role_of(request)
     if role == PLANNER:
         return str(Panel(roles={PLANNER: lambda each: json.dumps(_plan(each))})(request))
     reply = Panel("").play(request)
+    shown = {number: text for _, units in passages_of(request) for number, text in units.items()}
     if role == EXTRACTION:
-        reply["items"] = [item for item in reply["items"] if _is_sentence(item["quote"])][:2]
+        reply["items"] = [item for item in reply["items"] if _is_sentence(shown[item["sentences"][0]])][:2]
     if role == READING:
-        kept = [claim for claim in reply["claims"] if _is_sentence(claim["quotes"][0]["quote"])][:2]
+        kept = [claim for claim in reply["claims"] if _is_sentence(shown[claim["sentences"][0]])][:2]
         if invents(request):
-            kept[1]["quotes"][0]["quote"] = INVENTED
+            kept[1]["sentences"] = [len(shown) + 1]
         reply["claims"], reply["short"] = kept, "the fact"
     if role == SYNTHESIS:
         reply["claims"] = reply["claims"][:2]

@@ -1,4 +1,4 @@
-"""Extractor: reads every passage and copies out verbatim quotes, each verified against its passage."""
+"""Extractor: reads every passage and points at the sentences that bear on the question."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import hashlib
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.context import ContextUpdate, Record, RecordField, ResearchContext, Strategy
+from multi_agent.context import ContextUpdate, Evidence, Record, RecordField, ResearchContext, Strategy
 from multi_agent.errors import BudgetReached
-from multi_agent.grounding.citations import Located, Quoted, publish_rejected, quote_model, verify_quotes
+from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.llm.llm import Message
 from multi_agent.prompt import Prompt
-from multi_agent.prompts.show_passages import bullets, pack_passages, show_passages
+from multi_agent.prompts.show_passages import bullets, number_units, pack_passages, show_units
+from multi_agent.prompts.show_task import show_task
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")
-Found = tuple[Located[Quoted], ...]
 _PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str, "boolean": bool}
 
 
@@ -48,29 +48,35 @@ class _Group:
     shape: type[BaseModel]
     records: bool
 
-    def update(self, found: Found, *, complete: bool) -> ContextUpdate:
-        """Return the quotes and records found; with ``complete``, also mark the passages as read."""
-        return _update(found, self.marks if complete else (), records=self.records)
+    def update(self, found: Sequence[_Found]) -> ContextUpdate:
+        """Return the quotes and records found, and mark the passages as read."""
+        return _update(found, self.marks, records=self.records)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """The result of one group of passages."""
+class ExtractedItem(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
-    found: Found
-    dropped: int
+    sentences: list[int] = Field(description="numbers of the sentences or rows that state it")
+    shows: str = Field(description="whom or what they speak of, if they do not say so themselves; else empty")
+
+
+class _Found(NamedTuple):
+    """The quotes of an item and the values of its record, if it has one."""
+
+    evidence: tuple[Evidence, ...]
+    values: dict[str, Scalar | None] | None
 
 
 class Extractor:
     """Reads passages in parallel, packed by token budget; each once for the same strategies and record fields.
 
-    The results of each group are merged at once, so they survive if the step ends early. A quote that is not in its
-    passage is requested once more, then dropped; both are published.
+    The results of each group are merged at once, so they survive if the step ends early. Numbers of sentences that do
+    not exist are dropped and published.
     """
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Extractor",
-        description="Reads the passages found and copies out verbatim quotes that bear on the question, and records "
+        description="Reads the passages found and picks out the sentences that bear on the question, and records "
         "where fields were named. Passages that it read before are read again only if strategies or fields changed.",
         capabilities=("reading", "extraction", "evidence"),
         requires=frozenset({"chunks"}),
@@ -90,14 +96,13 @@ class Extractor:
         unread = _unread(context)
         groups = self._groups(unread, context, task)
         read = await _gather(self._read(group) for group in groups)
-        found = tuple(each for group in read for each in group.found)
+        found = tuple(each for group in read for each in group)
         marks = tuple(mark for group in groups for mark in group.marks)
         update = _update(found, marks, records=bool(context.record_fields))
         before = len(context.chunks) - len(unread)
         known = f" ({before} more were read in the same way before)" if before else ""
         self._reasoning = (
-            f"Read {len(unread)} passages in {len(groups)} calls{known}: {len(update.evidence)} quotes verified, "
-            f"{sum(each.dropped for each in read)} dropped for not standing in their passage, "
+            f"Read {len(unread)} passages in {len(groups)} calls{known}: {len(update.evidence)} quotes, "
             f"{len(update.records)} records."
         )
         return update
@@ -109,12 +114,9 @@ class Extractor:
         """Pack the passages. Prompts differ only in their passages at the end, so that endpoints can cache the rest."""
         settings, prompt = self._kit.settings, self._kit.require_prompt()
         packed = list(pack_passages(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
-        shape = response_model(max(map(len, packed), default=1), context.record_fields)
+        shape = response_model(context.record_fields)
         common = {
-            "question": context.question,
-            "intent": context.understanding.intent,
-            "requirements": bullets(context.understanding.requirements),
-            "instruction": task.instruction,
+            "task": show_task(context, instruction=task.instruction),
             "strategies": _show_strategies(context.strategies),
             "fields": _show_fields(context.record_fields),
         }
@@ -122,54 +124,35 @@ class Extractor:
             _Group(
                 chunks=group,
                 marks=_marks(group, context),
-                messages=prompt.render(**common, passages=show_passages(group)),
+                messages=prompt.render(**common, passages=show_units(number_units(group))),
                 shape=shape,
                 records=bool(context.record_fields),
             )
             for group in packed
         ]
 
-    async def _read(self, group: _Group) -> _Read:
-        response = (await self._kit.llm.complete(group.messages, group.shape)).value
-        found, rejected = verify_quotes(_items(response), group.chunks)
-        dropped = 0
-        if rejected:
-            # Merged before the retry, since the retry may exceed the budget of the run.
-            await self._kit.keep(group.update(found, complete=False))
-            again, dropped = await self._ask_again(group, response, rejected)
-            found += again
-        await self._kit.keep(group.update(found, complete=True))
-        return _Read(found, dropped)
-
-    async def _ask_again(self, group: _Group, response: BaseModel, rejected: Sequence[Quoted]) -> tuple[Found, int]:
-        """Ask for rejected quotes once more. Return the correct ones and the number of dropped ones."""
-        await self._reject(rejected, group, "These words do not stand in the passage; asked for again.", final=False)
-        correction = self._kit.require_prompt().again(response.model_dump_json(), rejected=_show_rejected(rejected))
-        items = _items((await self._kit.llm.complete(group.messages + correction, group.shape)).value)
-        found, wrong = verify_quotes(items, group.chunks)
-        await self._reject(wrong, group, "These words do not stand in the passage either; dropped.", final=True)
-        # The model may correct a quote's words or its passage number.
-        answered = {item.passage for item in items} | {item.quote for item in items}
-        withdrawn = [item for item in rejected if answered.isdisjoint((item.passage, item.quote))]
-        await self._reject(withdrawn, group, "The model withdrew it when asked again.", final=True)
-        return found, len(wrong) + len(withdrawn)
-
-    async def _reject(self, items: Iterable[Quoted], group: _Group, reason: str, *, final: bool) -> None:
-        await publish_rejected(items, group.chunks, self._kit.publish, reason, final=final)
+    async def _read(self, group: _Group) -> tuple[_Found, ...]:
+        response: Any = (await self._kit.llm.complete(group.messages, group.shape)).value
+        units = number_units(group.chunks)
+        cited = [(item, cite(item.sentences, units, item.shows)) for item in response.items]
+        await publish_unknown((number for _, each in cited for number in each.unknown), units, self._kit.publish)
+        found = tuple(_Found(each.evidence, _values(item)) for item, each in cited if each.evidence)
+        await self._kit.keep(group.update(found))
+        return found
 
 
 @lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
-def response_model(passages: int, fields: tuple[RecordField, ...]) -> type[BaseModel]:
-    """Return the response model for this number of passages, with a record in each item if there are fields."""
-    more: dict[str, Any] = {}
+def response_model(fields: tuple[RecordField, ...]) -> type[BaseModel]:
+    """Return the response model, with a record in each item if there are fields."""
+    item: Any = ExtractedItem
     if fields:
-        description = "these fields as the quote and the headings of its table give them; null if it is no such record"
-        more["record"] = (_record_model(fields) | None, Field(description=description))
-    item: Any = quote_model("ExtractedItem", passages, **more)
+        description = "these fields as the row and the headings of its table give them; null if it is no such record"
+        record = (_record_model(fields) | None, Field(description=description))
+        item = create_model("ExtractedItem", __base__=ExtractedItem, record=record)
     return create_model(
         "Extraction",
         __config__=ConfigDict(extra="forbid"),
-        items=(list[item], Field(description="the quotes; [] if no passage helps")),
+        items=(list[item], Field(description="what helps; [] if nothing does")),
     )
 
 
@@ -196,24 +179,25 @@ def _marks(chunks: Sequence[Chunk], context: ResearchContext) -> tuple[str, ...]
     return tuple(f"{chunk.id}/{manner}" for chunk in chunks)
 
 
-def _items(response: BaseModel) -> list[Quoted]:
-    return list(getattr(response, "items", ()))
-
-
-def _update(found: Found, read: tuple[str, ...], *, records: bool) -> ContextUpdate:
+def _update(found: Sequence[_Found], read: tuple[str, ...], *, records: bool) -> ContextUpdate:
     """Build the update; without ``records`` it leaves the records unchanged."""
-    evidence = tuple(each.evidence for each in found)
+    evidence = tuple(item for each in found for item in each.evidence)
     if not records:
         return ContextUpdate(evidence=evidence, read=read)
     return ContextUpdate(evidence=evidence, read=read, records=tuple(_records(found)))
 
 
-def _records(found: Found) -> Iterable[Record]:
+def _records(found: Iterable[_Found]) -> Iterable[Record]:
+    """Yield the records, each at its last quote: headings come before the row."""
     for each in found:
-        record: BaseModel | None = getattr(each.item, "record", None)
-        if record is not None:
-            values = {name: _plain(value) for name, value in record.model_dump(by_alias=True).items()}
-            yield Record(values=values, chunk_id=each.chunk.id, start=each.span.start, end=each.span.end)
+        if each.values is not None:
+            row = each.evidence[-1]
+            yield Record(values=each.values, chunk_id=row.chunk_id, start=row.start, end=row.end)
+
+
+def _values(item: Any) -> dict[str, Scalar | None] | None:
+    record: BaseModel | None = getattr(item, "record", None)
+    return {name: _plain(value) for name, value in record.model_dump(by_alias=True).items()} if record else None
 
 
 def _plain(value: Scalar | None) -> Scalar | None:
@@ -237,10 +221,6 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
         return ""
     listed = bullets([f"{field.name} ({field.type}): {field.meaning}" for field in fields])
     return f"\n{Prompt.part('record_fields', fields=listed)}\n"
-
-
-def _show_rejected(items: Iterable[Quoted]) -> str:
-    return "\n".join(f"- passage {item.passage}: {item.quote}" for item in items)
 
 
 async def _gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

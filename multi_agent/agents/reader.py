@@ -1,24 +1,25 @@
-"""Reader: answers one question with a search, one model call and verified quotes."""
+"""Reader: answers one question with a search and a model call that points at the sentences of the answer."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterable, Sequence
-from functools import lru_cache
 from textwrap import shorten
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
-from multi_agent.agents.synthesizer import SynthesisResponse
-from multi_agent.context import Claim, ContextUpdate, Evidence, Finding, ResearchContext, Synthesis
+from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
 from multi_agent.context_merge import number_evidence
 from multi_agent.events import Searched
-from multi_agent.grounding.citations import Quoted, publish_rejected, quote_model, verify_quotes
+from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
+from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, settle
+from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
 from multi_agent.library import within
-from multi_agent.prompts.show_passages import bullets, pack_passages, show_passages, sort_passages
+from multi_agent.prompts.show_passages import Unit, bullets, number_units, pack_passages, show_units, sort_passages
+from multi_agent.prompts.show_task import show_task
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop
@@ -50,8 +51,8 @@ class ReaderOutput(StepOutput):
     """What later steps can use of an answer."""
 
     answer: str = Field(
-        description="the bare answer, such as a name or a figure with its unit; none if it was not found, takes a "
-        "sentence, or if several things fit where one was asked for"
+        description="the bare answer, such as a name or a figure with its unit; several divided by '; '; none if it "
+        "was not found or takes a sentence"
     )
     sufficient: bool = Field(description="whether the passages answered the question")
     _in_full: str = PrivateAttr(default="")
@@ -72,14 +73,25 @@ class ReaderOutput(StepOutput):
         if not self._in_full:
             return super().why_empty
         return (
-            "has no bare answer, as it takes a sentence or several things fit: "
+            "has no bare answer, as it takes a sentence: "
             f"“{shorten(self._in_full, _SHOWN, placeholder=' …')}” Ask about each of them in a step of its own, or "
             "more narrowly."
         )
 
 
+class ReaderClaim(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    sentences: list[int] = Field(description="numbers of the sentences that state it, at most three")
+    text: str = Field(min_length=1, description="the claim, as short as the question allows")
+
+
+class ReaderAnswer(WrittenResponse[ReaderClaim]):
+    pass
+
+
 class Reader:
-    """Searches, reads the best passages and answers. Drops and publishes quotes that are not in their passages."""
+    """Searches, reads the best passages and answers. Checks that the sentences support the claims."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Reader",
@@ -108,14 +120,11 @@ class Reader:
         shown = self._readable(found)
         offered = await self._kit.tools()
         if shown or offered.tools:
-            synthesis, read = await self._answer(shown, offered, context, task, inputs, queries)
+            synthesis, read = await self._answer(shown, offered, context, task, inputs)
         else:
             synthesis, read = _nothing(inputs), ()
         found = list({chunk.id: chunk for chunk in (*found, *read)}.values())
-        self._reasoning = (
-            f"Read {len(read)} passages for: {inputs.question} {synthesis.short or synthesis.found} "
-            f"{synthesis.reasoning}"
-        )
+        self._reasoning = f"{inputs.question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
         return ContextUpdate(
             chunks=tuple(found),
             ranking=tuple(chunk.id for chunk in found),
@@ -145,81 +154,72 @@ class Reader:
         context: ResearchContext,
         task: TaskData,
         inputs: ReaderInputs,
-        queries: Sequence[str],
     ) -> tuple[Synthesis, tuple[Chunk, ...]]:
         """Return the answer and all passages it was written from, including those from tools."""
-        messages = self._kit.require_prompt().render(
-            whole=context.question,
-            intent=context.understanding.intent,
-            requirements=bullets(context.understanding.requirements),
-            question=inputs.question,
-            instruction=task.instruction,
-            searched=within("; ".join(queries), inputs.documents),
-            passages=show_passages(chunks),
-        )
+        values = {
+            "task": show_task(context, inputs.question, task.instruction),
+            "whole": context.question,
+            "intent": context.understanding.intent,
+            "requirements": bullets(context.understanding.requirements),
+            "question": inputs.question,
+            "instruction": task.instruction,
+            "searched": "; ".join(_looked_for(inputs)),
+            "passages": show_units(number_units(chunks)),
+        }
+        prompt = self._kit.require_prompt()
+        messages = prompt.render(**{name: values[name] for name in prompt.placeholders})
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
-        shape = response_model(max(self._kit.settings.reader_passages, len(use.passages)))
-        on_text = draft_callback(task, self.card.name, shape, _DraftChecker(use.passages).check, self._kit.publish)
-        response: Any = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
-        claims = [(claim.text, await self._verified(claim.quotes, use.passages)) for claim in response.claims]
-        return _synthesis(response, claims), use.passages
+        units = number_units(use.passages)
+        draft = _DraftChecker(inputs.question, units)
+        on_text = draft_callback(task, self.card.name, ReaderAnswer, draft.check, self._kit.publish)
+        response = (await self._kit.llm.complete(use.closing, ReaderAnswer, on_text=on_text)).value
+        judged = await self._judge(response, inputs.question, units)
+        synthesis = build_synthesis(
+            response,
+            judged,
+            evidence=number_evidence(item for each in judged for item in each.statement.evidence),
+            looked_for=_looked_for(inputs),
+            found=describe_read(use.passages),
+        )
+        return synthesis, use.passages
 
-    async def _verified(self, quotes: Iterable[Quoted], chunks: Sequence[Chunk]) -> list[Evidence]:
-        located, rejected = verify_quotes(quotes, chunks)
-        reason = "These words do not stand in the passage; dropped."
-        await publish_rejected(rejected, chunks, self._kit.publish, reason, final=True)
-        return [each.evidence for each in located]
+    async def _judge(self, response: ReaderAnswer, question: str, units: Sequence[Unit]) -> list[Judged]:
+        cited = [cite(claim.sentences, units) for claim in response.claims]
+        await publish_unknown((number for each in cited for number in each.unknown), units, self._kit.publish)
+        statements = [Statement(claim.text, each.evidence) for claim, each in zip(response.claims, cited, strict=True)]
+        rules = _rules(question, units, response.short)
+        ask = self._kit.settings.check_claims
+        check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
+        return await check.judge(statements)
 
 
 class _DraftChecker:
     """Checks drafted claims one by one. Numbers evidence in order of arrival; the finished answer numbers it again."""
 
-    def __init__(self, passages: Sequence[Chunk]) -> None:
-        self._passages = passages
+    def __init__(self, question: str, units: Sequence[Unit]) -> None:
+        self._units = units
+        self._rules = _rules(question, units)
         self._numbers: dict[Hashable, int] = {}
 
-    def check(self, written: Any) -> CheckedClaim:
-        located, rejected = verify_quotes(written.quotes, self._passages)
+    def check(self, written: ReaderClaim) -> CheckedClaim:
+        cited = cite(written.sentences, self._units)
+        judged = settle(self._rules.judge(Statement(written.text, cited.evidence)))
         evidence = {}
-        for item in (each.evidence for each in located):
+        for item in judged.statement.evidence:
             number = self._numbers.setdefault(item.place, len(self._numbers) + 1)
             evidence[number] = item.model_copy(update={"number": number})
-        claim = Claim(text=written.text, evidence=tuple(evidence), supported=bool(evidence))
-        return CheckedClaim(claim, tuple(evidence.values()), tuple(each.quote for each in rejected))
+        claim = Claim(text=written.text, evidence=tuple(evidence), supported=bool(judged.supported))
+        return CheckedClaim(claim, tuple(evidence.values()), tuple(f"[{number}]" for number in cited.unknown))
 
 
-@lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
-def response_model(passages: int) -> type[BaseModel]:
-    """Return the response model for this number of passages."""
-    quote: Any = quote_model("ReaderQuote", passages)
-    claim: Any = create_model(
-        "ReaderClaim",
-        __config__=ConfigDict(extra="forbid"),
-        text=(str, Field(min_length=1, description="one sentence or list entry, without passage numbers")),
-        quotes=(list[quote], Field(description="the quotes that state it")),
-    )
-    return create_model(
-        "ReaderAnswer",
-        __base__=SynthesisResponse,
-        claims=(list[claim], Field(description="the answer; [] if the passages say nothing about the question")),
-    )
+def _rules(question: str, units: Sequence[Unit], short: str = "") -> SupportRules:
+    shown = [item for unit in units for item in cite([unit.number], units).evidence]
+    return SupportRules(question, shown, (unit.chunk for unit in units), short)
 
 
-def _synthesis(response: Any, claims: Sequence[tuple[str, Sequence[Evidence]]]) -> Synthesis:
-    evidence = number_evidence(item for _, items in claims for item in items)
-    numbers = {item.place: item.number for item in evidence}
-    verified = tuple(
-        Claim(
-            text=text,
-            evidence=tuple(dict.fromkeys(numbers[item.place] for item in items)),
-            supported=bool(items),
-        )
-        for text, items in claims
-    )
-    judged = response.model_dump(include=set(SynthesisResponse.model_fields))
-    # An answer without any verified quote is insufficient, whatever the model says.
-    judged["sufficient"] = response.sufficient and any(claim.supported for claim in verified)
-    return Synthesis(claims=verified, evidence=evidence, **judged)
+def _looked_for(inputs: ReaderInputs) -> tuple[str, ...]:
+    queries = dict.fromkeys((inputs.question, *inputs.queries))
+    return tuple(within(query, inputs.documents) for query in queries)
 
 
 def _nothing(inputs: ReaderInputs) -> Synthesis:
@@ -231,8 +231,8 @@ def _nothing(inputs: ReaderInputs) -> Synthesis:
         sufficient=False,
         confidence=0.0,
         reasoning="There was nothing to read, so no model was asked.",
-        looked_for=tuple(within(query, inputs.documents) for query in (inputs.question, *inputs.queries)),
-        found="The search found no passage.",
+        looked_for=_looked_for(inputs),
+        found=describe_read(()),
         missing=("documents that could answer it",),
     )
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache, partial
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.context import Claim, ContextUpdate, Evidence, Note, ResearchContext, Synthesis
+from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
+from multi_agent.events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
+from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, settle
+from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
 from multi_agent.prompts.show_evidence import (
     renumber_computations,
     select_evidence,
@@ -21,35 +22,33 @@ from multi_agent.prompts.show_evidence import (
     show_records,
 )
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.prompts.show_task import show_task
 from multi_agent.tasks import TaskData
 
+T = TypeVar("T", Evidence, Computation)
 
-class SynthesisResponse(BaseModel):
-    """The model's response, without its claims: their evidence numbers depend on the evidence there is.
 
-    The reasoning comes first, so that the claims follow from it and not the other way round.
-    """
-
+class WrittenClaim(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    reasoning: str = Field(description="how the answer follows from the evidence, or why it does not suffice")
-    sufficient: bool = Field(description="whether the evidence answers the question as it was asked")
-    short: str = Field(
-        description="the bare answer in the fewest words, such as '84 kWh', '3 May 1998', 'Lisbon', 'a loose cable', "
-        "'yes'; of several that were asked for all, divided by '; '. Empty if it takes a sentence, if several fit "
-        "where one was asked for, or if there is none"
-    )
-    layout: Literal["prose", "list", "numbered_list"] = Field(description="how the claims are set")
-    confidence: float = Field(ge=0, le=1)
-    looked_for: list[str] = Field(description="what was searched and read for, one item each")
-    found: str = Field(description="what the evidence shows, in one or two sentences")
-    missing: list[str] = Field(
-        description="what of the question is left open, or what would be needed to answer it; [] if nothing"
-    )
+    evidence: list[int] = Field(description="numbers of the quotes that state it")
+    text: str = Field(min_length=1, description="the claim, in one sentence or list entry")
+
+
+class WrittenAnswer(WrittenResponse[WrittenClaim]):
+    pass
+
+
+class ComputedClaim(WrittenClaim):
+    computations: list[int] = Field(description="numbers of the computations that give it, without the C; [] if none")
+
+
+class ComputedAnswer(WrittenResponse[ComputedClaim]):
+    model_config = ConfigDict(title="WrittenAnswer")
 
 
 class Synthesizer:
-    """Answers from evidence and computations only. Claims without either are marked as unsupported."""
+    """Answers from evidence and computations only. Checks that they support the claims."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Synthesizer",
@@ -71,87 +70,93 @@ class Synthesizer:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         shown = select_evidence(context, self._kit.settings.records_shown)
         messages = self._kit.require_prompt().render(
-            question=context.question,
-            intent=context.understanding.intent,
-            requirements=bullets(context.understanding.requirements),
-            instruction=task.instruction,
-            searched=_show_search(context),
+            task=show_task(context, instruction=task.instruction),
+            read=_show_read(context),
             evidence=show_evidence(context, shown),
             computations=show_computations(context),
             findings=show_findings(context),
             records=show_records(context),
             notes=_show_notes(context.notes),
         )
-        shape = response_model(tuple(item.number for item in shown), len(context.computations))
-        check = partial(_check, context.evidence)
-        on_text = draft_callback(task, self.card.name, shape, check, self._kit.publish)
-        response: Any = (await self._kit.llm.complete(messages, shape, on_text=on_text)).value
-        self._reasoning = response.reasoning
-        return ContextUpdate(
-            synthesis=Synthesis(
-                claims=tuple(_claim(written) for written in response.claims),
-                evidence=context.evidence,
-                computations=renumber_computations(context),
-                **response.model_dump(include=set(SynthesisResponse.model_fields)),
-            )
+        shape: type[WrittenAnswer | ComputedAnswer] = ComputedAnswer if context.computations else WrittenAnswer
+        sources = _Sources(context, shown)
+        on_text = draft_callback(task, self.card.name, shape, sources.check_draft, self._kit.publish)
+        response = (await self._kit.llm.complete(messages, shape, on_text=on_text)).value
+        judged = await self._judge(response, sources)
+        synthesis = build_synthesis(
+            response,
+            judged,
+            evidence=context.evidence,
+            computations=sources.computations,
+            looked_for=context.looked_for,
+            found=describe_read(context.chunks),
         )
+        self._reasoning = synthesis.reasoning
+        return ContextUpdate(synthesis=synthesis)
+
+    async def _judge(self, response: WrittenAnswer | ComputedAnswer, sources: _Sources) -> list[Judged]:
+        for number in dict.fromkeys(number for claim in response.claims for number in sources.unknown(claim)):
+            reason = f"There is no evidence {number}."
+            await self._kit.publish(EvidenceRejected(quote=f"[{number}]", passage="", reason=reason, final=True))
+        ask = self._kit.settings.check_claims
+        question, kit = sources.question, self._kit
+        check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)
+        return await check.judge(sources.statement(claim) for claim in response.claims)
 
     def explain_reasoning(self) -> str:
         return self._reasoning
 
 
-@lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
-def response_model(evidence: tuple[int, ...], computations: int = 0) -> type[BaseModel]:
-    """Return the response model; claims can only cite this evidence and this number of computations."""
-    fields: dict[str, Any] = {
-        "text": (str, Field(min_length=1, description="one sentence or list entry, without numbers of evidence")),
-        "evidence": _numbers(evidence, "numbers of the evidence that states it"),
-    }
-    if computations:
-        fields["computations"] = _numbers(
-            range(1, computations + 1), "numbers of the computations that give it, without the C; [] if none does"
+class _Sources:
+    """The evidence and the computations that claims can name, by their numbers."""
+
+    def __init__(self, context: ResearchContext, shown: Sequence[Evidence]) -> None:
+        self.question = context.question
+        self.computations = renumber_computations(context)
+        self._context = context
+        self._shown = shown
+        self._evidence = {item.number: item for item in shown}
+        self._computed = {each.number: each for each in self.computations}
+        self._draft_rules = self.rules()
+
+    def rules(self, short: str = "") -> SupportRules:
+        syntheses = (finding.synthesis for finding in self._context.findings)
+        confirmed = (claim.text for each in syntheses for claim in each.claims if claim.supported)
+        return SupportRules(self.question, self._shown, self._context.chunks, short, confirmed)
+
+    def statement(self, written: WrittenClaim) -> Statement:
+        """Return the claim with the evidence and the computations that exist."""
+        return Statement(
+            written.text, _known(written.evidence, self._evidence), _known(_computations(written), self._computed)
         )
-    claim: Any = create_model("WrittenClaim", __config__=ConfigDict(extra="forbid"), **fields)
-    return create_model(
-        "WrittenAnswer",
-        __base__=SynthesisResponse,
-        claims=(list[claim], Field(description="the answer; [] if the evidence says nothing about the question")),
-    )
+
+    def unknown(self, written: WrittenClaim) -> list[int]:
+        """Return the numbers of evidence that does not exist."""
+        return [number for number in written.evidence if number not in self._evidence]
+
+    def check_draft(self, written: WrittenClaim) -> CheckedClaim:
+        judged = settle(self._draft_rules.judge(self.statement(written)))
+        evidence = judged.statement.evidence
+        claim = Claim(
+            text=written.text,
+            evidence=tuple(item.number for item in evidence),
+            computations=tuple(each.number for each in judged.statement.computations),
+            supported=bool(judged.supported),
+        )
+        return CheckedClaim(claim, tuple(sorted(evidence, key=lambda item: item.number)))
 
 
-def _numbers(allowed: Sequence[int], description: str) -> Any:
-    """Return a field for a list of these ascending numbers."""
-    if not allowed:
-        return list[int], Field(max_length=0, description="there is no evidence: []")
-    if allowed[-1] - allowed[0] + 1 == len(allowed):  # a much shorter schema than naming each
-        return list[Annotated[int, Field(ge=allowed[0], le=allowed[-1])]], Field(description=description)
-    choice = list[Literal[tuple(allowed)]]  # type: ignore[misc,valid-type]  # known at run time
-    return choice, Field(description=description)
+def _known(numbers: Iterable[int], items: Mapping[int, T]) -> tuple[T, ...]:
+    return tuple(items[number] for number in dict.fromkeys(numbers) if number in items)
 
 
-def _claim(written: Any) -> Claim:
-    evidence = tuple(dict.fromkeys(written.evidence))
-    computations = tuple(dict.fromkeys(getattr(written, "computations", ())))
-    return Claim(
-        text=written.text, evidence=evidence, computations=computations, supported=bool(evidence or computations)
-    )
+def _computations(written: WrittenClaim) -> Sequence[int]:
+    return written.computations if isinstance(written, ComputedClaim) else ()
 
 
-def _check(evidence: Sequence[Evidence], written: Any) -> CheckedClaim:
-    claim = _claim(written)
-    return CheckedClaim(claim, tuple(item for item in evidence if item.number in claim.evidence))
-
-
-def _show_search(context: ResearchContext) -> str:
-    """Describe what was searched for and what was read, completely or in part."""
-    passages = Counter(chunk.name for chunk in context.chunks)
-    parts = [
-        f"{name} ({number} of its passages)" for name, number in sorted(passages.items()) if name not in context.scanned
-    ]
-    lines = [f"Searched for: {'; '.join(context.looked_for)}"] if context.looked_for else []
-    lines += [f"Read whole: {', '.join(context.scanned)}"] if context.scanned else []
-    lines += [f"Read in part: {', '.join(parts)}"] if parts else []
-    return "\n".join(lines) or "Nothing was read."
+def _show_read(context: ResearchContext) -> str:
+    """Return which documents were read completely: only from them follows that something is all there is."""
+    return f"Read completely: {', '.join(context.scanned)}\n" if context.scanned else ""
 
 
 def _show_notes(notes: Sequence[Note]) -> str:

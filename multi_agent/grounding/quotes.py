@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from vectorstore.models import Chunk
+from vectorstore.text.sentences import Span
 
 _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "−": "-"})
 # Thai and Lao, Myanmar, Khmer, kana and Han, compatibility ideographs
@@ -24,13 +25,6 @@ _SPACELESS = (
     ("\uf900", "\ufaff"),
 )
 _INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
-
-
-class Span(NamedTuple):
-    """Half-open character offsets in the parsed text of the document."""
-
-    start: int
-    end: int
 
 
 def locate(quote: str, chunk: Chunk) -> Span | None:
@@ -88,10 +82,10 @@ def _at_boundaries(text: str, start: int, end: int) -> bool:
 
 
 def _one_word(left: str, right: str) -> bool:
-    return left.isalnum() and right.isalnum() and not (_spaceless(left) or _spaceless(right))
+    return left.isalnum() and right.isalnum() and not (is_spaceless(left) or is_spaceless(right))
 
 
-def _spaceless(character: str) -> bool:
+def is_spaceless(character: str) -> bool:
     """Return whether the character belongs to a script without spaces between words."""
     return any(first <= character <= last for first, last in _SPACELESS)
 

@@ -106,5 +106,5 @@ class AnswerBuilder:
 
 def _sub_answer(finding: Finding) -> SubAnswer:
     """Return the finding's text without marks: its evidence is numbered differently from the answer's."""
-    text = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.found
+    text = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.reasoning
     return SubAnswer(step=finding.step, question=finding.question, answer=text, sufficient=finding.synthesis.sufficient)

@@ -79,7 +79,7 @@ def _read(context: ResearchContext) -> tuple[str, ...]:
 
 def _in_short(synthesis: Synthesis) -> str:
     if not synthesis.sufficient:
-        return f"not found: {synthesis.found}"
+        return f"not found: {'; '.join(synthesis.missing) or synthesis.found}"
     return synthesis.short or synthesis.text
 
 

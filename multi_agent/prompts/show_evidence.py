@@ -122,7 +122,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 def _show_finding(finding: Finding, context: ResearchContext) -> str:
     synthesis = finding.synthesis
     if not synthesis.sufficient:
-        return f"- {finding.question} → not answered: {synthesis.found}"
+        return f"- {finding.question} → not answered: {'; '.join(synthesis.missing) or synthesis.found}"
     evidence = {item.place: item.number for item in context.evidence}
     numbers = {item.number: evidence[item.place] for item in synthesis.evidence if item.place in evidence}
     claims = [f"\n    {claim.text}{_marks(claim, numbers)}" for claim in synthesis.claims if claim.supported]

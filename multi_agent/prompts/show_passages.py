@@ -1,4 +1,7 @@
-"""Renders passages for prompts, numbered and with their location, and selects how many fit into a call.
+"""Renders passages for prompts with their location, and selects how many fit into a call.
+
+An agent that cites is shown numbered units: sentences of prose, lines of lists and code, rows of tables. It points at
+their numbers, and ``grounding/citations.py`` turns these into quotes.
 
 Passages are sorted by document and position, never by score: scores differ in their last digits between machines, and
 a different prompt could not be replayed.
@@ -7,32 +10,84 @@ a different prompt could not be replayed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from multi_agent.llm.context_window import estimate_tokens
 from vectorstore.models import Chunk
+from vectorstore.text.sentences import units_of
 
 T = TypeVar("T")
+_HEADINGS = 6  # units at the beginning of a passage that may be its title and headings
 
 
-def show_passages(chunks: Sequence[Chunk], first: int = 1) -> str:
-    """Return the passages, numbered from ``first``."""
-    return "\n\n".join(
-        f"=== Passage {number}: {show_location(chunk)}\n{chunk.reading_text}"
-        for number, chunk in enumerate(chunks, first)
-    )
+class Unit(NamedTuple):
+    """A numbered sentence, line or row of the passages of one call; ``start`` and ``end`` as in its document."""
+
+    number: int
+    chunk: Chunk
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The text in one line."""
+        return " ".join(self.chunk.source_text(self.start, self.end).split())
 
 
-def show_location(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
-    """Return document, section and pages of a passage in one line. ``pages`` replaces the pages of the passage."""
-    parts = [_titled(chunk), " › ".join(chunk.section), show_pages(chunk.pages if pages is None else pages)]
+def number_units(chunks: Iterable[Chunk]) -> tuple[Unit, ...]:
+    """Number the units of all passages from 1. A unit that overlapping passages share is numbered once."""
+    units: list[Unit] = []
+    known: set[tuple[str, int, int]] = set()
+    for chunk in chunks:
+        for start, end in units_of(chunk):
+            place = (chunk.document_id, start, end)
+            is_header = chunk.header is not None and start < chunk.header.end
+            if is_header or place not in known:
+                units.append(Unit(len(units) + 1, chunk, start, end))
+            known.add(place)
+    return tuple(units)
+
+
+def show_units(units: Iterable[Unit]) -> str:
+    """Return the units with their numbers, each passage under a line with its location."""
+    passages: dict[str, list[Unit]] = {}
+    for unit in units:
+        passages.setdefault(unit.chunk.id, []).append(unit)
+    return _join((shown[0].chunk, "\n".join(map(_show_unit, shown))) for shown in passages.values())
+
+
+def show_passages(chunks: Iterable[Chunk]) -> str:
+    """Return the passages as they are, for an agent that does not cite them."""
+    return _join((chunk, chunk.reading_text) for chunk in chunks)
+
+
+def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Collection[str] = ()) -> str:
+    """Return document, section and pages of a passage in one line.
+
+    ``pages`` replaces the pages of the passage. Titles and headings whose letters are in ``without`` are left out.
+    """
+    title = _letters(chunk.title)
+    has_title = title not in _letters(chunk.name) and title not in without
+    section = [each for each in chunk.section if _letters(each) not in (*without, title)]
+    name = f"{chunk.name} ({chunk.title})" if has_title else chunk.name
+    parts = [name, " › ".join(section), show_pages(chunk.pages if pages is None else pages)]
     return ", ".join(part for part in parts if part)
 
 
-def _titled(chunk: Chunk) -> str:
-    """Return the document's name, with its title unless the name contains it. A passage may not name its subject."""
-    title = chunk.title if _letters(chunk.title) not in _letters(chunk.name) else ""
-    return f"{chunk.name} ({title})" if title else chunk.name
+def _join(passages: Iterable[tuple[Chunk, str]]) -> str:
+    """Return the texts under their locations. A title is shown once, on the line above or in the passage itself."""
+    titled: set[str] = set()
+    shown: list[str] = []
+    for chunk, text in passages:
+        lines = [_letters(chunk.source_text(start, end)) for start, end in units_of(chunk)[:_HEADINGS]]
+        known = {*lines, "".join(lines[:2])} | ({_letters(chunk.title)} if chunk.document_id in titled else set())
+        shown.append(f"=== {show_location(chunk, without=known)}\n{text}")
+        titled.add(chunk.document_id)
+    return "\n\n".join(shown)
+
+
+def _show_unit(unit: Unit) -> str:
+    return f"[{unit.number}] {unit.text}"
 
 
 def _letters(text: str) -> str:

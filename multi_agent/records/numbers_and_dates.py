@@ -1,4 +1,4 @@
-"""Parses numbers and dates as people write them, and returns every possible reading.
+"""Parses numbers and dates as people write them, finds the numbers in a text, and returns every possible reading.
 
 "1,234" is 1234 or 1.234. "03/04/2024" is in March or in April. Callers that need one value use it if there is one
 reading, and report the ambiguity otherwise.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import product
+from typing import NamedTuple
 
 _MAX_LENGTH = 60
 _MARKS = str.maketrans({"−": "-", "’": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "٬": "'", "٫": "."})
@@ -20,6 +22,17 @@ _TWOS = r"[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"  # pairs before the last three dig
 _GROUPED = re.compile(f"{_THREES}|{_TWOS}")
 _DECIMALS = re.compile(r"(?P<whole>.*)(?P<mark>[.,])(?P<decimals>[0-9]+)")
 _SCIENTIFIC = re.compile(r"[0-9](?:\.[0-9]+)?[eE][+-]?[0-9]{1,3}")
+
+_NUMBER = re.compile(
+    r"(?P<sign>[-−]?)(?P<digits>(?<!\w)\d{1,3}(?: \d{3})+(?!\d)|\d(?:[\d.,'’\u00a0\u202f]*\d)?)"
+    r"[ \u00a0]?(?P<scale>[^\W\d_]+)?"
+)
+# Short scale, as in English and in financial reports.
+_SCALES = {
+    "thousand": 3, "k": 3, "million": 6, "millions": 6, "mn": 6, "billion": 9, "billions": 9, "bn": 9,
+    "trillion": 12, "trillions": 12, "tn": 12,
+}  # fmt: skip
+_LETTERS = {"m": 6, "b": 9}  # ambiguous: 5 m may be five metres, $5M is five million
 
 # Defaults for missing parts. They have no part in common, so only a full date gives the same result with both.
 _DEFAULTS = (datetime(2000, 1, 1), datetime(2005, 2, 2, 1, 1, 1))  # noqa: DTZ001 - dates have no time zone
@@ -55,6 +68,29 @@ def _keep_digits(text: str) -> str:
 
 def _ascii_digit(character: str) -> str:
     return str(unicodedata.decimal(character)) if character.isdecimal() else character
+
+
+class Amount(NamedTuple):
+    """A number in a text, with its possible values."""
+
+    values: frozenset[Decimal]
+    """All readings: '1,234' has two, and so has '5M'."""
+    suffix: str
+    """The text after the number and its scale. It may start with a unit."""
+
+
+def find_amounts(text: str) -> Iterator[Amount]:
+    """Yield the numbers in the text, in order."""
+    for match in _NUMBER.finditer(text):
+        # In 2023-10 the hyphen is not a minus sign.
+        joined = match.start() > 0 and text[match.start() - 1].isalnum()
+        sign = -1 if match["sign"] and not joined else 1
+        scale = (match["scale"] or "").lower()
+        digits = _SCALES.get(scale)
+        suffix = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
+        if values := read_number(match["digits"]):
+            powers = {digits or 0, _LETTERS.get(scale, digits or 0)}
+            yield Amount(frozenset(sign * value * Decimal(10) ** power for value in values for power in powers), suffix)
 
 
 def read_date(text: str) -> frozenset[date]:

@@ -3,8 +3,8 @@
     use = await ToolLoop(kit.llm, await kit.tools()).run(messages)
     await kit.llm.complete([*use.messages, Message.user("Now write…")], MyResult)
 
-The loop returns a conversation. Its agent then asks for a result of its own type. Passages from tools are numbered
-over the whole loop, as ``verify_quotes`` expects: a quote of passage 3 is verified against ``use.passages[2]``.
+The loop returns a conversation. Its agent then asks for a result of its own type. The units of passages from tools
+are numbered over the whole loop: ``number_units(use.passages)`` returns them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from multi_agent.errors import ToolError
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.prompt import Prompt
-from multi_agent.prompts.show_passages import bullets, show_passages
+from multi_agent.prompts.show_passages import bullets, number_units, show_location, show_units
 from multi_agent.tool import ToolCard, ToolResult
 from multi_agent.toolbox.granted_tool import OfferedTools
 from vectorstore.models import Chunk
@@ -104,11 +104,11 @@ class ToolLoop:
         return "\n".join(part for part in parts if part)
 
     def _show_passage(self, chunk: Chunk) -> str:
-        """Return the passage with its number, in full the first time only."""
+        """Return the passage with numbered units, in full the first time only."""
         if chunk.id in self._passages:
-            return f"=== Passage {list(self._passages).index(chunk.id) + 1}: see above"
+            return f"=== {show_location(chunk)}: see above"
         self._passages[chunk.id] = chunk
-        return show_passages([chunk], first=len(self._passages))
+        return show_units(unit for unit in number_units(self._passages.values()) if unit.chunk.id == chunk.id)
 
     def _tool_use(self, messages: Sequence[Message], *, exhausted: bool) -> ToolUse:
         return ToolUse(

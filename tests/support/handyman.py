@@ -18,8 +18,9 @@ from pydantic import BaseModel
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.context import ContextUpdate, Note, ResearchContext
-from multi_agent.grounding.citations import Quoted, publish_rejected, verify_quotes
+from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.llm.llm import Message
+from multi_agent.prompts.show_passages import number_units
 from multi_agent.request import Request
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.loop import ToolLoop
@@ -35,7 +36,7 @@ class Report(BaseModel):
     """The handyman's final response."""
 
     text: str
-    quotes: list[Quoted] = []
+    sentences: list[int] = []
 
 
 def handyman(*tools: str) -> RegisteredAgent:
@@ -60,11 +61,12 @@ def handyman(*tools: str) -> RegisteredAgent:
             opening = [Message.system("You do what is asked."), Message.user(context.question)]
             use = await ToolLoop(self._kit.llm, await self._kit.tools()).run(opening)
             done = (await self._kit.llm.complete([*use.messages, Message.user("Report.")], Report)).value
-            located, rejected = verify_quotes(done.quotes, use.passages)
-            await publish_rejected(rejected, use.passages, self._kit.publish, "It is not there.", final=True)
+            units = number_units(use.passages)
+            cited = cite(done.sentences, units)
+            await publish_unknown(cited.unknown, units, self._kit.publish)
             return ContextUpdate(
                 notes=(Note(agent="Handyman", text=done.text),),
-                evidence=tuple(each.evidence for each in located),
+                evidence=cited.evidence,
                 chunks=use.passages,
             )
 
@@ -85,10 +87,9 @@ def done() -> str:
     return calls()
 
 
-def report(text: str, *quotes: tuple[int, str]) -> str:
-    """Return a report with these quotes."""
-    quoted = [{"passage": number, "quote": quote, "shows": "it"} for number, quote in quotes]
-    return json.dumps({"text": text, "quotes": quoted})
+def report(text: str, *sentences: int) -> str:
+    """Return a report that points at these sentences."""
+    return json.dumps({"text": text, "sentences": sentences})
 
 
 def rounds(*turns: str, last: str) -> Callable[[ModelRequest], Reply | str]:

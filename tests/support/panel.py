@@ -1,14 +1,16 @@
 """A scripted model that responds for every role of the panel, so that a run ends with a cited answer.
 
-It quotes every line of the passages that contains one of ``quotes``, and claims each. A test replaces single roles by
-its own responders.
+It points at every sentence of the passages that contains one of ``quotes``, and claims each. A test replaces single
+roles by its own responders. These may answer with ``{passage, quote}``: the panel looks up the numbers of the sentences
+in the prompt, as a careful reader would.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from support.scripted_endpoint import Reply, Request
@@ -18,7 +20,7 @@ Role = Callable[[Request], "Reply | str"]
 PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse"
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
 READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
-UNDERSTANDING = "UnderstandingResponse"
+UNDERSTANDING, CHECK = "UnderstandingResponse", "ClaimCheck"
 
 FULL_PLAN = (
     ("queries", "QueryPlanner", []),
@@ -29,7 +31,10 @@ FULL_PLAN = (
     ("answer", "Synthesizer", ["extract"]),
 )
 _MODE_REASON = '"mode_reason": "It fits.", '
-_PASSAGE = re.compile(r"^=== Passage (\d+): (.*?)\n(.*?)(?=\n\n=== Passage |\Z)", re.DOTALL | re.MULTILINE)
+_PASSAGE = re.compile(r"^=== (.*)\n((?:\[\d+\] .*(?:\n|\Z))+)", re.MULTILINE)
+_UNIT = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+_NOWHERE = 999
+"""The number for a quote that is in no shown sentence."""
 _EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -49,6 +54,8 @@ class Panel:
     def __call__(self, request: Request) -> Reply | str:
         role = role_of(request)
         reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
+        if role in (READING, EXTRACTION):
+            return pointing(request, reply)
         if role == PLANNER and isinstance(reply, str) and "mode_reason" not in request.schema["properties"]:
             return reply.replace(_MODE_REASON, "")  # the person chose the mode; scripts need not care
         return reply
@@ -57,11 +64,16 @@ class Panel:
         """Return the default response to this request."""
         role = role_of(request)
         if role == EXTRACTION:
-            return {"items": list(self._items(request))}
+            return {
+                "items": [{"sentences": [number], "shows": "what was looked for"} for number in self._found(request)]
+            }
         if role == SYNTHESIS:
             return self._synthesis(request)
         if role == READING:
             return self._reading(request)
+        if role == CHECK:
+            numbers = re.findall(r"^Claim (\d+):", request.messages[1]["content"], re.MULTILINE)
+            return {"checks": [{"claim": int(each), "reason": "It says so.", "supported": True} for each in numbers]}
         return {
             PLANNER: plan(),
             QUERIES: _QUERIES,
@@ -72,21 +84,65 @@ class Panel:
             UNDERSTANDING: {"intent": "know", "domain": "any", "requirements": ["the fact"]},
         }[role]
 
-    def _items(self, request: Request) -> Iterator[dict[str, Any]]:
-        for number, _, text in _PASSAGE.findall(request.messages[1]["content"]):
-            for line in text.splitlines():
-                if any(quote in line for quote in self._quotes):
-                    yield {"passage": int(number), "quote": line.strip(), "shows": "what was looked for"}
+    def _found(self, request: Request) -> dict[int, str]:
+        """Return the sentences with one of the quotes, by number."""
+        shown = {number: text for _, units in passages_of(request) for number, text in units.items()}
+        return {number: text for number, text in shown.items() if any(quote in text for quote in self._quotes)}
 
     def _reading(self, request: Request) -> dict[str, Any]:
-        items = list(self._items(request))
-        claims = [{"text": f"It says so: {item['quote']}", "quotes": [item]} for item in items]
-        return synthesis(claims, sufficient=bool(items), short=items[0]["quote"] if items else "")
+        found = self._found(request)
+        claims = [{"sentences": [number], "text": f"It says so: {text}"} for number, text in found.items()]
+        return synthesis(claims, sufficient=bool(found), short=next(iter(found.values()), ""))
 
     def _synthesis(self, request: Request) -> dict[str, Any]:
         evidence = _EVIDENCE.findall(request.messages[1]["content"])
         claims = [{"text": f"It says so: {text}", "evidence": [int(number)]} for number, text in evidence]
         return synthesis(claims, sufficient=bool(claims))
+
+
+def passages_of(request: Request) -> list[tuple[str, dict[int, str]]]:
+    """Return location and numbered sentences of each passage in the prompt."""
+    shown = "\n\n".join(message["content"] for message in request.messages[1:])
+    return [
+        (location, {int(number): text for number, text in _UNIT.findall(units)})
+        for location, units in _PASSAGE.findall(shown)
+    ]
+
+
+def sentences_of(request: Request, passage: int | str, quote: str) -> list[int]:
+    """Return the numbers of the sentences that hold the quote, or one that does not exist.
+
+    ``passage`` is its position in the prompt or the name of its document.
+    """
+    wanted = " ".join(quote.split())
+    numbers = [
+        number
+        for position, (location, units) in enumerate(passages_of(request), 1)
+        for number, text in units.items()
+        if passage == position or (isinstance(passage, str) and location.startswith(passage))
+        if wanted in text or text in wanted
+    ]
+    return numbers or [_NOWHERE]
+
+
+def pointing(request: Request, reply: Reply | str) -> Reply | str:
+    """Return the reply with numbers of sentences in place of quotes."""
+    try:
+        response = json.loads(reply if isinstance(reply, str) else reply.text)
+    except ValueError:
+        return reply
+    response["items"] = [_point(request, item, [item]) for item in response.pop("items", ())]
+    response["claims"] = [_point(request, claim, claim.get("quotes", ())) for claim in response.pop("claims", ())]
+    text = json.dumps({name: value for name, value in response.items() if name in request.schema["properties"]})
+    return text if isinstance(reply, str) else replace(reply, text=text)
+
+
+def _point(request: Request, item: dict[str, Any], quotes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    if "sentences" in item:
+        return item
+    numbers = [number for each in quotes for number in sentences_of(request, each["passage"], each["quote"])]
+    rest = {name: value for name, value in item.items() if name not in ("quotes", "passage", "quote")}
+    return {"sentences": numbers, **rest}
 
 
 def plan(*steps: tuple[str, str, list[str]], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
@@ -128,15 +184,11 @@ def give_up() -> dict[str, Any]:
 def synthesis(claims: list[dict[str, Any]], *, sufficient: bool, short: str = "") -> dict[str, Any]:
     """Return the response of an agent that writes an answer."""
     return {
-        "short": short,
-        "reasoning": "It follows." if sufficient else "Nothing says so.",
-        "sufficient": sufficient,
-        "layout": "prose",
-        "confidence": 0.9,
-        "looked_for": ["the fact"],
-        "found": "the fact" if sufficient else "nothing that helps",
-        "missing": [] if sufficient else ["the fact"],
         "claims": claims,
+        "short": short,
+        "sufficient": sufficient,
+        "missing": "" if sufficient else "the fact",
+        "layout": "prose",
     }
 
 

@@ -80,7 +80,7 @@ def test_a_draft_claim_without_its_quote_is_unsupported(
     ask(page, mode="fast")
     claims = writing(page).locator(".claim")
     expect(claims.first).to_have_text("It is red. unsupported ")
-    expect(claims.first.locator(".mark")).to_have_attribute("title", "Quote not found in its passage: The pump is red.")
+    expect(claims.first.locator(".mark")).to_have_attribute("title", "Sentence not found: [999]")
     expect(claims.nth(1)).to_contain_text(COLD)
     resume.set()
     expect(written(page).locator(".claim").first).to_have_text("It is red. unsupported ")

@@ -28,8 +28,8 @@ def test_a_link_opens_a_step_with_its_prompts(open_page: OpenPage) -> None:
     panel.locator("summary").filter(has_text="+ evidence (1)").click()
     expect(panel.locator(".quoted .words")).to_have_text(COLD)
     panel.locator("summary").filter(has_text="tokens").click()
-    expect(panel.locator(".message.user")).to_contain_text("=== Passage 1")
-    expect(panel.locator(".message.response")).to_contain_text(f'"quote": "{COLD}"')
+    expect(panel.locator(".message.user")).to_contain_text("[1] ")
+    expect(panel.locator(".message.response")).to_contain_text('"sentences": [')
 
 
 def test_the_search_can_include_prompts(open_page: OpenPage) -> None:

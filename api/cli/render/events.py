@@ -154,7 +154,7 @@ def _call(body: events.ModelCalled) -> str:
 def _claim_drafted(body: events.ClaimDrafted) -> list[str]:
     marks = [f"[{number}]" for number in body.claim.evidence] + [f"[C{number}]" for number in body.claim.computations]
     unsupported = [] if body.claim.supported else ["(unsupported)"]
-    dropped = [f"quote dropped, not found in its passage: {quote}" for quote in body.dropped]
+    dropped = [f"sentence not found: {number}" for number in body.dropped]
     return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
 
 
@@ -213,9 +213,14 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     events.Searched: _searched,
     events.EvidenceRejected: lambda body: [
-        f"quote {'dropped' if body.final else 'rejected'} ({body.passage})", body.quote, body.reason
+        f"quote {'dropped' if body.final else 'rejected'}{f' ({body.passage})' if body.passage else ''}",
+        body.quote,
+        body.reason,
     ],
     events.ClaimDrafted: _claim_drafted,
+    events.ClaimChecked: lambda body: [
+        f"claim {'confirmed' if body.supported else 'rejected'} by a {body.method}", body.claim, body.reason
+    ],
     events.DraftWithdrawn: lambda body: [f"{body.agent} restarts its answer; {body.claims} claims withdrawn"],
     events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {format_arguments(body.arguments)}", body.why],
     events.ToolReturned: _tool_returned,

@@ -9,10 +9,10 @@ from typing import ClassVar
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.list_items import match_items
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalize import Amount, contains_phrase, find_amounts, normalize_answer
+from multi_agent.evaluation.normalize import contains_phrase, normalize_answer
 from multi_agent.evaluation.question_set import AnswerType, Question
 from multi_agent.evaluation.units import convert_unit
-from multi_agent.records.numbers_and_dates import read_date, read_number
+from multi_agent.records.numbers_and_dates import Amount, find_amounts, read_date, read_number
 
 _CERTAIN_DIGITS = 12  # of a converted value
 

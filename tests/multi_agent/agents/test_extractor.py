@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,14 +18,14 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import Budget, ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
-from support.scripted_endpoint import Reply, Request, always, delayed, in_turn, unauthorised
-from vectorstore.models import Chunk
+from support.panel import passages_of
+from support.scripted_endpoint import Reply, Request, always, delayed, unauthorised
+from vectorstore.models import Chunk, ChunkKind
 
 Serve = Callable[..., EndpointSettings]
 TWO_A_CALL = ResearchSettings(passages_per_call=2)
 UNITS = RecordField(name="units", type="number", meaning="units sold")
 ROWS = Strategy(description="rows", take="each row", leave_out="", examples=())
-_SHOWN = re.compile(r"^=== Passage (\d+): .*\n(.*)$", re.MULTILINE)
 
 
 def row(index: int) -> Chunk:
@@ -38,27 +37,25 @@ def row(index: int) -> Chunk:
 CHUNKS = tuple(row(index) for index in range(5))
 
 
-def shown(request: Request) -> list[tuple[int, str]]:
-    """The numbers and texts of the passages in a prompt."""
-    return [(int(number), text) for number, text in _SHOWN.findall(request.messages[1]["content"])]
+def shown(request: Request) -> dict[int, str]:
+    """The numbers and texts of the sentences in a prompt."""
+    return {number: text for _, units in passages_of(request) for number, text in units.items()}
 
 
-def items(*quotes: tuple[int, str], **fields: Any) -> str:
-    return json.dumps(
-        {"items": [{"passage": number, "quote": quote, "shows": "it", **fields} for number, quote in quotes]}
-    )
+def items(*numbers: int, **fields: Any) -> str:
+    return json.dumps({"items": [{"sentences": [number], "shows": "it", **fields} for number in numbers]})
 
 
 def copy_all(request: Request) -> str:
-    """An Extractor that quotes every passage in full."""
+    """An Extractor that picks every sentence."""
     return items(*shown(request))
 
 
 def copy_rows(request: Request) -> str:
-    """An Extractor that also fills a record per passage."""
+    """An Extractor that also fills a record per sentence."""
     rows = [
-        {"passage": number, "quote": text, "shows": "it", "record": {"units": float(text.split()[2])}}
-        for number, text in shown(request)
+        {"sentences": [number], "shows": "", "record": {"units": float(text.split()[2])}}
+        for number, text in shown(request).items()
     ]
     return json.dumps({"items": rows})
 
@@ -72,7 +69,7 @@ async def test_it_reads_all_passages_a_few_at_a_time(serve: Serve) -> None:
     update = await bench.run(make_context(chunks=CHUNKS))
     assert quotes(bench) == [chunk.text for chunk in CHUNKS]
     assert ExtractorOutput.of(update) == ExtractorOutput(quotes=5, documents=("a.md",))
-    assert "Read 5 passages in 3 calls: 5 quotes verified" in bench.reasoning
+    assert "Read 5 passages in 3 calls: 5 quotes" in bench.reasoning
 
 
 async def test_the_result_is_in_order_of_the_passages(serve: Serve) -> None:
@@ -125,17 +122,6 @@ async def test_calls_in_progress_at_the_budgets_end_are_kept(
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 
-async def test_quotes_are_kept_if_the_budget_allows_no_retry(
-    serve: Serve,
-) -> None:
-    wrong = serve(always(items((1, CHUNKS[0].text), (2, "other words"))))
-    bench = Bench(Extractor, wrong, settings=ResearchSettings(budget=Budget(model_calls=1)))
-    with pytest.raises(BudgetReached):
-        await bench.run(make_context(chunks=CHUNKS[:2]))
-    assert quotes(bench) == [CHUNKS[0].text]
-    assert not bench.context.read, "the passages will be read again"
-
-
 async def test_passages_are_not_read_twice_in_the_same_way(serve: Serve) -> None:
     bench = Bench(Extractor, serve(copy_all))
     await bench.run(make_context(chunks=CHUNKS, strategies=(ROWS,)))
@@ -155,7 +141,7 @@ async def test_reading_with_other_fields_replaces_the_records(serve: Serve) -> N
     first = Bench(Extractor, serve(copy_rows))
     await first.run(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
     price = RecordField(name="price", type="number", meaning="of a unit")
-    again = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), record={"price": 7}))))
+    again = Bench(Extractor, serve(always(items(1, record={"price": 7}))))
     await again.run(first.context.model_copy(update={"record_fields": (price,)}))
     assert [record.values for record in again.context.records] == [{"price": 7}]
 
@@ -179,44 +165,33 @@ async def test_prompts_of_a_step_differ_only_in_their_passages(serve: Serve) -> 
     await bench.run(make_context(chunks=CHUNKS, strategies=(ROWS,)), instruction="Copy the rows.")
     assert len(asked) == 3
     assert len({request.messages[0]["content"] for request in asked}) == 1
-    [head] = {request.messages[1]["content"].partition("=== Passage 1")[0] for request in asked}
+    [head] = {request.messages[1]["content"].partition("=== ")[0] for request in asked}
     assert all(part in head for part in ("Copy the rows.", "each row", "What is it?"))
 
 
-async def test_a_passage_number_beyond_its_group_is_rejected(serve: Serve) -> None:
-    beyond, right = items((2, CHUNKS[4].text)), items((1, CHUNKS[4].text))
-    corrections: list[str] = []
-
-    def misnumber(request: Request) -> str:
-        if "Row 4" not in request.prompt:
-            return copy_all(request)
-        corrections.append(request.messages[-1]["content"])
-        return beyond if len(corrections) == 1 else right
-
-    bench = Bench(Extractor, serve(misnumber), settings=TWO_A_CALL)
-    await bench.run(make_context(chunks=CHUNKS))
+async def test_a_sentence_beyond_its_group_is_dropped(serve: Serve) -> None:
+    bench = Bench(Extractor, serve(always(items(1, 5))), settings=TWO_A_CALL)
+    update = await bench.run(make_context(chunks=CHUNKS[:2]))
     [rejected] = bench.of_type("evidence_rejected")
-    assert (rejected.passage, rejected.final) == ("passage 2, which was not shown", False)
-    assert f"- passage 2: {CHUNKS[4].text}" in corrections[1]
-    assert quotes(bench)[-1] == CHUNKS[4].text
+    assert (rejected.quote, rejected.reason, rejected.final) == ("[5]", "There is no sentence 5; 2 were shown.", True)
+    assert ExtractorOutput.of(update) == ExtractorOutput(quotes=1, documents=("a.md",))
 
 
-async def test_a_quote_that_stays_wrong_is_dropped(serve: Serve) -> None:
-    bench = Bench(Extractor, serve(in_turn(items((1, "Row one")), items((1, "Row, one")))))
-    update = await bench.run(make_context(chunks=CHUNKS[:1]))
-    assert [(body.quote, body.final) for body in bench.of_type("evidence_rejected")] == [
-        ("Row one", False),
-        ("Row, one", True),
-    ]
-    assert ExtractorOutput.of(update) == ExtractorOutput(quotes=0, documents=())
-    assert "1 dropped" in bench.reasoning
+async def test_a_record_belongs_to_its_row_and_not_to_the_heading(serve: Serve) -> None:
+    table = make_chunk("| Country | Units |\n| --- | --- |\n| Austria | 812 |\n| Belgium | 318 |", kind=ChunkKind.TABLE)
+    record = {"sentences": [1, 3], "shows": "", "record": {"units": 318}}
+    bench = Bench(Extractor, serve(always(json.dumps({"items": [record]}))))
+    await bench.run(make_context(chunks=(table,), record_fields=(UNITS,)))
+    assert quotes(bench) == ["| Country | Units |", "| Belgium | 318 |"]
+    [found] = bench.context.records
+    assert table.source_text(found.start, found.end) == "| Belgium | 318 |"
 
 
 async def test_a_field_may_have_the_name_of_a_pydantic_method(serve: Serve) -> None:
     names = ("copy", "json", "model_config", "model_name", "schema")
     fields = tuple(RecordField(name=name, type="text", meaning="m") for name in names)
     record = {name: name.upper() for name in names}
-    bench = Bench(Extractor, serve(always(items((1, CHUNKS[0].text), record=record))))
+    bench = Bench(Extractor, serve(always(items(1, record=record))))
     await bench.run(make_context(chunks=CHUNKS[:1], record_fields=fields))
     assert [each.values for each in bench.context.records] == [record]
 
@@ -236,6 +211,6 @@ async def test_a_field_may_have_the_name_of_a_pydantic_method(serve: Serve) -> N
 )
 def test_records_have_the_names_of_any_fields(fields: list[RecordField]) -> None:
     record = {field.name: None for field in fields}
-    text = items((1, "any"), record=record)
-    parsed: Any = response_model(1, tuple(fields)).model_validate_json(text)
+    text = items(1, record=record)
+    parsed: Any = response_model(tuple(fields)).model_validate_json(text)
     assert json.loads(parsed.model_dump_json())["items"][0]["record"] == record

@@ -1,4 +1,4 @@
-"""No quote becomes evidence unless it stands in the passage that it names, whatever a model answers."""
+"""Every number of a shown unit becomes a verbatim quote; other numbers are dropped."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.events import EvidenceRejected
-from multi_agent.grounding.citations import Quoted, publish_rejected, quote_model, verify_quotes
+from multi_agent.grounding.citations import cite, publish_unknown
+from multi_agent.prompts.show_passages import number_units
 from support.chunks import make_chunk
-from vectorstore.models import Chunk, PageSpan
+from vectorstore.models import Chunk, ChunkKind, PageSpan, TableHeader
 
-WORDS = st.lists(st.sampled_from(["one", "two", "three", "four", "10", "2010", "-", "|"]), min_size=1, max_size=6)
-TEXTS = WORDS.map(" ".join)
+TEXTS = st.lists(st.sampled_from(["One is red.", "Two!", "3", "-", "\n", "| a |"]), min_size=1, max_size=6).map(
+    " ".join
+)
 
 
 def at(offset: int, index: int, text: str) -> Chunk:
@@ -27,45 +29,47 @@ def at(offset: int, index: int, text: str) -> Chunk:
     return chunk.model_copy(update={"page_spans": pages})
 
 
-@given(
-    st.lists(TEXTS, min_size=1, max_size=4),
-    st.lists(st.builds(Quoted, passage=st.integers(1, 9), quote=TEXTS, shows=st.just("")), max_size=6),
-)
-def test_quotes_are_located_verbatim_or_rejected(texts: list[str], items: list[Quoted]) -> None:
-    chunks = [at(1000 * index, index, text) for index, text in enumerate(texts)]
-    located, rejected = verify_quotes(items, chunks)
-    assert sorted([*(id(each.item) for each in located), *map(id, rejected)]) == sorted(map(id, items))
-    for each in located:
-        chunk, evidence = chunks[each.item.passage - 1], each.evidence
-        assert evidence.chunk_id == chunk.id
-        assert (
-            evidence.quote == each.item.quote == chunk.text[evidence.start - chunk.start : evidence.end - chunk.start]
-        )
-        assert set(evidence.pages) <= {1, 2}
-        assert evidence.pages
+@given(st.lists(TEXTS, min_size=1, max_size=4), st.lists(st.integers(-1, 12), max_size=6))
+def test_numbers_become_verbatim_quotes_or_are_unknown(texts: list[str], numbers: list[int]) -> None:
+    chunks = {chunk.id: chunk for chunk in (at(1000 * index, index, text) for index, text in enumerate(texts))}
+    units = number_units(chunks.values())
+    cited = cite(numbers, units, "it")
+    assert set(cited.unknown) == {number for number in numbers if not 1 <= number <= len(units)}
+    named = [unit for unit in units if unit.number in numbers]
+    for unit in named:
+        [holding] = [
+            item for item in cited.evidence
+            if item.chunk_id == unit.chunk.id and item.start <= unit.start and unit.end <= item.end
+        ]  # fmt: skip
+        assert holding.why == "it"
+    for item in cited.evidence:
+        chunk = chunks[item.chunk_id]
+        assert item.quote == chunk.text[item.start - chunk.start : item.end - chunk.start]
+        assert set(item.pages) <= {1, 2}
+        assert item.pages
 
 
-def test_a_quote_must_be_in_its_own_passage() -> None:
-    chunks = [at(0, 0, "It opened in 1961."), at(1000, 1, "It closed in 1999.")]
-    item = Quoted(passage=1, quote="It closed in 1999.", shows="the end")
-    assert verify_quotes([item], chunks) == ((), (item,))
+def test_adjacent_units_form_one_quote_and_others_do_not() -> None:
+    chunks = [at(0, 0, "It opened. It grew. It shut."), at(1000, 1, "It fell.")]
+    units = number_units(chunks)
+    assert [item.quote for item in cite([2, 1], units).evidence] == ["It opened. It grew."]
+    assert [item.quote for item in cite([1, 3, 4], units).evidence] == ["It opened.", "It shut.", "It fell."]
 
 
-async def test_a_rejected_quote_is_published_with_the_passage_it_named() -> None:
+def test_a_row_and_the_header_above_it_are_two_quotes() -> None:
+    header = TableHeader(text="| Country | Units |", start=100, end=119)
+    chunk = make_chunk("| Austria | 812 |", kind=ChunkKind.TABLE, header=header)
+    later = chunk.model_copy(update={"start": 200, "end": 200 + len(chunk.text)})
+    quotes = cite([1, 2], number_units([later])).evidence
+    assert [(item.start, item.quote) for item in quotes] == [(100, "| Country | Units |"), (200, "| Austria | 812 |")]
+
+
+async def test_an_unknown_number_is_published() -> None:
     published: list[Any] = []
 
     async def publish(body: object) -> None:
         published.append(body)
 
-    items = [Quoted(passage=number, quote="It shut.", shows="") for number in (1, 7)]
-    await publish_rejected(items, [at(0, 0, "It closed.")], publish, "Not there.", final=True)
-    assert published == [
-        EvidenceRejected(quote="It shut.", passage="a.md, pages 1-2", reason="Not there.", final=True),
-        EvidenceRejected(quote="It shut.", passage="passage 7, which was not shown", reason="Not there.", final=True),
-    ]
-
-
-def test_a_quote_type_limits_the_passage_number() -> None:
-    schema = quote_model("AnyQuote", 12).model_json_schema()
-    assert schema["properties"]["passage"]["maximum"] == 12
-    assert list(schema["properties"]) == ["passage", "quote", "shows"]
+    await publish_unknown([7], number_units([at(0, 0, "It closed.")]), publish)
+    reason = "There is no sentence 7; 1 were shown."
+    assert published == [EvidenceRejected(quote="[7]", passage="", reason=reason, final=True)]

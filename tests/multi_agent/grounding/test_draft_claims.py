@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.services.library import CollectionLibrary
-from multi_agent.agents.reader import Reader, response_model
+from multi_agent.agents.reader import Reader, ReaderAnswer
 from multi_agent.agents.synthesizer import Synthesizer
 from multi_agent.context import Claim, Evidence
 from multi_agent.events import Body, ClaimDrafted, DraftWithdrawn
@@ -27,15 +27,15 @@ TASK = TaskData(task_id="t", run_id="r", step="s", agent="Reader", instruction="
 HARD = 'It says {"claims": [{}]} \\ "]}" and ✓ {'
 
 
-def claim(text: str, *quotes: str) -> dict[str, Any]:
-    return {"text": text, "quotes": [{"passage": 1, "quote": quote, "shows": "it"} for quote in quotes]}
+def claim(text: str, *sentences: int) -> dict[str, Any]:
+    return {"sentences": sentences, "text": text}
 
 
-ANSWER = synthesis([claim(HARD, "a", HARD), claim("Two."), claim("Three.", "c")], sufficient=True, short="3")
+ANSWER = synthesis([claim(HARD, 1, 5), claim("Two."), claim("Three.", 3)], sufficient=True, short="3")
 
 
 def check(written: Any) -> CheckedClaim:
-    return CheckedClaim(Claim(text=written.text, supported=bool(written.quotes)), ())
+    return CheckedClaim(Claim(text=written.text, supported=bool(written.sentences)), ())
 
 
 async def stream(*texts: str, task: TaskData = TASK) -> list[Body]:
@@ -45,7 +45,7 @@ async def stream(*texts: str, task: TaskData = TASK) -> list[Body]:
     async def publish(body: Body) -> None:
         published.append(body)
 
-    on_text = draft_callback(task, "Reader", response_model(5), check, publish)
+    on_text = draft_callback(task, "Reader", ReaderAnswer, check, publish)
     assert on_text
     for text in texts:
         for end in range(len(text) + 1):
@@ -58,17 +58,17 @@ def texts(events: Sequence[Body]) -> list[str]:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-async def test_each_claim_is_published_once_with_layout_and_short(indent: int | None) -> None:
+async def test_each_claim_is_published_once(indent: int | None) -> None:
     events = await stream(json.dumps(ANSWER, indent=indent, ensure_ascii=False))
     assert texts(events) == [HARD, "Two.", "Three."]
     first = events[0]
     assert isinstance(first, ClaimDrafted)
-    assert (first.layout, first.short, first.claim.supported) == ("prose", "3", True)
+    assert (first.layout, first.short, first.claim.supported) == ("prose", "", True), "they are written last"
 
 
 async def test_a_claim_is_published_with_its_closing_brace() -> None:
     text = json.dumps(ANSWER)
-    end = text.index('}]}, {"text": "Two."') + len("}]}")
+    end = text.index('}, {"sentences": [], "text": "Two."') + len("}")
     assert texts(await stream(text[: end - 1])) == []
     assert texts(await stream(text[:end])) == [HARD]
 
@@ -79,7 +79,7 @@ async def test_claims_that_arrive_at_once_are_published_in_order() -> None:
     async def publish(body: Body) -> None:
         published.append(body)
 
-    on_text = draft_callback(TASK, "Reader", response_model(5), check, publish)
+    on_text = draft_callback(TASK, "Reader", ReaderAnswer, check, publish)
     assert on_text
     await on_text("")
     await on_text(json.dumps(ANSWER))
@@ -88,7 +88,7 @@ async def test_claims_that_arrive_at_once_are_published_in_order() -> None:
 
 async def test_a_second_attempt_withdraws_the_claims_of_the_first() -> None:
     text = json.dumps(ANSWER)
-    events = await stream(text[:-8], text)
+    events = await stream(text[: text.index("Three.")], text)
     assert [type(body) for body in events] == [ClaimDrafted] * 2 + [DraftWithdrawn] + [ClaimDrafted] * 3
     assert events[2] == DraftWithdrawn(agent="Reader", claims=2)
 
@@ -101,14 +101,13 @@ async def test_an_attempt_without_claims_withdraws_nothing() -> None:
     "text",
     [
         "I think {this} is [{hard}].",
-        json.dumps({**ANSWER, "claims": [{"text": "", "quotes": []}]}),
-        json.dumps({**ANSWER, "claims": [claim("It is.", "a") | {"sure": True}]}),
-        json.dumps({**ANSWER, "layout": "poem"}),
+        json.dumps({**ANSWER, "claims": [claim("")]}),
+        json.dumps({**ANSWER, "claims": [claim("It is.", 1) | {"sure": True}]}),
         json.dumps([ANSWER]),
         '{"claims": "[{}"}',
         "[" * 10_000,
     ],
-    ids=["prose", "an empty claim", "a field too many", "an unknown layout", "a list", "no list", "brackets"],
+    ids=["prose", "an empty claim", "a field too many", "a list", "no list", "brackets"],
 )
 async def test_claims_of_an_invalid_response_are_not_published(text: str) -> None:
     assert await stream(text) == []
@@ -119,12 +118,12 @@ async def test_a_task_without_drafts_gets_no_callback() -> None:
         raise AssertionError
 
     assert (
-        draft_callback(TASK.model_copy(update={"streams_claims": False}), "Reader", response_model(5), check, publish)
+        draft_callback(TASK.model_copy(update={"streams_claims": False}), "Reader", ReaderAnswer, check, publish)
         is None
     )
 
 
-BOOK = "The pump is blue.\nIt weighs 12 kg.\nIt comes from Graz."
+BOOK = "The pump is blue.\nIt weighs 12 kilograms.\nIt comes from Graz."
 CHUNK = make_chunk(BOOK, document="/docs/pump.md")
 
 
@@ -148,32 +147,32 @@ class TestTheReader:
 
         return read
 
-    async def test_publishes_verified_and_rejected_quotes(self, read: Callable[..., Any]) -> None:
-        bench = await read(
-            claim("Heavy.", "It weighs 12 kg."), claim("Red.", "The pump is red."), claim("Blue.", "pump is blue")
-        )
-        heavy, red, blue = bench.of_type("claim_drafted")
-        assert [(each.quote, each.document) for each in heavy.evidence] == [("It weighs 12 kg.", "/docs/pump.md")]
+    async def test_publishes_claims_with_their_sentences(self, read: Callable[..., Any]) -> None:
+        bench = await read(claim("It has 12 kilograms.", 2), claim("It is red.", 9), claim("A kind from Graz.", 3))
+        heavy, red, graz = bench.of_type("claim_drafted")
+        assert [(each.quote, each.document) for each in heavy.evidence] == [
+            ("It weighs 12 kilograms.", "/docs/pump.md")
+        ]
         assert (heavy.claim.supported, heavy.claim.evidence, heavy.dropped) == (True, (1,), ())
-        assert (red.claim.supported, red.evidence, red.dropped) == (False, (), ("The pump is red.",))
-        assert BOOK[blue.evidence[0].start : blue.evidence[0].end] == "pump is blue"
-        assert blue.claim.evidence == (2,), "evidence is numbered in order of arrival until the answer is complete"
+        assert (red.claim.supported, red.evidence, red.dropped) == (False, (), ("[9]",))
+        assert BOOK[graz.evidence[0].start : graz.evidence[0].end] == "It comes from Graz."
+        assert graz.claim.evidence == (2,), "evidence is numbered in order of arrival until the answer is complete"
 
     async def test_publishes_the_claims_of_the_finished_answer(self, read: Callable[..., Any]) -> None:
-        bench = await read(claim("Blue.", "pump is blue"), claim("Red.", "red"), claim("Odd."))
+        bench = await read(claim("It is from Graz.", 3), claim("It is red.", 9), claim("Odd."))
         [finding] = bench.context.findings
         drafted = [(each.claim.text, each.claim.supported) for each in bench.of_type("claim_drafted")]
         assert drafted == [(each.text, each.supported) for each in finding.synthesis.claims]
-        assert [each.quote for each in bench.of_type("evidence_rejected")] == ["red"], "published once"
+        assert [each.quote for each in bench.of_type("evidence_rejected")] == ["[9]"], "published once"
 
 
 async def test_the_synthesizer_publishes_claims_with_their_evidence(serve: Serve) -> None:
     places = {"document": "/docs/pump.md", "document_id": CHUNK.document_id, "name": "pump.md", "chunk_id": CHUNK.id}
     evidence = tuple(
-        Evidence(number=number, start=at, end=at + 3, quote=BOOK[at : at + 3], **places)
-        for number, at in enumerate((0, 4, 9), 1)
+        Evidence(number=number, start=at, end=at + 4, quote=BOOK[at : at + 4], **places)
+        for number, at in enumerate((0, 4, 12), 1)
     )
-    claims = [{"text": "One.", "evidence": [3, 1]}, {"text": "Two.", "evidence": []}]
+    claims = [{"text": "The blue.", "evidence": [3, 1]}, {"text": "Two.", "evidence": []}]
     reply = in_pieces(json.dumps(synthesis(claims, sufficient=True)), 7)
     bench = Bench(Synthesizer, serve(always(reply)))
     await bench.run(make_context(chunks=(CHUNK,), evidence=evidence), streams_claims=True)

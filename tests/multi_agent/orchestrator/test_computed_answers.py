@@ -69,7 +69,7 @@ def name_fields(_: Request) -> str:
 
 
 def copy_rows(request: Request) -> str:
-    rows = re.findall(r"^(([A-Z]\w+),(\d+))$", request.messages[1]["content"], re.MULTILINE)
+    rows = re.findall(r"^\[\d+\] (([A-Z]\w+),(\d+))$", request.messages[1]["content"], re.MULTILINE)
     items = [
         {"passage": 1, "quote": line, "shows": "a row", "record": {"country": country, "pumps": int(pumps)}}
         for line, country, pumps in rows
@@ -136,8 +136,7 @@ async def test_a_later_step_searches_for_a_computed_value(research: Research) ->
 
     def read(request: Request) -> str:
         asked.append(request.prompt)
-        atlas = int(re.findall(r"^=== Passage (\d+): atlas.md", request.prompt, re.MULTILINE)[0])
-        quote = {"passage": atlas, "quote": ATLAS, "shows": "it"}
+        quote = {"passage": "atlas.md", "quote": ATLAS}
         return json.dumps(synthesis([{"text": "Helsinki.", "quotes": [quote]}], sufficient=True, short="Helsinki"))
 
     claim = {"text": "Helsinki, of Finland.", "evidence": [1], "computations": [1]}

@@ -58,7 +58,7 @@ async def test_the_first_claim_is_published_while_the_rest_is_written(panel: Mak
         if isinstance(event.body, ClaimDrafted):
             await drafts.put(event.body)
 
-    stuck = in_parts(SYNTHESIS, keep=0.95, ending="silent")
+    stuck = in_parts(SYNTHESIS, keep=0.5, ending="silent")
     run = asyncio.create_task(panel(serve(stuck)).research(Asked(question=QUESTION), listen))
     async with asyncio.timeout(60):
         first = await drafts.get()
@@ -80,14 +80,15 @@ async def test_the_reader_of_a_simple_question_drafts_its_claims(panel: MakePane
 async def test_a_rejected_response_withdraws_its_claims(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     def write_wrongly(request: Request) -> Reply:
         answer = SCRIPT.play(request)
-        answer["claims"][1]["evidence"] = [99]
+        answer["claims"][1]["text"] = ""
         return in_pieces(json.dumps(answer))
 
     tries = iter([write_wrongly, in_parts(SYNTHESIS)])
     script = Panel("-25 °C", "40 minutes", roles={SYNTHESIS: lambda request: next(tries)(request)})
     answer = await panel(serve(script)).research(QUESTION)
     types = [event.body.type for event in trace.events(answer.run_id) if event.step == "answer"]
-    assert types[2:7] == ["claim_drafted", "draft_withdrawn", "claim_drafted", "claim_drafted", "model_called"]
+    drafts = [each for each in types if each in ("claim_drafted", "draft_withdrawn")]
+    assert drafts == ["claim_drafted", "draft_withdrawn", "claim_drafted", "claim_drafted"]
     assert [body.claims for body in bodies(trace, answer.run_id, "draft_withdrawn")] == [1]
     assert answer.status is Status.ANSWERED
 

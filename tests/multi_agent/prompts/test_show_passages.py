@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.prompts.show_passages import show_location
+from multi_agent.prompts.show_passages import number_units, show_location, show_passages, show_units
+from multi_agent.prompts.show_task import show_task
 from support.chunks import make_chunk
+from support.kits import make_context
 from vectorstore.models import PageSpan
 
 
@@ -26,3 +28,37 @@ def test_a_part_shows_only_its_own_pages() -> None:
     spans = (PageSpan(number=3, start=0, end=5), PageSpan(number=4, start=5, end=9))
     chunk = make_chunk("It stands", page_spans=spans)
     assert (show_location(chunk), show_location(chunk, [4])) == ("a.md, pages 3-4", "a.md, page 4")
+
+
+def test_sentences_are_numbered_over_all_passages() -> None:
+    chunks = [
+        make_chunk("It is red. It is big."),
+        make_chunk("| a | b |\n| --- | --- |\n| 1 | 2 |", document="/docs/b.md"),
+    ]
+    assert show_units(number_units(chunks)) == (
+        "=== a.md\n[1] It is red.\n[2] It is big.\n\n=== b.md\n[3] | a | b |\n[4] | 1 | 2 |"
+    )
+
+
+def test_a_sentence_of_overlapping_passages_is_shown_once() -> None:
+    first = make_chunk("It is red. It is big.")
+    second = make_chunk("It is big. It is old.", index=1).model_copy(update={"start": 11, "end": 32})
+    assert [unit.text for unit in number_units([first, second])] == ["It is red.", "It is big.", "It is old."]
+
+
+def test_a_title_is_shown_once() -> None:
+    fields = {"document": "/docs/0042.md", "title": "The Lee House"}
+    chunks = [
+        make_chunk("The Lee House\nRoof\nIt is flat.", section=("Roof",), **fields),
+        make_chunk("It is red.", index=1, section=("The Lee House", "Walls"), **fields),
+    ]
+    assert show_passages(chunks) == ("=== 0042.md\nThe Lee House\nRoof\nIt is flat.\n\n=== 0042.md, Walls\nIt is red.")
+    assert show_passages(chunks[1:]).startswith("=== 0042.md (The Lee House), Walls\n")
+
+
+def test_a_task_shows_only_what_adds_to_the_question() -> None:
+    context = make_context("How cold?")
+    assert show_task(context, instruction="How cold") == (
+        "Asked for: to know\nA complete answer contains:\n- the fact\nQuestion: How cold?"
+    )
+    assert show_task(context, "How cold is Kiruna?").endswith("Your question, a part of it: How cold is Kiruna?")

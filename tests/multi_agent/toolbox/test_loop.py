@@ -71,24 +71,24 @@ async def test_an_agent_gets_only_its_granted_tools(ask: Callable[..., Any]) -> 
     assert sorted(offered) == ["calculator", "read_document"]
 
 
-async def test_verified_quotes_from_tools_are_evidence(ask: Callable[..., Any], trace: Trace) -> None:
-    model = rounds(calls(SEARCH), last=report("Down to -25 °C.", (1, QUOTE), (1, "It works at any temperature.")))
+async def test_sentences_of_tools_are_evidence(ask: Callable[..., Any], trace: Trace) -> None:
+    model = rounds(calls(SEARCH), last=report("Down to -25 °C.", 2, 99))
     with ScriptedEndpoint(model) as endpoint:
         answer = await ask(endpoint, "search_documents")
     [quote] = answer.evidence
     assert (quote.quote, quote.pages, quote.document) == (QUOTE, (7,), "/docs/manual.pdf")
     [rejected] = bodies(trace, answer.run_id, "evidence_rejected")
-    assert rejected.quote == "It works at any temperature."
+    assert rejected.quote == "[99]"
 
 
-async def test_passages_keep_their_numbers_over_all_rounds(ask: Callable[..., Any]) -> None:
+async def test_sentences_keep_their_numbers_over_all_rounds(ask: Callable[..., Any]) -> None:
     again = calls(SEARCH, ("read_document", {"document": "recipe.md"}))
-    model = rounds(calls(SEARCH), again, last=report("Both.", (2, "Whisk the eggs.")))
+    model = rounds(calls(SEARCH), again, last=report("Both.", 4))
     with ScriptedEndpoint(model) as endpoint:
         answer = await ask(endpoint, "search_documents", "read_document")
-    assert "=== Passage 1: manual.pdf" in endpoint.requests[1].prompt
-    assert "=== Passage 1: see above" in endpoint.requests[2].prompt
-    assert "=== Passage 2: recipe.md" in endpoint.requests[2].prompt
+    assert "=== manual.pdf, page 7\n[1] " in endpoint.requests[1].prompt
+    assert "=== manual.pdf, page 7: see above" in endpoint.requests[2].prompt
+    assert "=== recipe.md\n[4] Whisk the eggs." in endpoint.requests[2].prompt
     assert [quote.quote for quote in answer.evidence] == ["Whisk the eggs."]
 
 

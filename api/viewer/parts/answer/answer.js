@@ -73,7 +73,7 @@ function claimView(claim, at, layout, answer, collection) {
 
 function marks(claim, at, answer, collection) {
   if (!claim.supported) {
-    const why = claim.dropped?.length ? `Quote not found in its passage: ${claim.dropped.join("; ")}` : "No evidence supports this claim";
+    const why = claim.dropped?.length ? `Sentence not found: ${claim.dropped.join("; ")}` : "No evidence supports this claim";
     return h("span", {class: "mark none", title: why}, "unsupported");
   }
   const quotes = claim.evidence.map((number) => {

@@ -1,0 +1,261 @@
+"""Checks that the evidence of each claim supports it: by rules first, by one model call for what rules cannot tell.
+
+    rules = SupportRules(question, shown_evidence, chunks)
+    judged = await SupportCheck(rules, agent, llm, publish, ask=True).judge(statements)
+
+The rules look for the figures, names and words of a claim in its quotes and in what is shown with them: the location,
+the header of the table, the computations that the claim cites. What the question says itself proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.bus import Publish
+from multi_agent.context import Computation, Evidence
+from multi_agent.events import ClaimChecked, ResponseRepaired
+from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
+from multi_agent.llm.llm import LLM
+from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_passages import show_location
+from vectorstore.models import Chunk, ChunkKind
+
+_QUESTION_MARKS = ("?", "？", "؟", ";")
+_COMMON = 3  # passages: a word that as many of those shown contain says little about one claim
+_MIN_COMPARISON = 4  # letters of words such as "more" and "less"
+_LONGEST_QUOTE = 1200  # characters shown to the check call
+
+
+class Statement(NamedTuple):
+    """A claim as the model wrote it, with the evidence and the computations that it names."""
+
+    text: str
+    evidence: tuple[Evidence, ...]
+    computations: tuple[Computation, ...] = ()
+
+
+class Judged(NamedTuple):
+    """A statement and whether it is supported; None if the rules cannot tell."""
+
+    statement: Statement
+    supported: bool | None
+    reason: str
+    method: Literal["rule", "model"] = "rule"
+    repair: str = ""
+    """What was repaired in the statement."""
+    missing: tuple[Term, ...] = ()
+    """Terms of the statement that are not in its evidence."""
+
+
+class SupportRules:
+    """Judges statements without a model.
+
+    ``shown`` are the quotes that a statement may name, in order; ``chunks`` the passages that they are in. A statement
+    that repeats the question gets the text of ``short``, the bare answer. ``confirmed`` are claims that were checked
+    before.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        shown: Sequence[Evidence],
+        chunks: Iterable[Chunk],
+        short: str = "",
+        confirmed: Iterable[str] = (),
+    ) -> None:
+        self._question, self._short = question, short
+        self._confirmed = [words_of(text) for text in confirmed]
+        self._shown = shown
+        self._chunks = {chunk.id: chunk for chunk in chunks}
+        self._asked = TermIndex(question)
+
+    def judge(self, statement: Statement) -> Judged:
+        """Return the verdict, and the statement with repaired text or evidence."""
+        if not statement.evidence and not statement.computations:
+            return Judged(statement, False, "It names no evidence.")
+        if words_of(statement.text) in self._confirmed:
+            return Judged(statement, True, "It was checked before.")
+        if not self._is_question(statement.text):
+            return self._compare(statement)
+        if not self._short or self._is_question(self._short):
+            return Judged(statement, False, "It repeats the question.")
+        judged = self._compare(statement._replace(text=self._short))
+        return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
+
+    def describe(self, statement: Statement) -> str:
+        """Return the claim with its quotes and computations, for the check call."""
+        quotes = [f"- {self._location(item)}: {item.quote[:_LONGEST_QUOTE]}" for item in statement.evidence]
+        results = [f"- computed, {each.purpose}: {each.columns} {each.rows}" for each in statement.computations]
+        return "\n".join((statement.text, *quotes, *results))
+
+    def _is_question(self, text: str) -> bool:
+        return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == words_of(self._question)
+
+    def _compare(self, statement: Statement) -> Judged:
+        """Compare the terms of the statement with its evidence; add a quote that holds all that are missing."""
+        terms = self._terms(statement.text)
+        evidence = TermIndex(self._evidence_text(statement))
+        missing = [term for term in terms if term not in evidence and not self._is_known(term)]
+        repair = ""
+        if missing and (quote := self._quote_with(missing, statement)):
+            repair = f"a claim pointed past its sentence; added {quote.quote!r}"
+            statement = statement._replace(evidence=(*statement.evidence, quote))
+            evidence = TermIndex(self._evidence_text(statement))
+            missing = []
+        supported, reason = self._verdict(statement, terms, missing, evidence)
+        return Judged(statement, supported, reason, repair=repair, missing=tuple(missing))
+
+    def _terms(self, text: str) -> list[Term]:
+        """Return the terms of a claim, with its short words if nothing else goes beyond the question."""
+        terms = list(find_terms(text))
+        return terms if any(term not in self._asked for term in terms) else list(find_terms(text, min_word=1))
+
+    def _verdict(
+        self, statement: Statement, terms: Sequence[Term], missing: Sequence[Term], evidence: TermIndex
+    ) -> tuple[bool | None, str]:
+        if missing:
+            return None, f"Not in its evidence: {', '.join(term.text for term in missing)}."
+        found = [term for term in terms if term in evidence and term not in self._asked]
+        if not found:
+            return None, "It says nothing beyond the question."
+        words = find_terms(statement.text, _MIN_COMPARISON)
+        if _compares(statement, found) and any(term not in evidence for term in words):
+            return None, "It compares figures."
+        return True, "Its evidence contains what it says."
+
+    def _is_known(self, term: Term) -> bool:
+        """Return whether the question has the term, or it is a word that many of the passages have."""
+        if term in self._asked:
+            return True
+        return term.kind == "word" and sum(term in passage for passage in self._passages) >= _COMMON
+
+    def _quote_with(self, missing: Sequence[Term], statement: Statement) -> Evidence | None:
+        """Return the quote that has all missing terms, if it is the only one or the only one next to those named."""
+        places = {item.place for item in statement.evidence}
+        having = [at for at, index in enumerate(self._indexes) if all(term in index for term in missing)]
+        others = [at for at in having if self._shown[at].place not in places]
+        if len(others) > 1:
+            named = {
+                at for at, item in enumerate(self._shown) if any(_overlap(item, each) for each in statement.evidence)
+            }
+            others = [at for at in others if named & {at - 1, at + 1}]
+        return self._shown[others[0]] if len(others) == 1 else None
+
+    @cached_property
+    def _indexes(self) -> list[TermIndex]:
+        return [TermIndex(item.quote) for item in self._shown]
+
+    @cached_property
+    def _passages(self) -> list[TermIndex]:
+        return [TermIndex(chunk.reading_text) for chunk in self._chunks.values()]
+
+    def _evidence_text(self, statement: Statement) -> str:
+        quotes = [f"{self._location(item)}\n{self._header(item)}\n{item.quote}" for item in statement.evidence]
+        results = [
+            "\n".join((each.purpose, " ".join(each.columns), *(" ".join(map(str, row)) for row in each.rows)))
+            for each in statement.computations
+        ]
+        return "\n".join((*quotes, *results))
+
+    def _location(self, item: Evidence) -> str:
+        chunk = self._chunks.get(item.chunk_id)
+        return show_location(chunk, item.pages) if chunk else item.name
+
+    def _header(self, item: Evidence) -> str:
+        """Return the header of the table that the quote is in, as far as its passage has it."""
+        chunk = self._chunks.get(item.chunk_id)
+        if chunk is None or not (chunk.header or chunk.kind is ChunkKind.TABLE):
+            return ""
+        if chunk.header:
+            return chunk.header.text
+        return next((line for line in chunk.text.splitlines() if line.startswith("|")), "")
+
+
+class ClaimVerdict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    claim: int = Field(description="its number")
+    reason: str = Field(description="what its quotes say about it, in at most 20 words")
+    supported: bool
+
+
+class ClaimCheck(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    checks: list[ClaimVerdict] = Field(description="one for each claim")
+
+
+class SupportCheck:
+    """Judges all claims of an answer. With ``ask``, one model call judges those that the rules leave open.
+
+    Without it, such a claim counts as supported unless a figure or a name is missing in its evidence.
+    """
+
+    def __init__(
+        self, rules: SupportRules, question: str, agent: str, llm: LLM, publish: Publish, *, ask: bool
+    ) -> None:
+        self._rules, self._question, self._agent = rules, question, agent
+        self._llm, self._publish, self._ask = llm, publish, ask
+
+    async def judge(self, statements: Iterable[Statement]) -> list[Judged]:
+        """Return a verdict for each statement, in order; publish repairs, rejections and the checks of the model."""
+        judged = [self._rules.judge(statement) for statement in statements]
+        if repairs := tuple(each.repair.strip() for each in judged if each.repair):
+            await self._publish(ResponseRepaired(caller=self._agent, repairs=repairs))
+        judged = await self._settle(judged)
+        for each in judged:
+            if each.method == "model" or not each.supported:
+                await self._publish(
+                    ClaimChecked(
+                        agent=self._agent,
+                        claim=each.statement.text,
+                        supported=bool(each.supported),
+                        method=each.method,
+                        reason=each.reason,
+                    )
+                )
+        return judged
+
+    async def _settle(self, judged: Sequence[Judged]) -> list[Judged]:
+        unclear = [each for each in judged if each.supported is None]
+        if not unclear:
+            return list(judged)
+        if not self._ask:
+            return [settle(each) for each in judged]
+        verdicts = iter(await self._ask_model(unclear))
+        return [next(verdicts) if each.supported is None else each for each in judged]
+
+    async def _ask_model(self, unclear: Sequence[Judged]) -> list[Judged]:
+        claims = "\n\n".join(
+            f"Claim {number}: {self._rules.describe(each.statement)}" for number, each in enumerate(unclear, 1)
+        )
+        messages = Prompt.shipped("claim_check").render(question=self._question, claims=claims)
+        response = (await self._llm.complete(messages, ClaimCheck)).value
+        checks = {check.claim: check for check in response.checks}
+        missing = ClaimVerdict(claim=1, reason="The check call gave no verdict.", supported=False)
+        verdicts = [checks.get(number, missing) for number in range(1, len(unclear) + 1)]
+        return [
+            each._replace(supported=verdict.supported, reason=verdict.reason, method="model")
+            for each, verdict in zip(unclear, verdicts, strict=True)
+        ]
+
+
+def settle(judged: Judged) -> Judged:
+    """Settle an open verdict without a model: supported unless a figure or a name is missing."""
+    if judged.supported is not None:
+        return judged
+    return judged._replace(supported=all(term.kind == "word" for term in judged.missing))
+
+
+def _compares(statement: Statement, found: Sequence[Term]) -> bool:
+    """Return whether a statement has several figures from several sentences or rows."""
+    figures = {term.text for term in found if term.kind == "figure"}
+    return len(figures) > 1 and (len(statement.evidence) > 1 or any("\n" in item.quote for item in statement.evidence))
+
+
+def _overlap(one: Evidence, other: Evidence) -> bool:
+    return one.document_id == other.document_id and one.start < other.end and other.start < one.end

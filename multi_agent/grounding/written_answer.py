@@ -1,0 +1,96 @@
+"""The response of an agent that writes an answer, and the answer that its checked claims give."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.context import Claim, Computation, Evidence, Synthesis
+from multi_agent.grounding.confidence import SHARE_RIGHT, signal_of
+from multi_agent.grounding.support import Judged
+from vectorstore.models import Chunk
+
+ClaimT = TypeVar("ClaimT", bound=BaseModel)
+_NAMES_SHOWN = 5
+
+
+class WrittenResponse(BaseModel, Generic[ClaimT]):
+    # Claims come first and the verdict last, so that it follows from them. A docstring would be shown to the model.
+    model_config = ConfigDict(extra="forbid")
+
+    claims: list[ClaimT] = Field(description="the answer; [] if nothing helps")
+    short: str = Field(
+        description='the bare answer in the fewest words; several divided by "; "; empty if there is none'
+    )
+    missing: str = Field(description="what is needed to answer; empty if nothing")
+    sufficient: bool = Field(description="whether the claims answer the question as it was asked")
+    layout: Literal["prose", "list", "numbered_list"] = "prose"
+
+
+def build_synthesis(
+    response: WrittenResponse[Any],
+    judged: Sequence[Judged],
+    *,
+    evidence: tuple[Evidence, ...],
+    computations: tuple[Computation, ...] = (),
+    looked_for: tuple[str, ...],
+    found: str,
+) -> Synthesis:
+    """Return the answer. ``evidence`` is numbered and holds that of all claims.
+
+    An answer without any supported claim is insufficient, whatever the model says. The confidence, and what was
+    searched and read, are facts of the run, not the model's words.
+    """
+    numbers = {item.place: item.number for item in evidence}
+    claims = tuple(_claim(each, numbers) for each in judged)
+    sufficient = response.sufficient and any(claim.supported for claim in claims)
+    missing = response.missing.strip()
+    return Synthesis(
+        claims=claims,
+        short=response.short.strip(),
+        evidence=evidence,
+        computations=computations,
+        layout=response.layout,
+        sufficient=sufficient,
+        confidence=SHARE_RIGHT[signal_of(judged, sufficient=sufficient)],
+        reasoning=_reasoning(judged, sufficient=sufficient, missing=missing),
+        looked_for=looked_for,
+        found=found,
+        missing=(missing,) if missing else (),
+    )
+
+
+def describe_read(chunks: Sequence[Chunk]) -> str:
+    """Return how many passages of which documents were read."""
+    if not chunks:
+        return "No passage was found."
+    names = list(Counter(chunk.name for chunk in chunks))
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    passages = "1 passage" if len(chunks) == 1 else f"{len(chunks)} passages"
+    return f"Read {passages} of {', '.join(names[:_NAMES_SHOWN])}{more}."
+
+
+def _claim(judged: Judged, numbers: dict[tuple[str, int, int], int]) -> Claim:
+    statement = judged.statement
+    return Claim(
+        text=statement.text,
+        evidence=tuple(dict.fromkeys(numbers[item.place] for item in statement.evidence)),
+        computations=tuple(dict.fromkeys(each.number for each in statement.computations)),
+        supported=bool(judged.supported),
+    )
+
+
+def _reasoning(judged: Sequence[Judged], *, sufficient: bool, missing: str) -> str:
+    """Return how the claims were checked, or why the answer is insufficient."""
+    rejected = [f"Not supported: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
+    if sufficient:
+        checked = sum(each.method == "model" for each in judged if each.supported)
+        by_rule = len(judged) - len(rejected) - checked
+        facts = [f"{by_rule} claims contain what their quotes say." if by_rule else ""]
+        facts += [f"{checked} claims were confirmed by a check call." if checked else ""]
+    else:
+        facts = [missing or "What was read does not answer the question."]
+    return " ".join(filter(None, (*facts, *rejected)))

@@ -1,0 +1,133 @@
+"""Whether the evidence of a claim supports it, by rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from multi_agent.context import Computation, Evidence
+from multi_agent.grounding.citations import cite
+from multi_agent.grounding.confidence import Signal, signal_of
+from multi_agent.grounding.support import Judged, Statement, SupportRules, settle
+from multi_agent.prompts.show_passages import number_units
+from support.chunks import make_chunk
+from vectorstore.models import ChunkKind, TableHeader
+
+REPORT = make_chunk(
+    "In the third quarter of 2024 the Group delivered 9,412 heat pumps. Revenue came to €61.4 million. "
+    "Ulrike Sandvoss has been chief executive since 2019. The pumps are blue.",
+    document="/docs/report.md",
+    title="Quarterly statement",
+)
+TABLE = make_chunk(
+    "| Austria | 812 |\n| Belgium | 318 |",
+    document="/docs/table.md",
+    kind=ChunkKind.TABLE,
+    header=TableHeader(text="| Country | Deliveries in 2023 |", start=500, end=531),
+)
+UNITS = number_units([REPORT, TABLE])
+SHOWN = [item for unit in UNITS for item in cite([unit.number], UNITS).evidence]
+
+
+def judge(question: str, text: str, *sentences: int, short: str = "") -> Judged:
+    rules = SupportRules(question, SHOWN, [REPORT, TABLE], short)
+    return rules.judge(Statement(text, cite(sentences, UNITS).evidence))
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "sentence"),
+    [
+        ("How many heat pumps were delivered?", "9412 heat pumps", 1),
+        ("What was the revenue?", "61.4 million", 2),
+        ("What was the revenue?", "61,400,000", 2),
+        ("Who leads the company?", "Ulrike Sandvoss is its chief executive.", 3),
+        ("What colour are they?", "blue", 4),
+        ("How many went to Austria in 2023?", "Austria: 812", 6),
+        ("When did 812 go to Austria?", "in 2023", 6),
+    ],
+)
+def test_a_claim_that_its_quote_contains_is_supported(question: str, text: str, sentence: int) -> None:
+    assert judge(question, text, sentence).supported
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "sentence", "missing"),
+    [
+        ("What was the revenue?", "61.4 million euros", 2, "euros"),
+        ("Who leads?", "In 2018 the company was led by Ulrike Sandvoss.", 3, "2018, company"),
+        ("Who leads?", "Ulrike Sandberg", 3, "Sandberg"),
+    ],
+)
+def test_what_its_quote_does_not_contain_is_left_to_the_check_call(
+    question: str, text: str, sentence: int, missing: str
+) -> None:
+    judged = judge(question, text, sentence)
+    assert (judged.supported, judged.reason) == (None, f"Not in its evidence: {missing}.")
+
+
+@pytest.mark.parametrize(
+    "text", ["How many heat pumps were delivered", "HOW MANY, heat pumps were delivered?", "Is it?"]
+)
+def test_a_claim_that_repeats_the_question_is_rejected(text: str) -> None:
+    judged = judge("How many heat pumps were delivered?", text, 1)
+    assert (judged.supported, judged.reason) == (False, "It repeats the question.")
+
+
+def test_the_short_answer_replaces_a_repeated_question() -> None:
+    judged = judge("How many heat pumps were delivered?", "How many heat pumps were delivered?", 1, short="9,412")
+    assert (judged.supported, judged.statement.text) == (True, "9,412")
+    assert "its text is now '9,412'" in judged.repair
+
+
+def test_a_claim_without_evidence_is_rejected() -> None:
+    assert judge("What colour?", "blue").supported is False
+
+
+def test_what_the_question_says_proves_nothing() -> None:
+    judged = judge("Is the Borea 8 quieter than the Borea 12?", "The Borea 8 is quieter than the Borea 12.", 1)
+    assert (judged.supported, judged.reason) == (None, "It says nothing beyond the question.")
+
+
+def test_a_comparison_of_figures_is_left_to_the_check_call() -> None:
+    judged = judge("Which country received more, Austria or Belgium?", "More went to Austria: 812 and 318.", 6, 7)
+    assert (judged.supported, judged.reason) == (None, "It compares figures.")
+
+
+def test_the_only_sentence_with_what_is_missing_is_added() -> None:
+    judged = judge("Who leads the company?", "Ulrike Sandvoss", 4)
+    assert judged.supported
+    assert [item.quote for item in judged.statement.evidence][1:] == [
+        "Ulrike Sandvoss has been chief executive since 2019."
+    ]
+    assert judged.repair
+
+
+def test_a_missing_figure_is_named() -> None:
+    judged = judge("How many heat pumps were delivered?", "9,413", 1)
+    assert (judged.supported, judged.reason) == (None, "Not in its evidence: 9,413.")
+    assert settle(judged).supported is False, "and without a check call the claim is rejected"
+
+
+def test_a_computation_supports_its_figures() -> None:
+    evidence: tuple[Evidence, ...] = cite([6, 7], UNITS).evidence
+    computed = Computation(purpose="sum", sql="SELECT", columns=("n",), rows=((1130,),), evidence=evidence)
+    rules = SupportRules("How many in all?", SHOWN, [REPORT, TABLE])
+    assert rules.judge(Statement("1,130 in all", (), (computed,))).supported
+
+
+def test_scripts_without_spaces_are_compared_by_characters() -> None:
+    chunk = make_chunk("总部位于东京。公司成立于1961年。")
+    units = number_units([chunk])
+    rules = SupportRules("总部在哪里？", [], [chunk])
+    assert rules.judge(Statement("东京", cite([1], units).evidence)).supported
+    assert rules.judge(Statement("大阪", cite([1], units).evidence)).supported is None
+
+
+def test_the_signal_is_the_weakest_check() -> None:
+    by_rule = judge("What colour?", "blue", 4)
+    by_model = by_rule._replace(method="model")
+    rejected = by_rule._replace(supported=False)
+    assert signal_of([by_rule, by_rule], sufficient=True) is Signal.RULE
+    assert signal_of([by_rule, by_model], sufficient=True) is Signal.MODEL
+    assert signal_of([by_rule, rejected], sufficient=True) is Signal.PARTLY
+    assert signal_of([rejected], sufficient=True) is Signal.INSUFFICIENT
+    assert signal_of([by_rule], sufficient=False) is Signal.INSUFFICIENT
