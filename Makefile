@@ -3,13 +3,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MODELS ?= .models
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs constraints clean
+.PHONY: help demo demo-live test check docs constraints clean
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
+	@echo "make demo-live    fetch a small language model (1.1 GB), let it answer one question"
 	@echo "make test         set up with the test dependencies, run the tests"
 	@echo "make check        check format, lint, types and import rules"
 	@echo "make docs         build the documentation site into site/, check its links"
@@ -18,6 +20,11 @@ help:
 
 demo: $(VENV)/.run
 	$(BIN)/candor demo
+
+# The small model cannot plan the first question; the second asks for one fact.
+demo-live: $(VENV)/.local
+	model="$$($(BIN)/python -m benchmarks.fetch_model $(MODELS))" && \
+	CANDOR_LLM__PROVIDER=local CANDOR_LLM__MODEL="$$model" $(BIN)/candor demo --live --question 2
 
 # Three processes even on two cores: tests spend about half their time waiting for endpoints, servers and browsers.
 test: $(VENV)/.dev
@@ -35,6 +42,10 @@ $(VENV)/.run: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch
 	$(PIP) -e .
+	touch $@
+
+$(VENV)/.local: $(VENV)/.run
+	$(PIP) -e '.[local]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run

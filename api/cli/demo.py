@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
@@ -27,6 +27,7 @@ from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
 from vectorstore.models import FrozenModel
 
+T = TypeVar("T")
 COLLECTION = "sample_docs"
 QUESTIONS = 3
 RECORDING = "recording.jsonl"
@@ -46,18 +47,23 @@ class DemoResult(FrozenModel):
     drifted: tuple[DriftedCall, ...] = ()
 
 
-def run_demo(home: Path | None, *, live: bool, record: Path | None, progress: bool) -> DemoResult:
-    """Ingest the documents and answer the questions. Raises the errors of ingesting and of research."""
+def run_demo(
+    home: Path | None, *, live: bool, record: Path | None = None, only: int | None = None, progress: bool
+) -> DemoResult:
+    """Ingest the documents and answer the questions, or ``only`` the one with this number, from 1.
+
+    Raises the errors of ingesting and of research.
+    """
     candor = Candor(_settings(home))
     with as_file(files("sample_docs") / "documents") as folder:
         _drop_foreign_collection(candor, folder, progress=progress)
         run_ingest(candor, [folder], COLLECTION, progress=progress)
     answers, drifted = list[Answer](), list[DriftedCall]()
     if live:
-        answers = [_answer(candor, question, None, progress=progress) for question in demo_questions()]
+        answers = [_answer(candor, question, None, progress=progress) for question in _selected(demo_questions(), only)]
     else:
         print(REPLAYED, file=sys.stderr)
-        answers, drifted = _replay(candor, progress=progress)
+        answers, drifted = _replay(candor, only, progress=progress)
     if record:
         _save(candor, answers, record)
     return DemoResult(
@@ -65,17 +71,22 @@ def run_demo(home: Path | None, *, live: bool, record: Path | None, progress: bo
     )
 
 
-def _replay(candor: Candor, *, progress: bool) -> tuple[list[Answer], list[DriftedCall]]:
+def _replay(candor: Candor, only: int | None, *, progress: bool) -> tuple[list[Answer], list[DriftedCall]]:
     entries, questions = _load_recording().entries, demo_questions()
     model = entries[0].model if entries else ""
     answers, drifted = list[Answer](), list[DriftedCall]()
-    for question, recorded in zip(questions, split_by_question(entries, questions), strict=True):
+    runs = list(zip(questions, split_by_question(entries, questions), strict=True))
+    for question, recorded in _selected(runs, only):
         replay = ReplayingLLM(recorded, model)
         answers.append(_answer(candor, question, Models(replay), progress=progress))
         drifted += replay.drifted
     if drifted:
         print(drift_warning(drifted, len(entries)), file=sys.stderr)
     return answers, drifted
+
+
+def _selected(items: list[T], number: int | None) -> list[T]:
+    return items if number is None else [items[number - 1]]
 
 
 def split_by_question(entries: Sequence[JournalEntry], questions: Sequence[str]) -> list[list[JournalEntry]]:

@@ -19,6 +19,9 @@ def demo(
     record: Annotated[
         Path | None, typer.Option("--record", help="With --live: write the model's responses to this file.")
     ] = None,
+    question: Annotated[
+        int | None, typer.Option("--question", min=1, max=3, help="Answer only the question with this number.")
+    ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -32,7 +35,9 @@ def demo(
 
     if record and not live:
         raise UsageError("--record needs --live.")
-    result = run_demo(home, live=live, record=record, progress=not as_json)
+    if record and question:
+        raise UsageError("--record needs all questions; leave out --question.")
+    result = run_demo(home, live=live, record=record, only=question, progress=not as_json)
     if as_json:
         print_json(result.model_dump(mode="json"))
     if any(answer.status.value in ("failed", "cancelled") for answer in result.answers):

@@ -158,6 +158,14 @@ def test_a_live_demo_is_recorded_and_replays(
     assert (live.json["drifted"], replayed["drifted"]) == ([], [])
 
 
+def test_one_question_is_selected_by_its_number(run: Run, tmp_path: Path) -> None:
+    chosen = run("demo", "--question", "2", "--json", "--home", tmp_path / "demo").json
+    assert [answer["question"] for answer in chosen["answers"]] == [demo_questions()[1]]
+    refused = run("demo", "--live", "--question", "2", "--record", tmp_path / "recording.jsonl")
+    assert refused.code == 2
+    assert "leave out --question" in refused.err
+
+
 def test_the_recording_has_hand_written_responses() -> None:
     entries = [json.loads(line) for line in RECORDING.read_text().splitlines()]
     assert {entry["model"] for entry in entries} == {"by-hand"}
