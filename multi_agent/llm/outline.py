@@ -1,13 +1,14 @@
-"""Renders the JSON schema of a response as an outline for the prompt: a skeleton of the response with comments.
+"""Renders the JSON schema of a response as an outline for the prompt: a JSON object with types and comments.
 
-    {  // A pump.
-      "kind": "heat pump" | "well pump",  // how it works
-      "parts": [string, ...],  // optional; at least 1; its parts
+    { // A pump.
+      "kind": "heat pump" | "well pump", // how it works
+      "parts": string[] // optional; at least 1; its parts
     }
 
 The outline has all fields in order with their types, choices and descriptions. It leaves out what varies between calls
 of one kind, so that the prompt begins with the same text every time: limits such as ``maximum`` and choices of numbers.
 The endpoint enforces them by the full schema.
+A model without constrained decoding copies the form: shown bare names or a comma after the last field, it wrote them.
 """
 
 from __future__ import annotations
@@ -67,13 +68,12 @@ class _Outline:
                 return self._object(self._fields([schema]), indent, schema.get("description", ""))
             case "object":
                 values = schema.get("additionalProperties")
-                return f"{{string: {self.render(values, indent) if isinstance(values, dict) else 'any'}, ...}}"
+                return f"Record<string, {self.render(values, indent) if isinstance(values, dict) else 'any'}>"
             case "array" if "prefixItems" in schema:
                 return f"[{', '.join(self.render(each, indent) for each in schema['prefixItems'])}]"
             case "array":
-                return f"[{self.render(schema.get('items', {}), indent)}, ...]"
-            case "boolean":
-                return "true | false"
+                items = self.render(schema.get("items", {}), indent)
+                return f"({items})[]" if _is_union(items) else f"{items}[]"
             case None:
                 return "any"
             case kind:
@@ -116,22 +116,27 @@ class _Outline:
 
     def _object(self, fields: Iterator[tuple[str, JsonSchema, str]], indent: str, comment: str) -> str:
         inner = indent + _INDENT
-        lines = [f"{{  // {_line(comment)}" if comment else "{"]
-        for name, schema, note in fields:
-            lines += self._field(name, schema, note, inner)
+        lines = [f"{{ // {_line(comment)}" if comment else "{"]
+        shown = list(fields)
+        for number, (name, schema, note) in enumerate(shown, start=1):
+            lines += self._field(name, schema, note, inner, "," if number < len(shown) else "")
         return "\n".join([*lines, f"{indent}}}"])
 
-    def _field(self, name: str, schema: JsonSchema, note: str, indent: str) -> Iterator[str]:
+    def _field(self, name: str, schema: JsonSchema, note: str, indent: str, comma: str) -> Iterator[str]:
         """Yield the lines of a field, with its comment at the end of the first one."""
         first, *rest = self.render(schema, indent).split("\n")
-        head, _, inner = first.partition("  // ")
+        head, _, inner = first.partition(" // ")
         own = _line(schema.get("description", ""))
         comment = _join(note, _limits(schema), inner if inner.startswith(own) else _join(own, inner))
-        comma = "" if rest else ","
-        yield f"{indent}{json.dumps(name, ensure_ascii=False)}: {head}{comma}" + (f"  // {comment}" if comment else "")
+        end = "" if rest else comma
+        yield f"{indent}{json.dumps(name, ensure_ascii=False)}: {head}{end}" + (f" // {comment}" if comment else "")
         yield from rest[:-1]
         if rest:
-            yield f"{rest[-1]},"
+            yield f"{rest[-1]}{comma}"
+
+
+def _is_union(rendered: str) -> bool:
+    return " | " in rendered and not rendered.startswith("{")
 
 
 def _tag(variants: Sequence[JsonSchema]) -> str:

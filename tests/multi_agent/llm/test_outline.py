@@ -43,19 +43,19 @@ def test_fields_have_types_choices_and_descriptions_in_order() -> None:
     assert (
         outline_of(Answer)
         == """\
-{  // An answer with its claims.
-  "sufficient": true | false,  // whether it answers the question
-  "layout": "prose" | "list",  // optional
-  "sure": number | null,  // optional
+{ // An answer with its claims.
+  "sufficient": boolean, // whether it answers the question
+  "layout": "prose" | "list", // optional
+  "sure": number | null, // optional
   "range": [integer, integer],
-  "names": {string: [string, ...], ...},
-  "claims": [{  // One sentence.
+  "names": Record<string, string[]>,
+  "claims": { // One sentence.
     "text": string,
-    "quotes": [{  // at least 1; the quotes that state it; Words of a passage.
-      "passage": integer,  // number of the passage
-      "words": string,
-    }, ...],
-  }, ...],
+    "quotes": { // at least 1; the quotes that state it; Words of a passage.
+      "passage": integer, // number of the passage
+      "words": string
+    }[]
+  }[]
 }"""
     )
 
@@ -69,13 +69,13 @@ def test_a_part_with_several_uses_is_named() -> None:
         outline_of(Comparison)
         == """\
 {
-  "first": Quote,  // the older one
-  "second": Quote,
+  "first": Quote, // the older one
+  "second": Quote
 }
 Quote is:
-{  // Words of a passage.
-  "passage": integer,  // number of the passage
-  "words": string,
+{ // Words of a passage.
+  "passage": integer, // number of the passage
+  "words": string
 }"""
     )
 
@@ -91,7 +91,7 @@ def test_a_part_that_contains_itself_is_named() -> None:
         size: int
 
     assert '"root": Node,' in outline_of(Tree)
-    assert '"children": [Node, ...],' in outline_of(Tree)
+    assert '"children": Node[]' in outline_of(Tree)
 
 
 class Search(BaseModel):
@@ -113,21 +113,28 @@ def test_variants_of_a_union_are_merged(call: type) -> None:
         outline
         == """\
 {
-  "calls": [{  // calls
-    "tool": "search" | "fetch" | "load",  // the tool
-    "query": string,  // only with tool "search"
-    "why": string,  // what it is for
-    "url": string,  // only with tool "fetch" | "load"; address
-  }, ...],
+  "calls": { // calls
+    "tool": "search" | "fetch" | "load", // the tool
+    "query": string, // only with tool "search"
+    "why": string, // what it is for
+    "url": string // only with tool "fetch" | "load"; address
+  }[]
 }"""
     )
 
 
 def test_other_unions_list_their_types() -> None:
     class Cell(BaseModel):
-        value: int | str | Quote
+        values: list[int | str]
+        choices: list[Literal["a", "b"]]
+        more: int | str | Quote
 
-    assert outline_of(Cell).startswith('{\n  "value": integer | string | {  // Words of a passage.\n')
+    lines = outline_of(Cell).splitlines()
+    assert lines[1:4] == [
+        '  "values": (integer | string)[],',
+        '  "choices": ("a" | "b")[],',
+        '  "more": integer | string | { // Words of a passage.',
+    ]
 
 
 def test_limits_and_numbers_that_vary_are_left_out() -> None:
@@ -136,7 +143,7 @@ def test_limits_and_numbers_that_vary_are_left_out() -> None:
         evidence = Literal[tuple(range(1, passages))]  # type: ignore[valid-type]
         return create_model("Shape", passage=number, evidence=(list[evidence], Field(max_length=passages)))
 
-    assert outline_of(shape(3)) == outline_of(shape(40)) == '{\n  "passage": integer,\n  "evidence": [integer, ...],\n}'
+    assert outline_of(shape(3)) == outline_of(shape(40)) == '{\n  "passage": integer,\n  "evidence": integer[]\n}'
 
 
 def test_the_outline_follows_the_system_message() -> None:
