@@ -1,7 +1,11 @@
 """Checks that the evidence of each claim supports it: by rules first, by one model call for what rules cannot tell.
 
+The call does not ask for a verdict. Asked for one, a model of 1.5 billion parameters confirmed 10 of 10 claims, 5 of
+them wrong, with 50 tokens each. Asked for the answer from the quotes alone, it found all 5 wrong ones and confirmed 2 of
+5 right ones, with 10 tokens each. The answer is then compared with the claim.
+
     rules = SupportRules(question, shown_evidence, chunks)
-    judged = await SupportCheck(rules, agent, llm, publish, ask=True).judge(statements)
+    judged = await SupportCheck(rules, question, agent, llm, publish, ask=True).judge(statements)
 
 The rules look for the figures, names and words of a claim in its quotes and in what is shown with them: the location,
 the header of the table, the computations that the claim cites. What the question says itself proves nothing.
@@ -27,6 +31,7 @@ from vectorstore.models import Chunk, ChunkKind
 _QUESTION_MARKS = ("?", "？", "؟", ";")
 _COMMON = 3  # passages: a word that as many of those shown contain says little about one claim
 _MIN_COMPARISON = 4  # letters of words such as "more" and "less"
+_NONE = "none"
 _LONGEST_QUOTE = 1200  # characters shown to the check call
 
 
@@ -86,11 +91,11 @@ class SupportRules:
         judged = self._compare(statement._replace(text=self._short))
         return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
 
-    def describe(self, statement: Statement) -> str:
-        """Return the claim with its quotes and computations, for the check call."""
+    def describe_evidence(self, statement: Statement) -> str:
+        """Return the quotes with their locations, and the computations, for the check call."""
         quotes = [f"- {self._location(item)}: {item.quote[:_LONGEST_QUOTE]}" for item in statement.evidence]
         results = [f"- computed, {each.purpose}: {each.columns} {each.rows}" for each in statement.computations]
-        return "\n".join((statement.text, *quotes, *results))
+        return "\n".join((*quotes, *results))
 
     def _is_question(self, text: str) -> bool:
         return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == words_of(self._question)
@@ -175,18 +180,10 @@ class SupportRules:
         return next((line for line in chunk.text.splitlines() if line.startswith("|")), "")
 
 
-class ClaimVerdict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    claim: int = Field(description="its number")
-    reason: str = Field(description="what its quotes say about it, in at most 20 words")
-    supported: bool
-
-
 class ClaimCheck(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    checks: list[ClaimVerdict] = Field(description="one for each claim")
+    answers: list[str] = Field(description="one for each group of quotes, in order")
 
 
 class SupportCheck:
@@ -230,18 +227,39 @@ class SupportCheck:
         return [next(verdicts) if each.supported is None else each for each in judged]
 
     async def _ask_model(self, unclear: Sequence[Judged]) -> list[Judged]:
-        claims = "\n\n".join(
-            f"Claim {number}: {self._rules.describe(each.statement)}" for number, each in enumerate(unclear, 1)
-        )
-        messages = Prompt.shipped("claim_check").render(question=self._question, claims=claims)
-        response = (await self._llm.complete(messages, ClaimCheck)).value
-        checks = {check.claim: check for check in response.checks}
-        missing = ClaimVerdict(claim=1, reason="The check call gave no verdict.", supported=False)
-        verdicts = [checks.get(number, missing) for number in range(1, len(unclear) + 1)]
-        return [
-            each._replace(supported=verdict.supported, reason=verdict.reason, method="model")
-            for each, verdict in zip(unclear, verdicts, strict=True)
+        """Ask for the answer that the quotes of each claim give. The model does not see the claims: it would agree."""
+        groups = [
+            f"Quotes {number}:\n{self._rules.describe_evidence(each.statement)}"
+            for number, each in enumerate(unclear, 1)
         ]
+        messages = Prompt.shipped("claim_check").render(question=self._question, quotes="\n\n".join(groups))
+        answers = (await self._llm.complete(messages, ClaimCheck)).value.answers
+        answers += [_NONE] * (len(unclear) - len(answers))
+        return [self._compared(each, answer) for each, answer in zip(unclear, answers, strict=False)]
+
+    def _compared(self, judged: Judged, answer: str) -> Judged:
+        if answer.strip(" .").casefold() in ("", _NONE):
+            return judged._replace(
+                supported=False, reason="Its quotes alone do not answer the question.", method="model"
+            )
+        supported = agree(answer, judged.statement.text, self._question)
+        reason = f"From its quotes alone, the answer is {answer!r}."
+        return judged._replace(supported=supported, reason=reason, method="model")
+
+
+def agree(answer: str, claim: str, question: str) -> bool:
+    """Return whether the claim has all figures and names of a short answer, or the answer all new ones of the claim.
+
+    Without figures and names, at least half of the words of the answer must be in the claim.
+    """
+    asked, answered, claimed = TermIndex(question), TermIndex(answer), TermIndex(claim)
+    words = list(find_terms(answer, min_word=1))
+    exact = [term for term in words if term.kind != "word"]
+    new = [term for term in find_terms(claim) if term.kind != "word" and term not in asked]
+    if exact or new:
+        says_answer = bool(exact) and all(term in claimed for term in exact)
+        return says_answer or (bool(new) and all(term in answered for term in new))
+    return 2 * sum(term in claimed for term in words) >= len(words)
 
 
 def settle(judged: Judged) -> Judged:

@@ -50,10 +50,13 @@ class Panel:
     def __init__(self, *quotes: str, roles: dict[str, Role] | None = None) -> None:
         self._quotes = quotes
         self._roles = roles or {}
+        self._claimed: list[str] = []
 
     def __call__(self, request: Request) -> Reply | str:
         role = role_of(request)
         reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
+        if role in (READING, SYNTHESIS):
+            self._claimed += re.findall(r'"text": "(.*?)"', reply if isinstance(reply, str) else reply.text)
         if role in (READING, EXTRACTION):
             return pointing(request, reply)
         if role == PLANNER and isinstance(reply, str) and "mode_reason" not in request.schema["properties"]:
@@ -72,8 +75,8 @@ class Panel:
         if role == READING:
             return self._reading(request)
         if role == CHECK:
-            numbers = re.findall(r"^Claim (\d+):", request.messages[1]["content"], re.MULTILINE)
-            return {"checks": [{"claim": int(each), "reason": "It says so.", "supported": True} for each in numbers]}
+            groups = re.findall(r"^Quotes \d+:$", request.messages[1]["content"], re.MULTILINE)
+            return {"answers": [" ".join(self._claimed)] * len(groups)}
         return {
             PLANNER: plan(),
             QUERIES: _QUERIES,

@@ -238,23 +238,23 @@ async def test_a_claim_that_repeats_the_question_gets_the_short_answer(serve: Se
 
 
 async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: CollectionLibrary) -> None:
-    """The issue's case: a verified quote about something else."""
+    """A verified quote about something else."""
     asked: list[Request] = []
 
-    def reject(request: Request) -> str:
+    def check(request: Request) -> str:
         asked.append(request)
-        verdict = {"claim": 1, "reason": "They speak of pallets.", "supported": False}
-        return json.dumps({"checks": [verdict]})
+        return json.dumps({"answers": ["none"]})
 
     numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [4]}
-    bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=reject)), books)
+    bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 quiet?", "queries": []})
     assert not update.findings[0].synthesis.sufficient
     [checked] = bench.of_type("claim_checked")
-    assert (checked.supported, checked.method, checked.reason) == (False, "model", "They speak of pallets.")
+    assert (checked.supported, checked.method) == (False, "model")
+    assert checked.reason == "Its quotes alone do not answer the question."
     assert asked[0].messages[1]["content"] == (
-        "Question: Is the compressor of the Borea 12 quiet?\n\n"
-        "Claim 1: Yes, the compressor of the Borea 12 is quiet.\n- parts.pdf, page 4: It is delivered on pallets."
+        "Quotes 1:\n- parts.pdf, page 4: It is delivered on pallets.\n\n"
+        "Question: Is the compressor of the Borea 12 quiet?"
     )
 
 

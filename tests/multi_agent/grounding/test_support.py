@@ -7,7 +7,7 @@ import pytest
 from multi_agent.context import Computation, Evidence
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import Signal, signal_of
-from multi_agent.grounding.support import Judged, Statement, SupportRules, settle
+from multi_agent.grounding.support import Judged, Statement, SupportRules, agree, settle
 from multi_agent.prompts.show_passages import number_units
 from support.chunks import make_chunk
 from vectorstore.models import ChunkKind, TableHeader
@@ -131,3 +131,18 @@ def test_the_signal_is_the_weakest_check() -> None:
     assert signal_of([by_rule, rejected], sufficient=True) is Signal.PARTLY
     assert signal_of([rejected], sufficient=True) is Signal.INSUFFICIENT
     assert signal_of([by_rule], sufficient=False) is Signal.INSUFFICIENT
+
+
+@pytest.mark.parametrize(
+    ("answer", "claim", "expected"),
+    [
+        ("Borea 12", "The Borea 8 is quieter.", False),
+        ("Borea 12", "The Borea 12 is quieter.", True),
+        ("Marit Solvang, since March 2021", "It is Marit Solvang who is quiet.", True),
+        ("1987", "1961", False),
+        ("No.", "yes", False),
+        ("yes", "Yes, it is quieter.", True),
+    ],
+)
+def test_an_answer_from_the_quotes_alone_is_compared_with_the_claim(answer: str, claim: str, expected: bool) -> None:
+    assert agree(answer, claim, "Which is quieter, the Borea 8 or the Borea 12?") is expected
