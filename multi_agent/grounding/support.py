@@ -1,8 +1,8 @@
 """Checks that the evidence of each claim supports it: by rules first, by one model call for what rules cannot tell.
 
 The call does not ask for a verdict. Asked for one, a model of 1.5 billion parameters confirmed 10 of 10 claims, 5 of
-them wrong, with 50 tokens each. Asked for the answer from the quotes alone, it found all 5 wrong ones and confirmed 2 of
-5 right ones, with 10 tokens each. The answer is then compared with the claim.
+them wrong, with 50 tokens each. Asked for the answer from the quotes alone, it found all 5 wrong ones and confirmed
+2 of 5 right ones, with 10 tokens each. The answer is then compared with the claim.
 
     rules = SupportRules(question, shown_evidence, chunks)
     judged = await SupportCheck(rules, question, agent, llm, publish, ask=True).judge(statements)
