@@ -52,10 +52,10 @@ class _Colour(BaseModel):
     certain: bool
 
 
-class _Summary(BaseModel):
-    """A summary."""
+class _Stations(BaseModel):
+    """The stations of pumps."""
 
-    summary: str = Field(max_length=160)  # characters; about 40 tokens
+    stations: list[int] = Field(min_length=12, max_length=12)  # about 40 tokens
 
 
 async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
@@ -198,13 +198,13 @@ async def _check_speed(settings: EndpointSettings, client: Client) -> Check:
 
     lines = [f"Report {time.time_ns()}."]
     lines += [f"Pump {n} ran for {40 * n} hours at station {7 * n} and was then serviced." for n in range(1, 26)]
-    question = "Summarise the report in one sentence of about 25 words."
-    messages = with_schema([Message.user("\n".join([*lines, question]))], _Summary)
+    question = "List the stations of the pumps 1 to 12."
+    messages = with_schema([Message.user("\n".join([*lines, question]))], _Stations)
     started = time.monotonic()
     try:
-        reply = await client.send(EndpointRequest(tuple(messages), schema_of(_Summary), settings.temperature, on_text))
+        reply = await client.send(EndpointRequest(tuple(messages), schema_of(_Stations), settings.temperature, on_text))
     except LLMError as error:
-        return Check(name=name, ok=False, detail="a summary of a short text", remedy=str(error))
+        return Check(name=name, ok=False, detail="a question about a short text", remedy=str(error))
     finished = time.monotonic()
     if not (reply.prompt_tokens and reply.completion_tokens):
         return Check(name=name, ok=True, detail="unknown: the endpoint does not report tokens")
