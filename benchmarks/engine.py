@@ -110,13 +110,15 @@ def environment() -> dict[str, str]:
 
 
 def _serve(seconds: float) -> None:
-    from support.panel import Panel
+    from support.panel import Panel, triage
     from support.scripted_endpoint import Request, ScriptedEndpoint, delayed
 
     plans, usual = _plans(), Panel("Borea", "2024", roles={})
 
     def answer(request: Request) -> Any:
         role = str((request.schema or {})["title"])
+        if role == "Triage":
+            return delayed(json.dumps(triage(request, mode="fast" if "[fast]" in request.prompt else "high")), seconds)
         if role == "PlannerResponse":
             kind = next(kind for kind in plans if f"[{kind}]" in request.prompt)
             return delayed(json.dumps(plans[kind]), seconds)
@@ -141,19 +143,18 @@ def _plans() -> dict[str, Any]:
     search = {"method": "search", "documents": [], "queries": []}
     scan = {"method": "scan", "documents": ["road_race_results.csv"], "queries": []}
     return {
-        "fast": planned(reading("answer", "Which refrigerant does the Borea 12 use?", final=True), mode="fast"),
         "facts": planned(
-            step("queries", "QueryPlanner"), step("find", "Retriever", ["queries"], inputs=search),
-            step("read", "Extractor", ["find"]), step("answer", "Synthesizer", ["read"]),
+            step("queries", "QueryPlanner"), step("find", "Retriever", inputs=search),
+            step("read", "Extractor"), step("answer", "Synthesizer"),
         ),
         "rows": planned(
-            step("all", "Retriever", inputs=scan), step("look", "DataInspector", ["all"]),
-            step("fields", "PatternGenerator", ["look"]), step("read", "Extractor", ["fields"]),
-            step("compute", "Analyst", ["read"]), step("answer", "Synthesizer", ["compute"]),
+            step("all", "Retriever", inputs=scan), step("look", "DataInspector"),
+            step("fields", "PatternGenerator"), step("read", "Extractor"),
+            step("compute", "Analyst"), step("answer", "Synthesizer"),
         ),
         "hops": planned(
             reading("first", "Who supplies the compressor of the Borea 12?"),
-            reading("second", "Where is @{outputs.first.answer}?"), step("answer", "Synthesizer", ["second"]),
+            reading("second", "Where is @{outputs.first.answer}?"), step("answer", "Synthesizer"),
         ),
     }  # fmt: skip
 

@@ -29,7 +29,7 @@ from typing import Annotated, ClassVar, Protocol, Self
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, model_validator
 
 from multi_agent.bus import Publish
-from multi_agent.context import WRITABLE, ContextUpdate, ResearchContext
+from multi_agent.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
@@ -39,7 +39,7 @@ from multi_agent.tasks import GetTaskData, NoInputs, TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
 from vectorstore.models import FrozenModel
 
-READABLE = frozenset(ResearchContext.model_fields) - {"question", "understanding"}
+READABLE = frozenset(ResearchContext.model_fields) - SEEN_BY_ALL
 DOCUMENTS = "documents"
 """Key of the validation context that holds the names of all documents."""
 
@@ -54,6 +54,15 @@ def _require_known(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, .
 
 DocumentNames = Annotated[tuple[str, ...], AfterValidator(_require_known)]
 """Document names in an agent's inputs. Validated against the library if the validation context has its names."""
+
+
+def document_fields(inputs: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields of an agent's inputs that hold ``DocumentNames``."""
+    return tuple(
+        name
+        for name, field in inputs.model_fields.items()
+        if any(getattr(each, "func", None) is _require_known for each in field.metadata)
+    )
 
 
 class StepOutput(FrozenModel):
@@ -73,6 +82,11 @@ class StepOutput(FrozenModel):
         return "found nothing."
 
 
+def texts_in(outputs: type[StepOutput]) -> tuple[str, ...]:
+    """Return the outputs that make sense in a question: neither numbers nor truth values."""
+    return tuple(name for name, field in outputs.model_fields.items() if field.annotation not in (int, float, bool))
+
+
 class AgentCard(FrozenModel):
     """What the planner and the engine know about an agent."""
 
@@ -82,6 +96,9 @@ class AgentCard(FrozenModel):
     requires: frozenset[str] = Field(default=frozenset(), description="context fields that must be written before it")
     reads: frozenset[str] = Field(default=frozenset(), description="further fields that it reads if they are there")
     writes: frozenset[str] = Field(description="context fields that it may change")
+    instructed: bool = Field(
+        default=True, description="whether it reads the instruction of its step; if not, the planner writes none"
+    )
     inputs: type[BaseModel] = Field(default=NoInputs, description="typed inputs that the planner gives it")
     asked: Callable[[str], BaseModel] | None = Field(
         default=None, description="returns its inputs when a person asks it directly; needed only if it has inputs"

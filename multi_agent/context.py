@@ -19,7 +19,7 @@ class Understanding(FrozenModel):
     """What the question asks for."""
 
     intent: str = Field(description="what the person wants to know or decide, in one sentence")
-    domain: str = Field(description="the field the question belongs to, in a few words")
+    domain: str = Field(default="", description="only in older runs: the field the question belongs to")
     requirements: tuple[str, ...] = Field(
         description="what a complete answer must contain, one item each; nothing that is not asked for"
     )
@@ -159,11 +159,16 @@ class AgentMessage(FrozenModel):
     content: str
 
 
+SEEN_BY_ALL = frozenset({"question", "understanding", "today"})
+"""The fields of a context that every agent sees."""
+
+
 class ResearchContext(FrozenModel):
     """Everything known in a run. Agents declare which fields they read and write."""
 
     question: str
     understanding: Understanding
+    today: str = Field(default="", description="the day of the run, as an ISO date")
     queries: tuple[str, ...] = Field(default=(), description="search queries")
     searched: tuple[Wording, ...] = Field(default=(), description="queries that were searched")
     scanned: tuple[str, ...] = Field(default=(), description="names of documents that were read completely")
@@ -199,8 +204,8 @@ class ResearchContext(FrozenModel):
         return (*everywhere, *(within("; ".join(words), documents) for documents, words in by_documents.items()))
 
     def only(self, fields: Iterable[str]) -> ResearchContext:
-        """Return the context with question, understanding and ``fields`` only; the rest is empty."""
-        seen = {"question", "understanding", *fields}
+        """Return the context with what every agent sees and ``fields``; the rest is empty."""
+        seen = {*SEEN_BY_ALL, *fields}
         return ResearchContext(**{name: getattr(self, name) for name in seen})
 
 

@@ -34,6 +34,7 @@ class RunStarted(FrozenModel):
     remembered: Remembered = Field(
         default=Remembered(), description="preferences, conversation and notes shown to the planner"
     )
+    today: str = Field(default="", description="the day that the run counts from, as an ISO date")
 
 
 class RunResumed(FrozenModel):
@@ -56,12 +57,12 @@ class PlanRejected(FrozenModel):
 
 
 class PlanMade(FrozenModel):
-    """The question was understood and a valid plan made; ``mode_reason`` says why in this mode."""
+    """The question was understood and a valid plan made."""
 
     type: Literal["plan_made"] = "plan_made"
     understanding: Understanding
     plan: Plan
-    mode_reason: str
+    mode_reason: str = Field(default="", description="only in older runs: why in this mode")
 
 
 class AttemptEnded(FrozenModel):

@@ -49,16 +49,21 @@ class Step(FrozenModel):
 
     id: str = Field(pattern=STEP_ID)
     agents: tuple[str, ...] = Field(min_length=1)
-    instruction: str
+    instruction: str = Field(description="empty for an agent that reads none")
     needs: tuple[str, ...] = Field(default=(), description="ids of the steps that must be finished before")
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     final: bool = Field(default=False, description="delivers the answer itself")
-    why: str = ""
+    why: str = Field(default="", description="only in older plans: why it is needed")
 
     @property
     def task(self) -> list[JsonValue]:
         """Instruction and inputs: the parts that may hold references."""
         return [self.instruction, self.inputs]
+
+    @property
+    def settings(self) -> dict[str, JsonValue]:
+        """The inputs that say something: neither empty nor a repetition of the instruction."""
+        return {name: value for name, value in self.inputs.items() if value not in ("", [], self.instruction)}
 
     @property
     def after(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from pydantic import Field
@@ -15,7 +16,7 @@ LONGEST = 20_000
 
 
 class Request(FrozenModel):
-    """A question with its options. In mode ``auto`` the planner chooses the mode."""
+    """A question with its options. In mode ``auto`` triage chooses between ``fast`` and ``high``."""
 
     question: str
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
@@ -25,6 +26,9 @@ class Request(FrozenModel):
         default="", max_length=100, description="name of a conversation; the planner knows its earlier questions"
     )
     template: str = Field(default="", description="name of a saved plan to follow")
+    today: date | None = Field(
+        default=None, description="the day from which 'last year' is counted; by default the day the run starts"
+    )
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from vectorstore.settings import SettingsGroup
 
-SUPERVISORS = ("Planner", "Explainer", "Consensus")
+SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, as traces and `agent_models` name them."""
 
 
@@ -40,7 +40,7 @@ class ResearchSettings(SettingsGroup):
     tokens_per_call: int = Field(default=4000, ge=200, description="maximum tokens of passages per call")
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; more is an error")
-    catalogue_limit: int = Field(default=60, ge=0, description="maximum documents listed for the planner; with "
+    catalogue_limit: int = Field(default=15, ge=0, description="maximum documents listed for triage and planner; with "
         "more, the documents of as many passages that a search for the question finds")  # fmt: skip
     plan_retries: int = Field(default=2, ge=0, description="how often the model may correct an invalid plan")
     step_timeout_s: float = Field(default=900, gt=0, description="maximum seconds of one step")
@@ -60,6 +60,6 @@ class ResearchSettings(SettingsGroup):
     remember_plans: bool = Field(default=True, description="whether to keep plans that led to an answer as examples")
     disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
     agent_models: dict[str, str] = Field(
-        default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Planner`, "
-        "`Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
+        default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Triage`, "
+        "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
     budget: Budget = Budget()

@@ -9,7 +9,7 @@ from pydantic import Field
 from api.errors import UsageError
 from multi_agent.catalog.catalog import AgentCatalog, CatalogAgent
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, SkillName
-from multi_agent.orchestrator.planning.direct import can_be_asked
+from multi_agent.orchestrator.planning.one_step import can_be_asked
 from vectorstore.models import FrozenModel
 
 _BUILT_IN = "multi_agent."

@@ -145,9 +145,11 @@ def answer(first: str = "", second: str = "") -> str:
 
 def candor(request: Request) -> str:
     """Plan one Reader per part, or the whole panel. Quote the first two lines of what is read."""
-    from support.panel import EXTRACTION, PLANNER, READING, SYNTHESIS, Panel, passages_of, role_of
+    from support.panel import EXTRACTION, PLANNER, READING, SYNTHESIS, TRIAGE, Panel, passages_of, role_of, triage
 
     role = role_of(request)
+    if role == TRIAGE:
+        return json.dumps(triage(request))
     if role == PLANNER:
         return str(Panel(roles={PLANNER: lambda each: json.dumps(_plan(each))})(request))
     reply = Panel("").play(request)
@@ -172,23 +174,21 @@ def _plan(request: Request) -> dict[str, Any]:
     from support.panel import planned, reading, step
 
     question = question_in(request)
-    if request.model == "candor-fast":
-        return planned(reading("answer", question.text, final=True), mode="fast")
     if request.model == "candor-panel":
         search = {"method": "search", "documents": [], "queries": []}
         return planned(
-            step("queries", "QueryPlanner"), step("find", "Retriever", ["queries"], inputs=search),
-            step("read", "Extractor", ["find"]), step("answer", "Synthesizer", ["read"]),
+            step("queries", "QueryPlanner"), step("find", "Retriever", inputs=search),
+            step("read", "Extractor"), step("answer", "Synthesizer"),
         )  # fmt: skip
     if question.in_turn:
         first, second = question.parts
         return planned(
             reading("first", first), reading("second", f"{second} @{{outputs.first.answer}}"),
-            step("answer", "Synthesizer", ["second"]),
+            step("answer", "Synthesizer"),
         )  # fmt: skip
     names = [f"part{number}" for number, _ in enumerate(question.parts, 1)]
     readers = [reading(name, part) for name, part in zip(names, question.parts, strict=True)]
-    return planned(*readers, step("answer", "Synthesizer", names))
+    return planned(*readers, step("answer", "Synthesizer"))
 
 
 def llamaindex(request: Request) -> str:

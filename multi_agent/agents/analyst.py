@@ -66,9 +66,8 @@ class Analyst:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Analyst",
-        description="Computes with the records that the Extractor read: ranks, counts, adds up, averages and compares "
-        "them by SQL. Use it wherever the answer has to be computed from several rows; the Synthesizer then cites "
-        "what it computed. It needs record fields, which the PatternGenerator names.",
+        description="Computes with the records that the Extractor read, by SQL: ranks, counts, adds up, averages and "
+        "compares them.",
         capabilities=("ranking", "counting", "sums and averages", "comparing figures"),
         requires=frozenset({"records", "record_fields"}),
         reads=frozenset({"evidence", "chunks"}),

@@ -29,8 +29,7 @@ class DataInspector:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="DataInspector",
-        description="Looks at a sample of the passages found and describes their format, structure, quality problems "
-        "and what is missing.",
+        description="Describes format, structure and quality of a sample of the passages, for the PatternGenerator.",
         capabilities=("data inspection", "quality assessment"),
         requires=frozenset({"chunks"}),
         reads=frozenset({"ranking", "read"}),

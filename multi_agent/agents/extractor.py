@@ -77,7 +77,7 @@ class Extractor:
     card: ClassVar[AgentCard] = AgentCard(
         name="Extractor",
         description="Reads the passages found and picks out the sentences that bear on the question, and records "
-        "where fields were named. Passages that it read before are read again only if strategies or fields changed.",
+        "where fields were named.",
         capabilities=("reading", "extraction", "evidence"),
         requires=frozenset({"chunks"}),
         reads=frozenset({"strategies", "record_fields", "read"}),

@@ -47,9 +47,8 @@ class PatternGenerator:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="PatternGenerator",
-        description="Writes extraction strategies for these passages and this question, and names the fields of "
-        "records, which the Extractor fills and the Analyst computes with, where rows have to be ranked, counted, "
-        "summed or compared.",
+        description="Says how to recognise in these passages what the question needs, and names the fields of the "
+        "records that the Extractor fills and the Analyst computes with.",
         capabilities=("extraction strategies", "record design"),
         requires=frozenset({"inspection", "chunks"}),
         reads=frozenset({"ranking", "read"}),

@@ -38,8 +38,7 @@ class QueryPlanner:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="QueryPlanner",
-        description="Turns the question, or the part of it that its instruction names, into search queries: synonyms, "
-        "technical and colloquial wordings, parts. It repeats none that was searched before.",
+        description="Turns the question, or the part of it that its instruction names, into new search queries.",
         capabilities=("query expansion", "search preparation"),
         reads=frozenset({"queries", "searched", "findings"}),
         writes=frozenset({"queries"}),
@@ -58,7 +57,6 @@ class QueryPlanner:
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,
-            domain=context.understanding.domain,
             requirements=bullets(context.understanding.requirements),
             known=_show_known(before, context.findings),
             instruction=task.instruction,

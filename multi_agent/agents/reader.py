@@ -34,26 +34,18 @@ class ReaderInputs(FrozenModel):
     question: str = Field(
         min_length=1,
         description="the one question to answer, complete in itself: no 'it' or 'that company', but the name, or a "
-        "reference to what the step that finds the name gives",
+        "reference to the step that finds it",
     )
     queries: tuple[str, ...] = Field(
-        max_length=8,
-        description="up to 8 further wordings to search with, as documents might put it; may hold references; [] if "
-        "the question's own words will do",
+        max_length=8, description="further wordings to search with; [] if the question's own words will do"
     )
-    documents: DocumentNames = Field(
-        default=(),
-        description="names of the documents to search, as listed, without what stands in brackets; [] for all of them",
-    )
+    documents: DocumentNames = Field(default=(), description="names of the documents to search, as listed; [] for all")
 
 
 class ReaderOutput(StepOutput):
     """What later steps can use of an answer."""
 
-    answer: str = Field(
-        description="the bare answer, such as a name or a figure with its unit; several divided by '; '; none if it "
-        "was not found or takes a sentence"
-    )
+    answer: str = Field(description="the bare answer, such as a name, a date or a figure; several divided by '; '")
     sufficient: bool = Field(description="whether the passages answered the question")
     _in_full: str = PrivateAttr(default="")
 
@@ -95,11 +87,11 @@ class Reader:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Reader",
-        description="Answers one question in one go: searches, reads the best passages and answers with verified "
-        "quotes. Right for a fact, an explanation or a comparison of a few facts, where a few passages hold the "
-        "answer; and for each part of a question with several parts. Not for going through all rows of a table.",
+        description="Answers one question: searches, reads the best passages and answers with verified quotes. For a "
+        "fact, an explanation or a comparison of a few facts. Not for going through all rows of a table.",
         capabilities=("search", "reading", "answering"),
         writes=frozenset({"chunks", "ranking", "evidence", "findings"}),
+        instructed=False,
         inputs=ReaderInputs,
         asked=lambda question: ReaderInputs(question=question, queries=()),
         outputs=ReaderOutput,

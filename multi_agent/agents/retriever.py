@@ -21,17 +21,12 @@ class RetrieverInputs(FrozenModel):
     """What the planner decides about a retrieval."""
 
     method: Literal["search", "scan"] = Field(
-        description="'search' finds the passages that are nearest to the queries: right where a few passages hold the "
-        "answer. 'scan' reads every passage of `documents`: right where leaving out a passage could make the answer "
-        "wrong, as in a ranking, count, total or complete list"
+        description="'search' finds the passages nearest to the queries; 'scan' reads every passage of `documents`: "
+        "for a ranking, count, total or complete list"
     )
-    documents: DocumentNames = Field(
-        description="names of the documents to search or to scan, as listed, without what stands in brackets; [] for "
-        "all of them, which takes a 'scan' a model call for every few passages"
-    )
+    documents: DocumentNames = Field(description="names of the documents, as listed; [] for all")
     queries: tuple[str, ...] = Field(
-        description="for 'search': queries beside the question itself, which may hold references; [] if a QueryPlanner "
-        "writes them. For 'scan': []"
+        description="for 'search': queries besides the question; [] if a QueryPlanner writes them"
     )
 
 
@@ -52,11 +47,12 @@ class Retriever:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Retriever",
-        description="Finds the passages that the other agents read, by searching for the question itself and all "
-        "queries that were not searched before, or by scanning everything.",
+        description="Finds the passages that other agents read: by a search for the question and all new queries, or "
+        "by a scan of whole documents.",
         capabilities=("search", "scan"),
         reads=frozenset({"queries", "searched"}),
         writes=frozenset({"chunks", "ranking", "searched", "scanned"}),
+        instructed=False,
         inputs=RetrieverInputs,
         asked=lambda _: RetrieverInputs(method="search", documents=(), queries=()),
         outputs=RetrieverOutput,

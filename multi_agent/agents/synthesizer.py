@@ -53,7 +53,7 @@ class Synthesizer:
     card: ClassVar[AgentCard] = AgentCard(
         name="Synthesizer",
         description="Writes the answer as claims on the evidence and the computations, in the form the question asks "
-        "for, drawing together what was answered on the way, and says whether it suffices and what is missing.",
+        "for, and says whether they suffice and what is missing.",
         capabilities=("writing", "comparison", "judging sufficiency"),
         reads=frozenset({"queries", "searched", "scanned", "chunks", "ranking", "evidence", "records"})
         | frozenset({"computations", "findings", "notes"}),

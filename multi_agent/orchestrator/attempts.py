@@ -83,9 +83,9 @@ class Attempts:
         return answer is not None and status_of(answer) is Status.ANSWERED
 
     async def _remember(self, plan: Plan) -> None:
-        """Keep a plan that led to an answer as an example for later questions."""
+        """Keep a planner's plan that led to an answer as an example for later questions."""
         dependencies = self._dependencies
-        if plan.mode != "direct" and dependencies.settings.remember_plans:
+        if plan.mode == "high" and dependencies.settings.remember_plans:
             collection = dependencies.library.collection
             await asyncio.to_thread(dependencies.plans.remember, self._request.question, plan, collection)
 

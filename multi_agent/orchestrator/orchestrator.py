@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
+from multi_agent.errors import AgentError
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
-from multi_agent.orchestrator.planning.direct import direct_plan
+from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.request import Request
@@ -20,7 +21,7 @@ class ValidRequest(NamedTuple):
 
     request: Request
     plan: Plan | None
-    """The saved plan or the named agent's plan; None if the planner makes one."""
+    """The saved plan or the named agent's plan; None if the run makes one."""
 
 
 class Orchestrator(RunDependencies):
@@ -33,13 +34,18 @@ class Orchestrator(RunDependencies):
     def validate(self, request: Request) -> ValidRequest:
         """Return the request with the plan that it chooses.
 
-        Raises AgentError for an empty question, an agent that cannot work alone, and an agent, model or saved plan
-        that does not exist.
+        Raises AgentError for an empty question, an agent that cannot work alone, an agent, model or saved plan that
+        does not exist, and for mode ``fast`` if no agent can take a question alone.
         """
         valid = request.validated()
         self.require_models(valid)
         if valid.agent:
             return ValidRequest(valid, direct_plan(self.registry.get(valid.agent), valid.question))
+        if valid.mode == "fast" and not fast_agents(self.registry):
+            raise AgentError(
+                "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
+                "Enable it with `candor agents enable Reader`, or ask in mode 'high'."
+            )
         return ValidRequest(valid, self.plans.get(valid.template).plan if valid.template else None)
 
     async def research(

@@ -1,10 +1,11 @@
-"""One run: understand the question, plan, run attempts, and finish in a terminal state."""
+"""One run: triage the question, plan, run attempts, and finish in a terminal state."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from datetime import date
 
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import ALL, MessageBus, Subscriber
@@ -19,7 +20,10 @@ from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.document_list import DocumentList
+from multi_agent.orchestrator.planning.one_step import fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
+from multi_agent.orchestrator.planning.triage import Triage
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKits
@@ -52,6 +56,7 @@ class Run:
         self._id, self._pausing = run_id, pausing
         self._resumed = resumed = ResumedRun.of(dependencies.trace, run_id)
         self._examples = resumed.examples if examples is None else examples
+        self._today = resumed.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
         self._builder = AnswerBuilder(run_id, request.question, request.mode if request.mode != "auto" else "")
@@ -94,8 +99,10 @@ class Run:
         await self._bus.publish(self._first_event(examples, remembered))
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
         await self._search_question()
-        planner = self._make_planner(catalogue, remembered)
-        understanding, plan = await self._plan(planner, examples)
+        limit, question = self._dependencies.settings.catalogue_limit, self._request.question
+        documents = DocumentList(self._dependencies.library, catalogue, question, limit)
+        planner = self._make_planner(documents, remembered)
+        understanding, plan = await self._plan(planner, documents, remembered, examples)
         executor = self._make_executor(understanding, catalogue)
         self._attempts = Attempts(
             self._dependencies, self._request, self._models, executor, planner, self._bus, self._builder
@@ -106,7 +113,7 @@ class Run:
 
     async def _find_examples(self) -> Sequence[PlanExample]:
         """Return plans that worked on similar questions; those of the first try if the run is resumed."""
-        if self._chosen:
+        if self._chosen or self._request.mode == "fast":
             return ()
         if self._examples is not None:
             return self._examples
@@ -129,6 +136,7 @@ class Run:
             model=self._models.model,
             examples=tuple(examples),
             remembered=remembered,
+            today=self._today,
         )
 
     async def _search_question(self) -> None:
@@ -139,32 +147,42 @@ class Run:
         found = await asyncio.to_thread(library.search, (question,), self._dependencies.settings.reader_passages)
         await self._bus.publish(Searched.of("search", (question,), (), found))
 
-    async def _plan(self, planner: Planner, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
+    async def _plan(
+        self, planner: Planner, documents: DocumentList, remembered: Remembered, examples: Sequence[PlanExample]
+    ) -> tuple[Understanding, Plan]:
         question, mode, chosen = self._request.question, self._request.mode, self._chosen
         if mode == "direct" and chosen:
             # No model but the agent's own reads the question.
-            return Understanding(intent=question, domain="", requirements=(question,)), chosen
+            return Understanding(intent=question, requirements=(question,)), chosen
         if chosen:
             return await planner.follow(question, chosen), chosen
-        return await planner.plan(question, "high" if mode == "direct" else mode, examples)
+        agents = fast_agents(self._dependencies.registry)
+        if mode in ("auto", "fast") and agents:
+            llm = self._models.observed("Triage", self._bus.publish)
+            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today)
+            if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
+                return fast
+        return await planner.plan(question, examples)
 
     # Parts of the run
 
-    def _make_planner(self, catalogue: Sequence[CatalogueEntry], remembered: Remembered) -> Planner:
+    def _make_planner(self, documents: DocumentList, remembered: Remembered) -> Planner:
         dependencies, publish = self._dependencies, self._bus.publish
         return Planner(
             self._models.observed("Planner", publish),
             dependencies.registry,
-            dependencies.settings,
-            dependencies.library,
-            catalogue,
+            documents,
             publish,
             remembered,
+            self._today,
+            dependencies.settings.plan_retries,
         )
 
     def _make_executor(self, understanding: Understanding, catalogue: Sequence[CatalogueEntry]) -> Executor:
         registry, retries = self._dependencies.registry, self._dependencies.settings.step_retries
-        shared = SharedContext(ResearchContext(question=self._request.question, understanding=understanding))
+        shared = SharedContext(
+            ResearchContext(question=self._request.question, understanding=understanding, today=self._today)
+        )
         storage, queue = TaskStorage(), InProcessTaskQueue()
         kits = StepKits(self._dependencies, self._models, self._tools, self._bus, storage, shared)
         worker = Worker(queue, kits, shared, self._bus, retries)

@@ -86,7 +86,7 @@ def _in_short(synthesis: Synthesis) -> str:
 def _show(attempt: Attempt) -> str:
     steps = "\n".join(
         f"- {step.id} ({', '.join(step.agents)}): {step.instruction}"
-        + (f" {json.dumps(step.inputs, ensure_ascii=False)}" if step.inputs else "")
+        + (f" {json.dumps(step.settings, ensure_ascii=False)}" if step.settings else "")
         for step in attempt.plan.steps
     )
     failures = [f"Step {each.step!r} ({', '.join(each.agents)}) failed: {each.error}" for each in attempt.failed]

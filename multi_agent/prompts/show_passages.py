@@ -90,6 +90,11 @@ def _show_unit(unit: Unit) -> str:
     return f"[{unit.number}] {unit.text}"
 
 
+def titled(name: str, title: str) -> str:
+    """Return a document's name, with its title unless the name contains it."""
+    return f"{name} ({title})" if _letters(title) not in _letters(name) else name
+
+
 def _letters(text: str) -> str:
     return "".join(character for character in text.casefold() if character.isalnum())
 

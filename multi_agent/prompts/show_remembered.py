@@ -1,4 +1,4 @@
-"""How the planner's prompt shows preferences, the conversation and how-to notes."""
+"""How the prompts of triage and planner show preferences, the conversation and how-to notes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from multi_agent.prompts.show_passages import bullets
 from multi_agent.remembered import Remembered
 
 
-def show_remembered(remembered: Remembered) -> str:
-    """Return a section for the prompt; empty when nothing is remembered."""
+def show_remembered(remembered: Remembered, fields: str) -> str:
+    """Return a section for the prompt; empty when nothing is remembered.
+
+    ``fields`` names the parts of the response that say what follows from it.
+    """
     parts = []
     if remembered.how_to:
         parts.append(Prompt.part("how_to", notes=bullets(remembered.how_to)))
@@ -18,4 +21,4 @@ def show_remembered(remembered: Remembered) -> str:
         said = [f"Question: {each.question}\n  Answer: {each.answer}" for each in remembered.conversation]
         parts.append(Prompt.part("conversation", said=bullets(said)))
     joined = "\n\n".join(parts)
-    return f"\n{Prompt.part('remembered', parts=joined)}\n" if parts else ""
+    return f"\n{Prompt.part('remembered', fields=fields, parts=joined)}\n" if parts else ""

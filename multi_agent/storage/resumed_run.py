@@ -39,6 +39,11 @@ class ResumedRun:
         return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
+    def today(self) -> str:
+        """The day that the run counts from; empty for a new run."""
+        return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), "")
+
+    @property
     def resumed(self) -> int:
         """How often the run was resumed before."""
         return sum(isinstance(event.body, RunResumed) for event in self.events)

@@ -1,8 +1,8 @@
 """A scripted model that responds for every role of the panel, so that a run ends with a cited answer.
 
-It points at every sentence of the passages that contains one of ``quotes``, and claims each. A test replaces single
-roles by its own responders. These may answer with ``{passage, quote}``: the panel looks up the numbers of the sentences
-in the prompt, as a careful reader would.
+Triage chooses mode ``high`` where it may. The readers point at every sentence of the passages that contains one of
+``quotes``, and claim each. A test replaces single roles by its own responders. These may answer with ``{passage,
+quote}``: the panel looks up the numbers of the sentences in the prompt, as a careful reader would.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ Role = Callable[[Request], "Reply | str"]
 PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse"
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
 READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
-UNDERSTANDING, CHECK = "UnderstandingResponse", "ClaimCheck"
+UNDERSTANDING, CHECK, TRIAGE = "UnderstandingResponse", "ClaimCheck", "Triage"
 
 FULL_PLAN = (
-    ("queries", "QueryPlanner", []),
-    ("find", "Retriever", ["queries"]),
-    ("look", "DataInspector", ["find"]),
-    ("patterns", "PatternGenerator", ["look"]),
-    ("extract", "Extractor", ["patterns"]),
-    ("answer", "Synthesizer", ["extract"]),
+    ("queries", "QueryPlanner"),
+    ("find", "Retriever"),
+    ("look", "DataInspector"),
+    ("patterns", "PatternGenerator"),
+    ("extract", "Extractor"),
+    ("answer", "Synthesizer"),
 )
-_MODE_REASON = '"mode_reason": "It fits.", '
 _PASSAGE = re.compile(r"^=== (.*)\n((?:\[\d+\] .*(?:\n|\Z))+)", re.MULTILINE)
 _UNIT = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _NOWHERE = 999
@@ -57,11 +56,7 @@ class Panel:
         reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
         if role in (READING, SYNTHESIS):
             self._claimed += re.findall(r'"text": "(.*?)"', reply if isinstance(reply, str) else reply.text)
-        if role in (READING, EXTRACTION):
-            return pointing(request, reply)
-        if role == PLANNER and isinstance(reply, str) and "mode_reason" not in request.schema["properties"]:
-            return reply.replace(_MODE_REASON, "")  # the person chose the mode; scripts need not care
-        return reply
+        return pointing(request, reply) if role in (READING, EXTRACTION) else reply
 
     def play(self, request: Request) -> dict[str, Any]:
         """Return the default response to this request."""
@@ -70,6 +65,8 @@ class Panel:
             return {
                 "items": [{"sentences": [number], "shows": "what was looked for"} for number in self._found(request)]
             }
+        if role == TRIAGE:
+            return triage(request, mode="high")
         if role == SYNTHESIS:
             return self._synthesis(request)
         if role == READING:
@@ -84,7 +81,7 @@ class Panel:
             PATTERNS: _PATTERNS,
             REVISION: give_up(),
             EXPLANATION: {"explanation": "It was tried and did not work."},
-            UNDERSTANDING: {"intent": "know", "domain": "any", "requirements": ["the fact"]},
+            UNDERSTANDING: {"intent": "know", "requirements": ["the fact"]},
         }[role]
 
     def _found(self, request: Request) -> dict[int, str]:
@@ -148,40 +145,55 @@ def _point(request: Request, item: dict[str, Any], quotes: Sequence[dict[str, An
     return {"sentences": numbers, **rest}
 
 
-def plan(*steps: tuple[str, str, list[str]], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a planner's response with steps of (id, agent, needs); without any, ``FULL_PLAN``."""
+def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
+    """Return a response of triage, with the fields that the request asks for."""
+    question = request.prompt.rpartition("The question: ")[2]
+    response = {
+        "question": question, "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader",
+        "steps": "one" if mode == "fast" else "several", **more,
+    }  # fmt: skip
+    assert request.schema is not None
+    return {name: response[name] for name in request.schema["properties"]}
+
+
+def fast(request: Request) -> str:
+    """Answer as triage for a question that one search answers."""
+    return json.dumps(triage(request))
+
+
+def plan(*steps: tuple[str, str], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a planner's response with steps of (id, agent); without any, ``FULL_PLAN``."""
     retrieval = {"method": method, "documents": list(documents), "queries": []}
     made = [
-        step(step_id, agent, needs, **({"inputs": retrieval} if agent == "Retriever" else {}))
-        for step_id, agent, needs in steps or FULL_PLAN
+        step(step_id, agent, **({"inputs": retrieval} if agent == "Retriever" else {}))
+        for step_id, agent in steps or FULL_PLAN
     ]
     return planned(*made)
 
 
-def step(step_id: str, agent: str, needs: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+def step(step_id: str, agent: str, **more: Any) -> dict[str, Any]:
     """Return a step of a planner's response."""
-    return {"id": step_id, "agent": agent, "instruction": "Do it.", "needs": list(needs), "why": "It helps.", **more}
+    return {"id": step_id, "agent": agent, "instruction": "Do it.", **more}
 
 
-def reading(step_id: str, question: str, needs: Sequence[str] = (), *, final: bool = False) -> dict[str, Any]:
+def reading(step_id: str, question: str) -> dict[str, Any]:
     """Return a step of the Reader."""
-    return step(step_id, "Reader", needs, inputs={"question": question, "queries": []}, final=final)
+    return {"id": step_id, "agent": "Reader", "inputs": {"question": question, "queries": []}}
 
 
-def planned(*steps: dict[str, Any], mode: str = "high") -> dict[str, Any]:
+def planned(*steps: dict[str, Any]) -> dict[str, Any]:
     """Return a planner's response with these steps."""
-    understood = {"intent": "know", "domain": "any", "requirements": ["the fact"]}
-    return {**understood, "mode_reason": "It fits.", "mode": mode, "goal": "answer", "steps": list(steps)}
+    return {"intent": "know", "requirements": ["the fact"], "steps": list(steps)}
 
 
 def revised(*steps: dict[str, Any]) -> dict[str, Any]:
     """Return a revised plan with these steps."""
-    return {"diagnosis": "The wrong words.", "try_again": True, "goal": "other words", "steps": list(steps)}
+    return {"diagnosis": "The wrong words.", "try_again": True, "steps": list(steps)}
 
 
 def give_up() -> dict[str, Any]:
     """Return a response that declines a revision."""
-    return {"diagnosis": "It is not there.", "try_again": False, "goal": "none", "steps": []}
+    return {"diagnosis": "It is not there.", "try_again": False, "steps": []}
 
 
 def synthesis(claims: list[dict[str, Any]], *, sufficient: bool, short: str = "") -> dict[str, Any]:

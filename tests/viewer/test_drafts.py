@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from support.panel import PLANNER, READING, SYNTHESIS, Panel, planned, reading
+from support.panel import READING, SYNTHESIS, Panel
 from support.scripted_endpoint import Reply, Request, held_up
 from support.viewer import COLD, HOSTILE, WARRANTY, OpenPage, Site, ask
 
@@ -74,8 +74,7 @@ def test_a_draft_claim_without_its_quote_is_unsupported(
         answer = PANEL.play(request)
         return held_up(json.dumps({**answer, "short": "", "claims": [RED, *answer["claims"]]}), resume, 0.98)
 
-    fast = json.dumps(planned(reading("answer", "How cold?", final=True), mode="fast"))
-    site.responder = Panel(roles={PLANNER: lambda _: fast, READING: read})
+    site.responder = Panel(roles={READING: read})
     page = open_page()
     ask(page, mode="fast")
     claims = writing(page).locator(".claim")

@@ -89,9 +89,7 @@ def test_a_step_shows_the_context_before_and_after(open_page: OpenPage) -> None:
 
 def test_a_revised_plan_is_shown_with_its_reason(open_page: OpenPage, site: Site) -> None:
     scan = {"method": "scan", "documents": [], "queries": []}
-    another = revised(
-        step("all", "Retriever", inputs=scan), step("read", "Extractor", ["all"]), step("end", "Synthesizer", ["read"])
-    )
+    another = revised(step("all", "Retriever", inputs=scan), step("read", "Extractor"), step("end", "Synthesizer"))
     insufficient = iter([json.dumps(synthesis([], sufficient=False))])
     roles = {
         REVISION: lambda _: json.dumps(another),

@@ -99,8 +99,8 @@ def _agents(plan: Plan) -> str:
 def _plan_made(body: events.PlanMade) -> list[str]:
     return [
         f"plan ({body.plan.mode}): {body.plan.goal}",
-        f"intent: {body.understanding.intent}",
-        f"mode: {body.mode_reason}",
+        *([f"intent: {body.understanding.intent}"] if body.understanding.intent != body.plan.goal else []),
+        *([f"mode: {body.mode_reason}"] if body.mode_reason else []),
         *_steps(body.plan),
     ]
 
@@ -109,8 +109,8 @@ def _steps(plan: Plan) -> list[str]:
     return [
         f"{step.id} → {', '.join(step.agents)}"
         + (f" after {', '.join(step.after)}" if step.after else "")
-        + f": {step.instruction}"
-        + (f" {json.dumps(step.inputs, ensure_ascii=False)}" if step.inputs else "")
+        + (f": {step.instruction}" if step.instruction else "")
+        + (f" {json.dumps(step.settings, ensure_ascii=False)}" if step.settings else "")
         for step in plan.steps
     ]
 
@@ -202,7 +202,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepRetried: lambda body: [f"{body.agent} retries", body.error],
     events.PlanMade: _plan_made,
     events.PlanRejected: lambda body: ["plan rejected", *body.faults],
-    events.StepStarted: lambda body: [f"{body.agent} started", body.instruction],
+    events.StepStarted: lambda body: [f"{body.agent} started", *filter(None, (body.instruction,))],
     events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
     events.StepFinished: _step_finished,
     events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],

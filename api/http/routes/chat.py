@@ -28,7 +28,7 @@ from api.services.collections import Collections
 from api.services.progress import progress
 from multi_agent.answer import Answer, Status
 from multi_agent.catalog.catalog import AgentCatalog
-from multi_agent.orchestrator.planning.direct import can_be_asked
+from multi_agent.orchestrator.planning.one_step import can_be_asked
 from multi_agent.storage.trace import Trace
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

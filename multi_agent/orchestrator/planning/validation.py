@@ -58,7 +58,7 @@ def _need_faults(plan: Plan) -> Iterator[str]:
     for step in plan.steps:
         for need in step.after:
             if need not in ids:
-                yield f"Step {step.id!r} needs {need!r}, which is no step of this plan."
+                yield f"Step {step.id!r} names {need!r}, which is no step of this plan."
 
 
 def _cycle_faults(plan: Plan) -> Iterator[str]:
@@ -73,13 +73,13 @@ def _reference_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
         for text in find_malformed(step.task):
             yield f"Step {step.id!r}: {text!r} holds no right reference; write @{{outputs.STEP.FIELD}}."
         for reference in find_references(step.task):
-            fields = _output_fields(steps[reference.step], registry)
+            fields = output_fields(steps[reference.step], registry)
             if reference.field not in fields:
                 offered = f"it gives {', '.join(sorted(fields))}" if fields else "it gives nothing to refer to"
                 yield f"Step {step.id!r}: {reference}: step {reference.step!r} gives no {reference.field!r}; {offered}."
 
 
-def _output_fields(step: Step, registry: AgentRegistry) -> dict[str, Any]:
+def output_fields(step: Step, registry: AgentRegistry) -> dict[str, Any]:
     """Return the outputs that all agents of the step share, with their types."""
     fields = [registry.get(agent).card.outputs.model_fields for agent in step.agents]
     shared = set(fields[0]).intersection(*fields[1:])
@@ -90,7 +90,7 @@ def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str
     types = {
         Reference(step.id, field): annotation
         for step in plan.steps
-        for field, annotation in _output_fields(step, registry).items()
+        for field, annotation in output_fields(step, registry).items()
     }
     known = {DOCUMENTS: {*documents, _STAND_IN}}
     for step in plan.steps:
@@ -118,7 +118,7 @@ def _flow_faults(plan: Plan, registry: AgentRegistry, known: frozenset[str]) -> 
             for field in sorted(registry.get(agent).card.requires - written):
                 yield (
                     f"Step {step.id!r}: {agent} reads {field!r}, which no step before it writes; "
-                    f"let it need a step of {_writers({field}, registry)}."
+                    f"put a step of {_writers({field}, registry)} before it."
                 )
     for one, other in combinations(plan.steps, 2):
         unordered = one.id not in before[other.id] and other.id not in before[one.id]

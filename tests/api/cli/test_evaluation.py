@@ -18,7 +18,7 @@ import pytest
 from multi_agent.evaluation.question_set import Question, load_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.llm.settings import EndpointSettings
-from support.panel import PLANNER, Panel, planned, reading, role_of
+from support.panel import Panel
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang, wrap_in_prose
 
 Serve = Callable[..., EndpointSettings]
@@ -47,10 +47,6 @@ def ingested(run: Any, folder: Path) -> None:
 
 def panel(request: Request) -> Reply | str:
     """Play a model that finds the fact about pumps and nothing else."""
-    if role_of(request) == PLANNER and request.schema and request.schema["properties"]["mode"].get("const") == "fast":
-        asked = next(each["question"] for each in QUESTIONS if str(each["question"]) in request.prompt)
-        fast = json.dumps(planned(reading("answer", str(asked), final=True), mode="fast"))
-        return Panel(roles={PLANNER: lambda _: fast})(request)
     return Panel("-25 °C" if "temperature" in request.prompt else "@nothing")(request)
 
 

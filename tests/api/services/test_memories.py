@@ -17,7 +17,7 @@ from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
-from support.panel import PLANNER, UNDERSTANDING, Panel, planned, reading, role_of
+from support.panel import TRIAGE, UNDERSTANDING, Panel, fast, role_of
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
 
@@ -33,8 +33,8 @@ class RecordingPanel:
 
     def __call__(self, request: Request) -> str:
         self.prompts.append((role_of(request), request.prompt))
-        if role_of(request) == PLANNER:
-            return json.dumps(planned(reading("answer", QUESTION, final=True), mode="fast"))
+        if role_of(request) == TRIAGE:
+            return fast(request)
         return json.dumps(Panel("-25 °C").play(request))
 
     def roles_that_saw(self, text: str) -> set[str]:
@@ -69,14 +69,14 @@ def ask(http: httpx.Client, question: str = QUESTION, **more: str) -> dict[str, 
     return answer
 
 
-def test_only_the_planner_sees_preferences_and_notes(http: httpx.Client, panel: RecordingPanel) -> None:
+def test_only_triage_sees_preferences_and_notes(http: httpx.Client, panel: RecordingPanel) -> None:
     ask(http)
-    before = dict(panel.prompts)[PLANNER]
+    before = dict(panel.prompts)[TRIAGE]
     preference = http.post("/v1/memories", json={"text": GERMAN})
     assert (preference.status_code, preference.json()["kind"]) == (201, "preference")
     assert http.post("/v1/memories", json={"kind": "how_to", "text": HOW_TO}).status_code == 201
     run_id = ask(http)["run_id"]
-    assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw(HOW_TO) == {PLANNER}
+    assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw(HOW_TO) == {TRIAGE}
     [started] = [each for each in http.get(f"/v1/runs/{run_id}/events?follow=false").json() if each["number"] == 1]
     assert started["body"]["remembered"] == {"preferences": [GERMAN], "conversation": [], "how_to": [HOW_TO]}
 
@@ -84,15 +84,15 @@ def test_only_the_planner_sees_preferences_and_notes(http: httpx.Client, panel: 
         assert http.delete(f"/v1/memories/{memory['id']}").status_code == 204
     panel.prompts.clear()
     ask(http)
-    assert dict(panel.prompts)[PLANNER] == before
+    assert dict(panel.prompts)[TRIAGE] == before
 
 
-def test_the_planner_sees_earlier_questions_of_the_session(http: httpx.Client, panel: RecordingPanel) -> None:
+def test_triage_sees_earlier_questions_of_the_session(http: httpx.Client, panel: RecordingPanel) -> None:
     ask(http, session="monday")
     panel.prompts.clear()
     ask(http, "And in summer?", session="monday")
     exchange = f"Question: {QUESTION}\n  Answer: The Borea 12 works down to -25 °C."
-    assert panel.roles_that_saw(exchange) == {PLANNER}
+    assert panel.roles_that_saw(exchange) == {TRIAGE}
     panel.prompts.clear()
     ask(http, "And in summer?", session="tuesday")
     assert panel.roles_that_saw(exchange) == set()
@@ -109,7 +109,7 @@ def test_memories_of_other_keys_are_hidden(candor: Candor, panel: RecordingPanel
         http.headers["X-API-Key"] = ann
         memory_id = http.post("/v1/memories", json={"text": GERMAN}).json()["id"]
         ask(http, session="monday")
-        assert panel.roles_that_saw(GERMAN) == {PLANNER}
+        assert panel.roles_that_saw(GERMAN) == {TRIAGE}
         panel.prompts.clear()
 
         http.headers["X-API-Key"] = bob

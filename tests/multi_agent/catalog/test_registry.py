@@ -86,10 +86,10 @@ LISTENER = """
 BROKEN = AGENT.replace("terms = (await", "raise ZeroDivisionError('no terms')\n            terms = (await")
 INTRUDER = AGENT.replace("ContextUpdate(notes=tuple", "ContextUpdate(queries=('mine',), notes=tuple")
 PLAN = plan(
-    ("find", "Retriever", []),
-    ("terms", "Lexicographer", ["find"]),
-    ("extract", "Extractor", ["find"]),
-    ("answer", "Synthesizer", ["extract", "terms"]),
+    ("find", "Retriever"),
+    ("terms", "Lexicographer"),
+    ("extract", "Extractor"),
+    ("answer", "Synthesizer"),
 )
 
 
@@ -117,7 +117,7 @@ async def test_an_agent_of_a_package_is_planned_and_used(
     answer = await orchestrator.research("What is SCOP?")
 
     assert answer.status is Status.ANSWERED
-    assert "Lexicographer: Explains the technical terms of the passages." in prompts[PLANNER]
+    assert "- Lexicographer (explaining terms): Explains the technical terms of the passages. After" in prompts[PLANNER]
     assert "What is SCOP? (3 passages)" in prompts["Glossary"]
     assert "Lexicographer: SCOP: seasonal efficiency" in prompts[SYNTHESIS]
     explanations = [
@@ -189,5 +189,5 @@ def test_only_the_retriever_has_no_prompt() -> None:
 def test_a_prompt_rejects_missing_and_unknown_values() -> None:
     prompt = AgentRegistry.discover().get("QueryPlanner").prompt
     assert prompt is not None
-    with pytest.raises(AgentError, match=r"missing values: \['domain', .*unknown values: \['colour'\]"):
+    with pytest.raises(AgentError, match=r"missing values: \['instruction', .*unknown values: \['colour'\]"):
         prompt.render(question="q", colour="red")

@@ -81,12 +81,12 @@ def plan_to_compute(*further: dict[str, object]) -> dict[str, object]:
     scan = {"method": "scan", "documents": ["sales.csv"], "queries": []}
     return planned(
         step("find", "Retriever", inputs=scan),
-        step("look", "DataInspector", ["find"]),
-        step("patterns", "PatternGenerator", ["look"]),
-        step("extract", "Extractor", ["patterns"]),
-        step("compute", "Analyst", ["extract"]),
+        step("look", "DataInspector"),
+        step("patterns", "PatternGenerator"),
+        step("extract", "Extractor"),
+        step("compute", "Analyst"),
         *further,
-        step("answer", "Synthesizer", ["compute", *(str(each["id"]) for each in further)]),
+        step("answer", "Synthesizer"),
     )
 
 

@@ -15,13 +15,12 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked
 from multi_agent.storage.trace import Trace
-from support.panel import PLANNER, READING, SYNTHESIS, Panel, planned, reading, step, synthesis
+from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, Panel, fast, planned, reading, step, synthesis
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request, in_pieces, say
 
 MakePanel = Callable[..., Orchestrator]
 Serve = Callable[..., EndpointSettings]
 QUESTION = "Down to which temperature does the Borea 12 work, and how long does the bread bake?"
-FAST = planned(reading("answer", QUESTION, final=True), mode="fast")
 SCRIPT = Panel("-25 °C", "40 minutes")
 
 
@@ -70,7 +69,7 @@ async def test_the_first_claim_is_published_while_the_rest_is_written(panel: Mak
 
 
 async def test_the_reader_of_a_simple_question_drafts_its_claims(panel: MakePanel, serve: Serve, trace: Trace) -> None:
-    script = Panel(roles={PLANNER: lambda _: json.dumps(FAST), READING: in_parts(READING)})
+    script = Panel(roles={TRIAGE: fast, READING: in_parts(READING)})
     answer = await panel(serve(script)).research(QUESTION)
     drafted = bodies(trace, answer.run_id, "claim_drafted")
     assert [body.claim.text for body in drafted] == [claim.text for claim in answer.claims]
@@ -94,7 +93,7 @@ async def test_a_rejected_response_withdraws_its_claims(panel: MakePanel, serve:
 
 
 async def test_intermediate_answers_are_not_drafted(panel: MakePanel, serve: Serve, trace: Trace) -> None:
-    hops = planned(reading("a", "How cold?"), reading("b", "How long?"), step("s", "Synthesizer", ["a", "b"]))
+    hops = planned(reading("a", "How cold?"), reading("b", "How long?"), step("s", "Synthesizer"))
     script = Panel("-25 °C", "40 minutes", roles={PLANNER: lambda _: json.dumps(hops)})
     answer = await panel(serve(script)).research(QUESTION)
     assert {event.step for event in trace.events(answer.run_id) if event.body.type == "claim_drafted"} == {"s"}

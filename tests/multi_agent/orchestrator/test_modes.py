@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date
+from importlib.resources import files
 from textwrap import dedent
 from typing import Any
 
@@ -23,13 +25,16 @@ from support.panel import (
     READING,
     REVISION,
     SYNTHESIS,
+    TRIAGE,
     Panel,
+    fast,
     planned,
     reading,
     revised,
     role_of,
     step,
     synthesis,
+    triage,
 )
 from support.scripted_endpoint import Request, ScriptedEndpoint
 
@@ -37,7 +42,6 @@ QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
 Serve = Callable[..., EndpointSettings]
 SEARCH = {"method": "search", "documents": [], "queries": []}
-FAST = planned(reading("answer", QUESTION, final=True), mode="fast")
 
 
 def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
@@ -45,24 +49,79 @@ def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
 
 
 async def test_a_simple_question_takes_two_calls(panel: MakePanel, serve: Serve, trace: Trace) -> None:
-    answer = await panel(serve(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)}))).research(QUESTION)
+    answer = await panel(serve(Panel("-25 °C", roles={TRIAGE: fast}))).research(QUESTION)
     assert (answer.status, answer.mode, answer.usage.model_calls) == (Status.ANSWERED, "fast", 2)
     assert answer.short == "The Borea 12 works down to -25 °C."
     assert [quote.pages for quote in answer.evidence] == [(7,)]
     [made] = bodies(trace, answer.run_id, "plan_made")
-    assert (made.plan.mode, made.mode_reason) == ("fast", "It fits.")
+    assert (made.plan.mode, made.understanding.intent) == ("fast", QUESTION)
+    [step_] = made.plan.steps
+    assert (step_.agents, step_.final, step_.inputs["question"]) == (("Reader",), True, QUESTION)
 
 
-async def test_a_chosen_mode_needs_no_reason(panel: MakePanel, trace: Trace) -> None:
-    script = Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})
+async def test_a_chosen_mode_is_not_asked_for(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, mode="fast"))
+        assert [role_of(request) for request in server.requests] == [TRIAGE, READING]
+        triage_, _ = server.requests
+    assert answer.mode == "fast"
+    assert list(triage_.schema["properties"]) == ["queries", "documents"]
+    assert "several" not in triage_.prompt
+
+
+async def test_a_question_of_several_steps_is_triaged_and_planned(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        answer = await panel(server.settings("openai")).research(QUESTION)
+        assert [role_of(request) for request in server.requests][:2] == [TRIAGE, PLANNER]
+    assert answer.mode == "high"
+
+
+async def test_triage_gives_queries_and_documents_to_the_search(panel: MakePanel, trace: Trace) -> None:
+    written = {"queries": ["frost limit", QUESTION, "Frost  limit"], "documents": ["Manual", "unknown.pdf"]}
+    script = Panel("-25 °C", roles={TRIAGE: lambda request: json.dumps(triage(request, **written))})
     with ScriptedEndpoint(script) as server:
         answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, mode="fast"))
-        planning = server.requests[0]
-    assert "The person has chosen the mode fast: plan in it" in planning.prompt
-    assert planning.schema["properties"]["mode"]["const"] == "fast"
-    assert "mode_reason" not in planning.schema["properties"]
-    [made] = bodies(trace, answer.run_id, "plan_made")
-    assert made.mode_reason == "The person chose it."
+    _, searched = bodies(trace, answer.run_id, "searched")
+    assert (searched.queries, searched.documents) == ((QUESTION, "frost limit"), ("manual.pdf",))
+    [repaired] = bodies(trace, answer.run_id, "response_repaired")
+    assert repaired.caller == "Triage"
+    assert repaired.repairs == (
+        "document 'Manual' read as 'manual.pdf'",
+        "dropped 'unknown.pdf', which is no document",
+    )
+
+
+ORACLE = """
+    from typing import ClassVar
+
+    from multi_agent.agents.reader import Reader as Usual
+
+
+    class Oracle(Usual):
+        card: ClassVar = Usual.card.model_copy(update={"name": "Oracle", "description": "Knows the machines."})
+"""
+
+
+async def test_triage_chooses_among_several_agents(panel: MakePanel, package: Callable[..., str]) -> None:
+    source = files("multi_agent").joinpath("prompts/reader.md").read_text(encoding="utf-8")
+    module = package("oracles", ORACLE, source)
+    script = Panel("-25 °C", roles={TRIAGE: lambda request: json.dumps(triage(request, agent="Oracle"))})
+    with ScriptedEndpoint(script) as server:
+        orchestrator = panel(server.settings("openai"), agent_packages=(module,))
+        answer = await orchestrator.research(Asked(question=QUESTION, mode="fast"))
+        assert server.requests[0].schema["properties"]["agent"]["enum"] == ["Oracle", "Reader"]
+    assert answer.summary.steps == {"Oracle": {"completed": 1}}
+
+
+async def test_the_day_of_the_run_is_in_the_prompts_and_the_trace(panel: MakePanel, trace: Trace) -> None:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        asked = Asked(question=QUESTION, today=date(2024, 2, 29))
+        answer = await panel(server.settings("openai")).research(asked)
+        triage_, planning, *_ = server.requests
+    assert "Today is 2024-02-29." in triage_.prompt
+    assert "Today is 2024-02-29." in planning.prompt
+    [started] = bodies(trace, answer.run_id, "run_started")
+    assert started.today == "2024-02-29"
 
 
 async def test_only_the_named_agent_runs(panel: MakePanel) -> None:
@@ -104,7 +163,7 @@ async def test_a_later_step_refers_to_an_earlier_answer(panel: MakePanel) -> Non
     hops = planned(
         reading("machine", "Which machine is in the manual?"),
         reading("limit", "What about @{outputs.machine.answer}?"),
-        step("end", "Synthesizer", ["limit"]),
+        step("end", "Synthesizer"),
     )
 
     def read(request: Request) -> str:
@@ -127,7 +186,7 @@ async def test_a_reference_to_a_missing_answer_is_insufficient(panel: MakePanel,
     hops = planned(
         reading("machine", "Which machine?"),
         reading("limit", "What about @{outputs.machine.answer}?"),
-        step("end", "Synthesizer", ["limit"]),
+        step("end", "Synthesizer"),
     )
     script = Panel("no passage has this", roles={PLANNER: lambda _: json.dumps(hops)})
     answer = await panel(serve(script)).research(QUESTION)
@@ -153,12 +212,12 @@ async def test_several_matches_lead_to_a_step_for_each(panel: MakePanel, trace: 
     hops = planned(
         reading("which", "Which document?"),
         reading("hop", "What does @{outputs.which.answer} say?"),
-        step("end", "Synthesizer", ["hop"]),
+        step("end", "Synthesizer"),
     )
     one_each = revised(
         *(step(f"hop_{at}", "Reader", inputs={"question": f"What does {name} say?", "queries": []})
           for at, name in enumerate(places)),
-        step("end", "Synthesizer", ["hop_0", "hop_1"]),
+        step("end", "Synthesizer"),
     )  # fmt: skip
     roles = {PLANNER: lambda _: json.dumps(hops), READING: read, REVISION: lambda _: json.dumps(one_each)}
     with ScriptedEndpoint(Panel(roles=roles)) as server:
@@ -235,8 +294,8 @@ async def test_votes_of_two_agents_are_weighted(
     module = package(f"rivals_{name.lower()}", source, prompt)
     both = planned(
         step("f", "Retriever", inputs=SEARCH),
-        step("x", "Extractor", ["f"]),
-        {**step("s", "Synthesizer", ["x"]), "also": [f"Rival{name}"]},
+        step("x", "Extractor"),
+        {**step("s", "Synthesizer"), "also": [f"Rival{name}"]},
     )
 
     def write(request: Request) -> str:
@@ -256,8 +315,6 @@ async def test_votes_of_two_agents_are_weighted(
 
 def open_prompt() -> str:
     """The Synthesizer's own prompt."""
-    from importlib.resources import files
-
     return files("multi_agent").joinpath("prompts/synthesizer.md").read_text(encoding="utf-8")
 
 
@@ -276,18 +333,17 @@ async def test_a_saved_plan_is_followed_by_name(panel: MakePanel, trace: Trace, 
     assert answer.status is Status.ANSWERED
     assert [role_of(request) for request in server.requests] == ["UnderstandingResponse", "Extraction", "WrittenAnswer"]
     [made] = bodies(trace, answer.run_id, "plan_made")
-    assert (made.plan, made.mode_reason) == (saved, "The plan was chosen by name.")
+    assert made.plan == saved
 
 
 async def test_a_plan_that_worked_is_shown_for_a_similar_question(panel: MakePanel, trace: Trace) -> None:
-    with ScriptedEndpoint(Panel("-25 °C", roles={PLANNER: lambda _: json.dumps(FAST)})) as server:
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
         orchestrator = panel(server.settings("openai"))
         await orchestrator.research(QUESTION)
-        first = server.requests[0].prompt
         again = await orchestrator.research("Down to what temperature can the Borea 12 work?")
-        second = server.requests[2].prompt
+        first, second = [request.prompt for request in server.requests if role_of(request) == PLANNER]
     assert "Plans that worked on other questions" not in first
-    assert f"- {QUESTION}\n  mode fast: answer = Reader" in second
+    assert f"- {QUESTION}\n  queries = QueryPlanner; find = Retriever" in second
     [started] = bodies(trace, again.run_id, "run_started")
     assert [example.question for example in started.examples] == [QUESTION]
 
@@ -295,7 +351,7 @@ async def test_a_plan_that_worked_is_shown_for_a_similar_question(panel: MakePan
 async def test_deep_research_plans_and_counts_its_steps(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         report = await panel(server.settings("openai")).deep_research(QUESTION)
-        assert "The person has chosen the mode high: plan in it" in server.requests[0].prompt
+        assert role_of(server.requests[0]) == PLANNER, "there is nothing to triage"
     assert (report.status, report.mode) == (Status.ANSWERED, "high")
     assert report.summary.steps_completed == 6
     assert report.summary.steps["Extractor"] == {"completed": 1}
@@ -303,7 +359,13 @@ async def test_deep_research_plans_and_counts_its_steps(panel: MakePanel) -> Non
     assert report.summary.quotes == 1
 
 
+async def test_mode_fast_needs_an_agent_that_answers_alone(panel: MakePanel, serve: Serve) -> None:
+    orchestrator = panel(serve(Panel()), disabled_agents=("Reader",))
+    with pytest.raises(AgentError, match="No agent can answer in mode 'fast'"):
+        await orchestrator.research(Asked(question=QUESTION, mode="fast"))
+
+
 async def test_a_disabled_agent_is_neither_shown_nor_planned(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         await panel(server.settings("openai"), disabled_agents=("Reader",), plan_retries=0).research(QUESTION)
-        assert "- Reader:" not in server.requests[0].prompt
+        assert "- Reader" not in server.requests[0].prompt

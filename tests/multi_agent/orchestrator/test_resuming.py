@@ -47,7 +47,7 @@ async def test_parallel_steps_are_merged_in_their_first_order(
             return Reply(hang=True)
         answered[request.prompt] += 1
         replies = {
-            PLANNER: planned(*parts, step("s", "Synthesizer", list(PARTS))),
+            PLANNER: planned(*parts, step("s", "Synthesizer")),
             SYNTHESIS: synthesis([], sufficient=False),
             REVISION: give_up(),
         }
@@ -71,7 +71,7 @@ async def test_parallel_steps_are_merged_in_their_first_order(
     answer = await orchestrator.research(Question(question=QUESTION), run_id="run_1")
     assert answer.status is Status.INSUFFICIENT
     assert set(answered.values()) == {1}
-    assert sum(answered.values()) == 6, "planner, three readers, writer, and planner again"
+    assert sum(answered.values()) == 7, "triage, planner, three readers, writer, and planner again"
     assert answer.usage.model_calls == sum(answered.values())
     events = trace.events("run_1")
     assert [event.number for event in events] == list(range(1, len(events) + 1))

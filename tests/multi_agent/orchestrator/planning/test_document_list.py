@@ -1,9 +1,12 @@
-"""The list of documents for the planner: all of a few, the nearest of many."""
+"""The list of documents for triage and planner: all of a few, the nearest of many."""
 
 from __future__ import annotations
 
+import pytest
+
 from api.services.library import CollectionLibrary
-from multi_agent.orchestrator.planning.document_list import list_documents
+from multi_agent.library import CatalogueEntry
+from multi_agent.orchestrator.planning.document_list import DocumentList, list_documents
 
 QUESTION = "How long are the eggs baked, and at what temperature?"
 
@@ -13,22 +16,33 @@ def listed(library: CollectionLibrary, most: int) -> list[str]:
 
 
 def test_a_few_documents_are_all_listed(library: CollectionLibrary) -> None:
-    assert listed(library, 3) == [
-        "3 documents, 3 passages:",
-        "- manual.pdf: 1 passages",
-        "- recipe.md: 1 passages",
-        "- notes.md: 1 passages",
-    ]
+    assert listed(library, 3) == ["- manual.pdf", "- recipe.md", "- notes.md"]
 
 
 def test_of_many_documents_the_nearest_are_listed(library: CollectionLibrary) -> None:
     """The first documents by name may have nothing to do with the question."""
-    head, *found, others = listed(library, 2)
-    assert head == "3 documents, 3 passages. What a search for the question finds, the nearest first:"
-    assert found == [f"- {chunk.name}: 1 passages" for chunk in library.search([QUESTION], 2)]
-    assert found[0] == "- recipe.md: 1 passages"
-    assert others == "- and 1 others, which are searched as well"
+    *found, others = listed(library, 2)
+    assert found == [f"- {chunk.name}" for chunk in library.search([QUESTION], 2)]
+    assert found[0] == "- recipe.md"
+    assert others == "and 1 others, which are searched as well"
 
 
 def test_no_document_is_listed_with_a_limit_of_zero(library: CollectionLibrary) -> None:
-    assert listed(library, 0) == ["3 documents, 3 passages, which are searched but not listed here."]
+    assert listed(library, 0) == ["3 documents, which are not listed here."]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("a/report.pdf", "a/report.pdf"), ("A/Report.PDF", "a/report.pdf"), ("a/report", "a/report.pdf"),
+        ("Yearly  report", "a/report.pdf"), ("a/report.pdf (Yearly report)", "a/report.pdf"),
+        ("notes.md", "notes.md"), ("notes", None), ("report.pdf", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_document_is_found_by_what_a_model_writes(library: CollectionLibrary, written: str, name: str | None) -> None:
+    entries = [
+        CatalogueEntry(name="a/report.pdf", id="1", title="Yearly report", chunks=3),
+        CatalogueEntry(name="notes.md", id="2", chunks=1),
+        CatalogueEntry(name="notes.txt", id="3", chunks=1),
+    ]
+    assert DocumentList(library, entries, QUESTION, 5).find(written) == name

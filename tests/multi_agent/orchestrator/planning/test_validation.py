@@ -53,7 +53,7 @@ def test_a_short_plan_has_no_faults() -> None:
     [
         ((*GOOD, step("find", "Retriever", "queries", **SEARCH)), "The id 'find' is used by 2 steps"),
         ((*GOOD, step("x", "Oracle")), "Step 'x': there is no agent 'Oracle'; choose from Analyst, DataInspector"),
-        ((*GOOD, step("x", "QueryPlanner", "nowhere")), "Step 'x' needs 'nowhere', which is no step"),
+        ((*GOOD, step("x", "QueryPlanner", "nowhere")), "Step 'x' names 'nowhere', which is no step"),
         ((step("a", "QueryPlanner", "b"), step("b", "QueryPlanner", "a")), "wait for each other in a circle: a, b"),
         ((step("a", "QueryPlanner", "a"),), "wait for each other in a circle: a"),
         ((step("e", "Extractor"), step("a", "Synthesizer", "e")), "Extractor reads 'chunks', which no step before it"),
@@ -78,7 +78,7 @@ def test_a_short_plan_has_no_faults() -> None:
         ((read("r", "x"), step("a", "Synthesizer+Synthesizer", "r")), "Step 'a' names an agent twice"),
         (
             (read("r", "@{outputs.gone.answer}"), step("a", "Synthesizer", "r")),
-            "Step 'r' needs 'gone', which is no step",
+            "Step 'r' names 'gone', which is no step",
         ),
         (
             (read("r", "x"), read("s", "@{outputs.r.colour}"), step("a", "Synthesizer", "s")),

@@ -1,0 +1,133 @@
+"""Triage: one short call that decides how much work a question takes, and prepares its search.
+
+Only a question that takes several steps pays for the planner's prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from multi_agent.agent import AgentCard
+from multi_agent.bus import Publish
+from multi_agent.context import Understanding
+from multi_agent.events import PlanMade, ResponseRepaired
+from multi_agent.llm.llm import LLM
+from multi_agent.orchestrator.planning.document_list import DocumentList
+from multi_agent.orchestrator.planning.one_step import one_step_plan
+from multi_agent.plan import Plan
+from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_remembered import show_remembered
+from multi_agent.remembered import Remembered
+
+QUERIES = 3
+"""Further wordings of a question. With more, a small model repeats itself."""
+_DOCUMENTS = 5
+
+
+class FastPlan(NamedTuple):
+    """What a question asks for, and the single step that answers it."""
+
+    understanding: Understanding
+    plan: Plan
+
+
+class Triage:
+    """Decides the mode of a question, its search queries, and whether documents are named.
+
+    ``agents`` are those that can take a question in mode ``fast``; at least one.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        agents: Sequence[AgentCard],
+        documents: DocumentList,
+        publish: Publish,
+        remembered: Remembered,
+        today: str,
+    ) -> None:
+        self._llm, self._agents, self._documents, self._publish = llm, agents, documents, publish
+        self._remembered, self._today = remembered, today
+
+    async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | None:
+        """Return the plan of a fast question; None if the question takes the planner. Raises LLMError, StoreError."""
+        shape = triage_response(
+            tuple(card.name for card in self._agents),
+            chooses_mode=mode == "auto",
+            is_remembered=self._remembered != Remembered(),
+        )
+        messages = Prompt.shipped("triage").render(
+            mode=Prompt.part("triage_mode") if mode == "auto" else "",
+            one=', "steps": "one"' if mode == "auto" else "",
+            several=', "steps": "several"' if mode == "auto" else "",
+            agents=_show_agents(self._agents),
+            library=await self._documents.text(),
+            remembered=show_remembered(self._remembered, "`question` and `requirements`"),
+            today=self._today,
+            question=question,
+        )
+        response: Any = (await self._llm.complete(messages, shape)).value
+        if getattr(response, "steps", "one") == "several":
+            return None
+        asked = getattr(response, "question", "").strip() or question
+        requirements = tuple(getattr(response, "requirements", ())) or (asked,)
+        name = getattr(response, "agent", self._agents[0].name)
+        card = next(card for card in self._agents if card.name == name)
+        documents = await self._known(() if response.documents == "all" else response.documents)
+        plan = one_step_plan(card, asked, "fast", _further(response.queries, asked), documents)
+        understanding = Understanding(intent=asked, requirements=requirements)
+        await self._publish(PlanMade(understanding=understanding, plan=plan))
+        return FastPlan(understanding, plan)
+
+    async def _known(self, written: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the documents that the response names. Drops the others: all documents are searched."""
+        found = {name: self._documents.find(name) for name in written}
+        repairs = [
+            f"document {name!r} read as {known!r}" if known else f"dropped {name!r}, which is no document"
+            for name, known in found.items()
+            if known != name
+        ]
+        if repairs:
+            await self._publish(ResponseRepaired(caller="Triage", repairs=tuple(repairs)))
+        return tuple(dict.fromkeys(filter(None, found.values())))
+
+
+@lru_cache(maxsize=32)
+def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, is_remembered: bool) -> type[BaseModel]:
+    """Return the response model. It asks for nothing that the question's mode or the library settles."""
+    fields: dict[str, Any] = {}
+    if is_remembered:
+        fields["question"] = (str, Field(description="the question, complete in itself"))
+        fields["requirements"] = (list[str], Field(description="what the answer must contain, one item each"))
+    fields["queries"] = (
+        list[str],
+        Field(description="other wordings to search with", json_schema_extra={"maxItems": QUERIES}),
+    )
+    fields["documents"] = (
+        Literal["all"] | Annotated[list[str], Field(json_schema_extra={"maxItems": _DOCUMENTS})],
+        Field(description="where to search"),
+    )
+    if len(agents) > 1:
+        fields["agent"] = (Literal[agents], Field(description="who answers"))
+    if chooses_mode:
+        fields["steps"] = (Literal["one", "several"], Field(description="how many steps the question takes"))
+    return create_model("Triage", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _further(queries: Sequence[str], question: str) -> tuple[str, ...]:
+    """Return the queries that differ from the question and from each other."""
+    unique = {" ".join(query.casefold().split()): query.strip() for query in reversed(queries)}
+    unique.pop("", None)
+    unique.pop(" ".join(question.casefold().split()), None)
+    return tuple(reversed(unique.values()))[:QUERIES]
+
+
+def _show_agents(agents: Sequence[AgentCard]) -> str:
+    if len(agents) == 1:
+        return ""
+    listed = "\n".join(f"- {card.name}: {card.description}" for card in agents)
+    return f"\nThose who can answer:\n{listed}\n"
