@@ -157,7 +157,8 @@ def test_a_model_call_opens_from_the_timeline(open_page: OpenPage) -> None:
     answered(page)
     page.get_by_role("link", name="Full trace").click()
     page.locator(".timeline .row").filter(has_text="extract").locator(".call").click()
-    expect(page.locator("#panel .message.response")).to_contain_text(COLD)
+    expect(page.locator("#panel .message.response")).to_contain_text("sentences")
+    expect(page.locator("#panel .message.user")).to_contain_text(COLD)
 
 
 def test_only_visible_events_of_ten_thousand_are_drawn(open_page: OpenPage, site: Site) -> None:
