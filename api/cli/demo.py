@@ -11,6 +11,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,8 @@ T = TypeVar("T")
 COLLECTION = "sample_docs"
 QUESTIONS = 3
 RECORDING = "recording.jsonl"
+_TODAY = date(2026, 11, 22)
+"""Prompts name the day; with another one, they would not match the recording."""
 
 REPLAYED = (
     "The model's responses are replayed from a recording (answered by hand, from the prompts alone). Everything else "
@@ -153,9 +156,8 @@ def _settings(home: Path | None) -> Any:
 def _answer(candor: Candor, question: str, models: Models | None, *, progress: bool) -> Answer:
     if progress:
         print(f"\n▸ {question}", flush=True)
-    answer = run_question(
-        candor.panel, candor.collections, Request(question=question), COLLECTION, progress=progress, models=models
-    )
+    request = Request(question=question, today=_TODAY)
+    answer = run_question(candor.panel, candor.collections, request, COLLECTION, progress=progress, models=models)
     if progress:
         from rich.console import Console
 
