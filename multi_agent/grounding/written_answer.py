@@ -21,7 +21,7 @@ class WrittenResponse(BaseModel, Generic[ClaimT]):
     # Claims come first and the verdict last, so that it follows from them. A docstring would be shown to the model.
     model_config = ConfigDict(extra="forbid")
 
-    claims: list[ClaimT] = Field(description="the answer; [] if nothing helps")
+    claims: list[ClaimT] = Field(description="what answers the question, or comes closest")
     short: str = Field(
         description='the bare answer in the fewest words; several divided by "; "; empty if there is none'
     )
