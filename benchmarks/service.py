@@ -9,6 +9,7 @@ client that searches are separate processes on the same machine and clock.
 
 - Searches alone, then `--runs` concurrent runs, each streamed to its own client, with searches at the same time. Each
   model call takes a second, so the steps of all runs end at the same moment. That is the worst case.
+- Start: from a question until its run starts, while the service is idle.
 - Event delay: from the event's time (or the start of the stream, if later) until the client has read it. Each stream is
   compared with the stored events: none may be lost, duplicated or changed.
 - Search time: from the moment the search was due, at an even rate, so queued searches count in full. At 200 waiting
@@ -52,6 +53,7 @@ SECONDS_A_CALL = 1.0
 SECONDS_A_CALL_FOR_MEMORY = 0.05
 SEARCHES_A_SECOND = 50
 ALONE_S = 10.0
+IDLE_RUNS = 20
 WARMING_S = 3.0
 DELAY_MS = 100
 SEARCH_MS = 100
@@ -112,11 +114,12 @@ def _measure_delays(home: Path, chosen: argparse.Namespace) -> None:
     parallel = chosen.parallel or chosen.runs
     with endpoint(SECONDS_A_CALL) as model, _service(home, model, chosen.runs, parallel) as (url, service):
         _client("follow", url, runs=2)  # open the collection, load the model
+        starts = _client("start", url, first=20_000, runs=IDLE_RUNS)
         with _searching(url, chosen.searches) as alone:
             time.sleep(ALONE_S)
         with _CpuUsage(service) as account, _searching(url, chosen.searches) as beside:
             followed = _client("follow", url, runs=chosen.runs, first=2)
-        _show_delays(followed, alone, beside, parallel)
+        _show_delays(starts, followed, alone, beside, parallel)
         print(account.summary(), flush=True)
 
 
@@ -280,6 +283,26 @@ async def _follow(chosen: argparse.Namespace) -> dict[str, Any]:
     return {"seconds": seconds, "delays": delays, "faults": faults, "statuses": statuses}
 
 
+async def _start(chosen: argparse.Namespace) -> list[float]:
+    """Start runs one after another, and cancel each. Return the times until their first events."""
+    times = []
+    async with _session(chosen.url) as http:
+        for number in _numbers(chosen):
+            asked = {"question": f"{next(iter(KINDS.values()))} (Case {number})", "wait": False}
+            began = time.time()
+            async with http.post("/v1/research", json={**asked, "collection": COLLECTION}) as response:
+                response.raise_for_status()
+                run_id = (await response.json())["run_id"]
+            async with http.get(f"/v1/runs/{run_id}/events") as response:
+                async for line in response.content:
+                    if line.startswith(b"data: "):
+                        times.append(1000 * (_when(json.loads(line[6:])) - began))
+                        break
+            async with http.post(f"/v1/runs/{run_id}/cancel") as response:
+                response.raise_for_status()
+    return times
+
+
 def _session(url: str) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
     return aiohttp.ClientSession(url, connector=connector, timeout=NO_LIMIT)
@@ -335,13 +358,13 @@ async def _timed_search(http: aiohttp.ClientSession, due: float, times: list[flo
     times.append(1000 * (time.perf_counter() - due))
 
 
-_CLIENTS = {"follow": _follow, "search": _search}
+_CLIENTS = {"follow": _follow, "search": _search, "start": _start}
 
 
 # Showing
 
 
-def _show_delays(followed: Any, alone: Any, beside: Any, parallel: int) -> None:
+def _show_delays(starts: list[float], followed: Any, alone: Any, beside: Any, parallel: int) -> None:
     statuses, faults = followed["statuses"], followed["faults"]
     ended = ", ".join(f"{statuses.count(status)} {status}" for status in sorted(set(statuses)))
     print(
@@ -350,6 +373,7 @@ def _show_delays(followed: Any, alone: Any, beside: Any, parallel: int) -> None:
         f"{len(faults)} streams with a lost, duplicated or changed event."
     )
     table = Table("", "number", "median", "95th percentile", "99th", "slowest", "target, 95th")
+    table.add_row("start of a run, idle service", *_summary(starts), "")
     table.add_row("event delay", *_summary(followed["delays"]), f"{DELAY_MS} ms")
     table.add_row("search during the runs", *_summary(beside["times"]), f"{SEARCH_MS} ms")
     table.add_row("search alone", *_summary(alone["times"]), "")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from api.bootstrap import Candor
 from api.settings import Settings
@@ -14,6 +15,10 @@ from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
+
+# No limit of time per example, and none for generating them: the machine may be slow or busy.
+settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from api.cli.ingest import run_ingest
 from api.cli.main import main
 from api.settings import ServiceSettings, Settings
 from multi_agent.llm.settings import EndpointSettings
+from support import service
 from support.postgres import find_binaries, running_server
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
@@ -93,8 +95,8 @@ def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder)
     (folder / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
     (folder / "evil.txt").write_text(f"Heat pumps are loud. {SCRIPT}\n")
     with ScriptedEndpoint(model) as endpoint:
-        home, service = tmp_path_factory.mktemp("service"), ServiceSettings(concurrent_runs=2)
-        candor = Candor(Settings(home=home, llm=endpoint.settings("openai"), service=service))
+        home, two_runs = tmp_path_factory.mktemp("service"), ServiceSettings(concurrent_runs=2)
+        candor = Candor(Settings(home=home, llm=endpoint.settings("openai"), service=two_runs))
         candor.embedder = embedder
         run_ingest(candor, [folder], "papers", progress=False)
         yield candor
@@ -103,15 +105,23 @@ def service_candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder)
 @pytest.fixture(scope="module")
 def service_url(service_candor: Candor) -> Iterator[str]:
     """The URL of a running service, shared by the tests of a module (a process has at most one service)."""
-    with RunningService(service_candor) as service:
-        yield service.url
+    with RunningService(service_candor) as running:
+        yield running.url
 
 
 @pytest.fixture
 def http(service_url: str) -> Iterator[httpx.Client]:
     """A client of the service."""
-    with httpx.Client(base_url=service_url, timeout=30) as client:
+    with httpx.Client(base_url=service_url, timeout=60) as client:
         yield client
+
+
+@pytest.fixture
+def resume() -> Iterator[threading.Event]:
+    """Event that lets the model answer ``HELD`` questions. Set at the end of the test in any case."""
+    service.resume.clear()
+    yield service.resume
+    service.resume.set()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pydantic import JsonValue
@@ -14,17 +14,19 @@ from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.settings import Settings
 
-TIMEOUT_S = 30
+HELD = "held"
+"""Instead of seconds: the job runs until the handler's ``resume`` is set."""
 
 
 class SleepHandler:
-    """Sleeps for as many seconds as the spec's content says, and records what it did."""
+    """Sleeps for as many seconds as the spec's content says, or until it may resume, and records what it did."""
 
     def __init__(self) -> None:
         self.started: list[str] = []
         self.done: list[str] = []
         self.aborted: dict[str, str] = {}
         self.max_active = 0
+        self.resume = asyncio.Event()
         self._active = 0
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -37,7 +39,7 @@ class SleepHandler:
         self.max_active = max(self.max_active, self._active)
         job.progress = "halfway"
         try:
-            await asyncio.sleep(float(job.spec.content))
+            await (self.resume.wait() if job.spec.content == HELD else asyncio.sleep(float(job.spec.content)))
         finally:
             self._active -= 1
         self.done.append(job.spec.id)
@@ -76,10 +78,3 @@ async def wait_until_ended(jobs: Jobs, job_id: str) -> Job:
     while not (job := await jobs.get(job_id)).status.ended:  # noqa: ASYNC110 (it may end in another process)
         await asyncio.sleep(0.02)
     return job
-
-
-async def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds. Raises TimeoutError."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while not condition():  # noqa: ASYNC110 (the condition may depend on another process)
-            await asyncio.sleep(0.01)

@@ -140,6 +140,25 @@ def held_up(text: str, held: threading.Event, after: float) -> Reply:
     return Reply(text=text, cut=16, held=held, held_after=int(len(text) * after) // 16)
 
 
+def held_until(event: threading.Event, reply: Reply | str) -> Reply:
+    """Wait for the event before the reply."""
+    return replace(_reply(reply), held=event)
+
+
+def held_until_together(count: int, responder: Responder) -> Responder:
+    """Hold the replies until ``count`` requests wait for one, so that they overlap on a machine of any speed."""
+    together = threading.Event()
+    requests: list[Request] = []
+
+    def respond(request: Request) -> Reply:
+        requests.append(request)
+        if len(requests) >= count:
+            together.set()
+        return held_until(together, responder(request))
+
+    return respond
+
+
 def delayed(reply: Reply | str, seconds: float) -> Reply:
     """Delay a reply."""
     return replace(_reply(reply), delay=seconds)
@@ -264,7 +283,10 @@ class ScriptedEndpoint:
 
     def settings(self, protocol: Protocol, **overrides: Any) -> EndpointSettings:
         """Return settings for an LLM of this endpoint."""
-        given = {"provider": protocol, "base_url": self.url(protocol), "model": self._models[0], **overrides}
+        given = {
+            "provider": protocol, "base_url": self.url(protocol), "model": self._models[0], "connect_timeout_s": 60,
+            **overrides,
+        }  # fmt: skip
         return EndpointSettings.model_validate(given)
 
     def _run(self) -> None:
@@ -352,12 +374,13 @@ class ScriptedEndpoint:
         with self._count_active():
             try:
                 reply = _reply(self._responder(request))
+                await _wait_for(reply.held if not reply.held_after else None)
                 await asyncio.sleep(float("inf") if reply.hang else reply.delay)
                 if reply.drip:
                     await _drip(http)
                 if reply.status == 200 and reply.raw is None and not reply.drop and _streams(request):
                     return await _stream(http, request, reply)
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, ConnectionResetError):
                 request.abandoned = True
                 raise
         if reply.drop and http.transport:
@@ -412,6 +435,11 @@ def _form_of(body: dict[str, Any]) -> tuple[ResponseForm, dict[str, Any] | None]
     return "json_object" if form else "none", None
 
 
+async def _wait_for(event: threading.Event | None) -> None:
+    while event and not event.is_set():  # noqa: ASYNC110 - a thread sets it
+        await asyncio.sleep(0.01)
+
+
 def _streams(request: Request) -> bool:
     """Return whether to stream. Ollama streams by default, OpenAI does not."""
     return bool(request.body.get("stream", request.protocol == "ollama"))
@@ -427,8 +455,8 @@ async def _stream(http: web.Request, request: Request, reply: Reply) -> web.Stre
     response = web.StreamResponse(headers={"Content-Type": kind})
     await response.prepare(http)
     for number, part in enumerate(parts):
-        while reply.held and number > reply.held_after and not reply.held.is_set():  # noqa: ASYNC110 - of a thread
-            await asyncio.sleep(0.02)
+        if number > reply.held_after:
+            await _wait_for(reply.held)
         await response.write(form.format(json.dumps(part)).encode())
         await asyncio.sleep(reply.pause)
     if reply.ending == "silent":

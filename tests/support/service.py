@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,17 +16,18 @@ import httpx
 from api.bootstrap import Candor
 from api.http.app import make_app
 from api.http.server import Server, listen, url_of
-from support.panel import Panel
-from support.scripted_endpoint import Reply, Request
+from support.panel import SYNTHESIS, Panel, role_of
+from support.scripted_endpoint import Reply, Request, held_until
+from support.waiting import LIMIT_S, until
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 SLOWLY = f"Slowly: {QUESTION}"
 """Each model call takes a moment, so that a test can act while the run is active."""
+HELD = f"Held: {QUESTION}"
+"""The model writes the answer once ``resume`` is set."""
 NEVER = f"Never: {QUESTION}"
 """The model never responds."""
 SCRIPT = "<script>alert('the document')</script>"
-
-_START_S = 30
 
 
 class RunningService:
@@ -49,11 +48,8 @@ class RunningService:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        until = time.monotonic() + _START_S
-        while not self._server.started:
-            assert self._thread.is_alive(), "the service did not start"
-            assert time.monotonic() < until, "the service did not start in time"
-            time.sleep(0.01)
+        until(lambda: self._server.started or not self._thread.is_alive())
+        assert self._server.started, "the service did not start"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,7 +67,8 @@ class ServiceProcess:
     def __init__(self, home: Path, port: int = 0, **environment: str) -> None:
         self._command = [sys.executable, "-m", "api.cli", "serve", "--json", "--home", str(home), "--port"]
         self._port = port
-        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+        patient = {"CANDOR_LLM__CONNECT_TIMEOUT_S": str(LIMIT_S)}
+        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **patient, **environment}
 
     def __enter__(self) -> Self:
         self.start()
@@ -97,7 +94,7 @@ class ServiceProcess:
             output += line
         self.url = json.loads(output)["url"]
         self._port = httpx.URL(self.url).port
-        self.http = httpx.Client(base_url=self.url, timeout=30)
+        self.http = httpx.Client(base_url=self.url, timeout=LIMIT_S)
         until(self._is_up)
 
     def kill(self) -> None:
@@ -110,7 +107,7 @@ class ServiceProcess:
 
     def _signal(self, number: signal.Signals) -> int:
         self.process.send_signal(number)
-        _, self.errors = self.process.communicate(timeout=30)
+        _, self.errors = self.process.communicate(timeout=LIMIT_S)
         self.http.close()
         return self.process.returncode
 
@@ -121,15 +118,18 @@ class ServiceProcess:
             return False
 
 
+resume = threading.Event()
 _panel = Panel("-25 °C")
 
 
 def model(request: Request) -> Reply | str:
-    """Play the whole panel, at the speed that the question asks for."""
+    """Play the whole panel, and wait where the question asks for it."""
     if NEVER in request.prompt:
         return Reply(hang=True)
     played = _panel(request)
     assert isinstance(played, str)
+    if HELD in request.prompt and role_of(request) == SYNTHESIS:
+        return held_until(resume, played)
     return Reply(text=played, delay=0.1 if SLOWLY in request.prompt else 0.0)
 
 
@@ -154,11 +154,3 @@ def follow(http: httpx.Client, run_id: str, last: int | None = None, limit: int 
 def status(http: httpx.Client, run_id: str) -> str:
     """Return the state of a run."""
     return str(http.get(f"/v1/runs/{run_id}").json()["run"]["status"])
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds, at most a minute."""
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "timeout"
-        time.sleep(0.02)

@@ -19,7 +19,8 @@ from multi_agent.catalog.store import as_toml
 from support.approvals import left_open
 from support.files import write_pdf
 from support.routes import AGENT
-from support.service import NEVER, RunningService, until
+from support.service import NEVER, RunningService
+from support.waiting import until
 
 
 class Asked(NamedTuple):

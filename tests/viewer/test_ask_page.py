@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import threading
 
 from playwright.sync_api import expect
 
 from support.panel import EXTRACTION, SYNTHESIS, Panel
-from support.scripted_endpoint import hang
-from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask, slow
+from support.scripted_endpoint import hang, held_until
+from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask
 
 
 def test_a_question_shows_its_steps_and_then_its_answer(open_page: OpenPage, site: Site) -> None:
-    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1.5))
+    resume, panel = threading.Event(), Panel("-25 °C")
+    held = {EXTRACTION: lambda request: held_until(resume, json.dumps(panel.play(request)))}
+    site.responder = Panel("-25 °C", roles=held)
     page = open_page()
     ask(page)
     extract = page.locator(".tree .step").filter(has=page.get_by_role("link", name="extract", exact=True))
     expect(extract.locator(".badge")).to_have_text("running")
     expect(page.get_by_role("region", name="Answer")).to_have_count(0)
     expect(page.locator(".tree .step").last.locator(".badge")).to_have_text("waiting")
+    resume.set()
     answer = page.get_by_role("region", name="Answer")
     expect(answer.locator(".claims")).to_contain_text(COLD)
     expect(extract.locator(".badge")).to_have_text("done")

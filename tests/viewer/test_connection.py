@@ -12,8 +12,9 @@ from playwright.sync_api import Route, expect
 from multi_agent.events import Event, EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import Request, hang
-from support.service import ServiceProcess, until
-from support.viewer import COLD, OpenPage, Site, answered, ask, slow
+from support.service import ServiceProcess
+from support.viewer import COLD, OpenPage, Site, answered, ask
+from support.waiting import until
 
 
 def test_broken_streams_are_reopened_without_gaps(open_page: OpenPage, site: Site) -> None:
@@ -24,7 +25,7 @@ def test_broken_streams_are_reopened_without_gaps(open_page: OpenPage, site: Sit
         assert intact.wait(60)
         return json.dumps(Panel("-25 °C").play(request))
 
-    site.responder = Panel("-25 °C", roles=slow(EXTRACTION, 1) | {SYNTHESIS: when_intact})
+    site.responder = Panel("-25 °C", roles={SYNTHESIS: when_intact})
     page = open_page()
     broken: list[str] = []
 

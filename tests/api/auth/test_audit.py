@@ -29,7 +29,7 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
 
 
@@ -49,7 +49,9 @@ def test_reads_and_changes_are_recorded(http: httpx.Client, candor: Candor) -> N
     http.get("/v1/documents?collection=secret", headers=headers)
     run = http.post("/v1/research", json={"question": QUESTION}, headers=headers).json()["run_id"]
     http.get(f"/v1/runs/{run}/events", headers=headers)
-    with connect(f"ws{str(http.base_url)[4:].rstrip('/')}/v1/runs/{run}/ws", additional_headers=headers) as socket:
+    with connect(
+        f"ws{str(http.base_url)[4:].rstrip('/')}/v1/runs/{run}/ws", additional_headers=headers, open_timeout=60
+    ) as socket:
         list(socket)
 
     recorded = entries(http, key=key)

@@ -39,7 +39,7 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
     """A client of the service on localhost."""
-    with RunningService(candor) as service, httpx.Client(base_url=service.url) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
 
 
@@ -157,10 +157,10 @@ class TestNoKey:
     def test_require_key_rejects_requests_without_one(self, make_candor: Callable[..., Candor], run: Run) -> None:
         secret = run(*CREATE_ADMIN).out.strip()
         with RunningService(make_candor(service=ServiceSettings(require_key=True))) as service:
-            refused = httpx.get(f"{service.url}/v1/me")
+            refused = httpx.get(f"{service.url}/v1/me", timeout=60)
             assert (refused.status_code, refused.json()["title"]) == (401, "Key needed")
-            assert httpx.get(f"{service.url}/v1/me", headers={"X-API-Key": secret}).json()["owner"]
-            huge = httpx.post(f"{service.url}/v1/search", content=b"{" * 1_000_000)
+            assert httpx.get(f"{service.url}/v1/me", headers={"X-API-Key": secret}, timeout=60).json()["owner"]
+            huge = httpx.post(f"{service.url}/v1/search", content=b"{" * 1_000_000, timeout=60)
             assert huge.status_code == 401, "the body is not parsed before authentication"
 
 
@@ -180,7 +180,7 @@ class TestOtherHosts:
             port = service.url.rpartition(":")[2]
 
             def status(host: str, **headers: str) -> int:
-                return httpx.get(f"{service.url}/v1/me", headers={"Host": host, **headers}).status_code
+                return httpx.get(f"{service.url}/v1/me", headers={"Host": host, **headers}, timeout=60).status_code
 
             for known in ("candor.example.com", f"Candor.Example.com:{port}", f"127.0.0.1:{port}"):
                 assert status(known) == 401, "a key is needed, also from localhost"
@@ -207,4 +207,4 @@ class TestOtherHosts:
         with RunningService(make_candor(service=ServiceSettings(**names))) as service:
             assert service.url.startswith("https://")
             context = ssl.create_default_context(cafile=str(names["certfile"]))
-            assert httpx.get(f"{service.url}/v1/me", verify=context).json()["owner"]
+            assert httpx.get(f"{service.url}/v1/me", verify=context, timeout=60).json()["owner"]

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -32,7 +30,8 @@ from multi_agent.evaluation.store import new_evaluation_id
 from support.approvals import left_open
 from support.routes import ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
-from support.service import NEVER, QUESTION, RunningService, model, until
+from support.service import NEVER, QUESTION, RunningService, model
+from support.waiting import until
 from vectorstore.embedding.embedder import Embedder
 
 INVALID_KEYS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
@@ -98,7 +97,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         keys = _keys(candor)
         with (
             RunningService(candor) as running,
-            httpx.Client(base_url=running.url, timeout=30) as http,
+            httpx.Client(base_url=running.url, timeout=60) as http,
             ingest_lock(candor.engine, "mine"),  # so that no request can delete them
             ingest_lock(candor.engine, "theirs"),
         ):
@@ -111,7 +110,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
 def _websocket(url: str, sent: dict[str, str]) -> httpx.Response:
     """Open a web socket, and return its messages as a response with status 101, or the refusal."""
     try:
-        with connect(url.replace("http", "ws", 1), additional_headers=sent) as socket:
+        with connect(url.replace("http", "ws", 1), additional_headers=sent, open_timeout=60) as socket:
             return httpx.Response(101, content="".join(map(str, socket)))
     except InvalidStatus as refused:
         response = refused.response
@@ -293,23 +292,13 @@ def test_an_approval_is_decided_by_its_key_or_a_writer(world: World) -> None:
 
 
 @pytest.mark.parametrize("route", ["GET /v1/runs/{run_id}", "GET /v1/documents/{document}/text", "POST /v1/search"])
-def test_inaccessible_and_missing_data_take_the_same_time(world: World, route: str) -> None:
-    """Both execute the same SQL statements, in about the same time."""
-    kinds = ("theirs", "absent")
+def test_inaccessible_and_missing_data_take_the_same_statements(world: World, route: str) -> None:
+    """So that the time of a response does not tell which data exist."""
 
     def statements(kind: str) -> list[str]:
         return _statements(world.candor, lambda: world.ask(route, "read", world.things[kind]))
 
     until(lambda: statements("theirs") == statements("absent"))  # after the last run has ended
-
-    took: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for _ in range(60):
-        for kind in kinds:
-            began = time.perf_counter()
-            world.ask(route, "read", world.things[kind])
-            took[kind].append(time.perf_counter() - began)
-    quick, slow = sorted(statistics.median(took[kind]) for kind in kinds)
-    assert slow < 1.5 * quick  # generous, because the machine may be busy
 
 
 def _statements(candor: Candor, do: Callable[[], object]) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from multi_agent.evaluation.records import Configuration, Evaluation, Evaluation
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang, wrap_in_prose
+from support.waiting import until
 
 Serve = Callable[..., EndpointSettings]
 QUESTIONS = [
@@ -184,11 +185,9 @@ def test_an_interrupted_evaluation_says_how_to_resume(use_model: Any, questions:
         use_model(endpoint.settings("openai"))
         command = [sys.executable, "-m", "api.cli", "eval", "run", questions, "-c", "papers", "--mode", "fast"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as stopped:
-            deadline = time.monotonic() + 60
-            while not asked and time.monotonic() < deadline:
-                time.sleep(0.05)
+            until(lambda: asked)
             stopped.send_signal(signal.SIGINT)
-            _, message = stopped.communicate(timeout=30)
+            _, message = stopped.communicate(timeout=60)
     assert stopped.returncode == 130
     assert b"3 of 3 questions are left. Resume with `candor eval resume eval_" in message
 
@@ -297,23 +296,20 @@ def test_a_killed_evaluation_resumes_with_equal_results(
 ) -> None:
     """The interrupted run resumes under its id, and finished model calls are not repeated."""
     asked: list[str] = []
+    is_killed = threading.Event()
 
-    def slow(request: Request) -> Reply | str:
+    def hang_at_the_ninth(request: Request) -> Reply | str:
         asked.append(json.dumps(request.messages))
-        text = panel(request)
-        assert isinstance(text, str)
-        return Reply(text=text, delay=0.4)
+        return hang() if len(asked) == 9 and not is_killed.is_set() else panel(request)
 
-    with ScriptedEndpoint(slow) as endpoint:
+    with ScriptedEndpoint(hang_at_the_ninth) as endpoint:
         use_model(endpoint.settings("openai"))
         command = [sys.executable, "-m", "api.cli", "eval", "run", questions, "-c", "papers", "--mode", "high",
                    "--parallel", "1", "--json"]  # fmt: skip
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as killed:
-            deadline = time.monotonic() + 60
-            while len(asked) < 9 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            until(lambda: len(asked) == 9)
             killed.send_signal(signal.SIGKILL)
-        assert len(asked) >= 9
+        is_killed.set()
         [unfinished] = run("eval", "list", "--json").json
         assert unfinished["state"] == "unfinished"
         before = len(asked)

@@ -342,7 +342,7 @@ def test_watching_ingests_again_when_a_file_changes(run: Callable, folder: Path)
         (folder / "new.md").write_text("# New\n\nJust written.\n")
         summary = next(line for line in lines if "1 indexed" in line)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=30) == 0
+        assert watching.wait(timeout=60) == 0
     finally:
         watching.kill()
     assert "2 unchanged" in summary

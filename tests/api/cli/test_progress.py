@@ -6,13 +6,17 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from rich.console import Console
 
 from api.cli.ask.progress import LiveProgress, time_left
@@ -21,7 +25,7 @@ from multi_agent.events import Body, Event, FoundPassage, ModelAsked, ModelCalle
 from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel
-from support.scripted_endpoint import delayed
+from support.scripted_endpoint import held_until
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 
@@ -32,8 +36,14 @@ def passage(number: int) -> FoundPassage:
     )
 
 
-def in_terminal(*arguments: str) -> tuple[int, str]:
-    """Run ``candor`` with standard error on a terminal. Return its exit code and what the terminal got."""
+TIME = re.compile(rb"Planner asks scripted \xc2\xb7 [1-9]\d* s")
+
+
+def in_terminal(*arguments: str, counted: threading.Event) -> tuple[int, bytes]:
+    """Run ``candor`` with standard error on a terminal. Return its exit code and what the terminal got.
+
+    ``counted`` is set when the terminal has shown the time of a call.
+    """
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "api.cli", *arguments]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower)
@@ -42,8 +52,10 @@ def in_terminal(*arguments: str) -> tuple[int, str]:
     with suppress(OSError):  # Linux raises it when the command has closed the terminal
         while part := os.read(leader, 4096):
             received += part
+            if TIME.search(received):
+                counted.set()
     os.close(leader)
-    return process.wait(60), received.decode()
+    return process.wait(60), received
 
 
 def searched(*numbers: int) -> Searched:
@@ -80,7 +92,8 @@ async def test_passages_are_listed_once_and_only_the_best_of_many() -> None:
     ]
 
 
-async def test_the_line_counts_the_call_in_progress() -> None:
+async def test_the_line_counts_the_call_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.cli.ask.progress.time", SimpleNamespace(monotonic=lambda: 0.0))
     progress, _ = await shown(asked("Reader"))
     assert progress.line().plain == "  Reader asks small · 0 s · about 40 s left · 0 s in all"
     progress, _ = await shown(asked("Extractor"), asked("Extractor"))
@@ -119,9 +132,10 @@ def test_lines_are_plain_without_a_terminal_and_nothing_is_shown_with_json(
 def test_a_terminal_shows_the_time_while_the_model_works(
     run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
 ) -> None:
-    use_model(serve(Panel("-25 °C", roles={PLANNER: lambda request: delayed(json.dumps(Panel().play(request)), 3)})))
+    counted = threading.Event()
+    held = {PLANNER: lambda request: held_until(counted, json.dumps(Panel().play(request)))}
+    use_model(serve(Panel("-25 °C", roles=held)))
     run("ingest", folder)
-    code, printed = in_terminal("ask", QUESTION)
+    code, printed = in_terminal("ask", QUESTION, counted=counted)
     assert code == 0
-    assert "Planner asks scripted · 1 s" in printed
-    assert printed.index("Searching documents") < printed.index("pumps.md") < printed.index("Planner asks")
+    assert printed.index(b"Searching documents") < printed.index(b"pumps.md") < printed.index(b"Planner asks")

@@ -20,7 +20,8 @@ from api.settings import ServiceSettings
 from api.storage.uploads import Uploads
 from ingest.settings import IngestSettings
 from support.files import write_pdf
-from support.service import RunningService, until
+from support.service import RunningService
+from support.waiting import until
 
 PUMPS = ("pumps.md", b"# Pumps\n\nThe Borea 12 works down to -25 degrees.")
 SOUP = ("recipes/soup.txt", b"Boil the lentils for 20 minutes.")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
+from api.jobs import ingest as ingest_jobs
 from api.jobs.ingest import IngestJobs, submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec
-from support.jobs import running, wait_for, wait_until_ended
+from api.services.ingest import IngestJobSpec, run_ingest_job
+from ingest.pipeline.reports import IngestReport, Progress
+from support.jobs import running, wait_until_ended
+from support.waiting import until, wait_for
 
 FILES = 12
 
@@ -25,6 +28,25 @@ FILES = 12
 def candor(make_candor: Callable[..., Candor]) -> Candor:
     """An empty home folder; batches of one, so that an ingest takes many steps."""
     return make_candor(ingest={"embed_batch": 1})
+
+
+@pytest.fixture
+def waits_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ingest waits, after two files, until it is cancelled."""
+    waited: list[Progress] = []
+
+    def run(*args: Any) -> IngestReport:
+        *others, report, cancelled = args
+
+        def report_and_wait(progress: Progress) -> None:
+            report(progress)
+            if progress.files_done == 2 and not waited:
+                waited.append(progress)
+                until(cancelled)
+
+        return run_ingest_job(*others, report_and_wait, cancelled)
+
+    monkeypatch.setattr(ingest_jobs, "run_ingest_job", run)
 
 
 @pytest.fixture
@@ -69,6 +91,7 @@ async def test_a_failed_ingest_names_the_missing_path(jobs: Jobs, tmp_path: Path
     assert "nowhere" in (job.error or "")
 
 
+@pytest.mark.usefixtures("waits_for_its_end")
 async def test_a_cancelled_ingest_keeps_finished_files(candor: Candor, jobs: Jobs, many: Path) -> None:
     first = await submit_ingest(jobs, ingest_of(many), LOCAL_CALLER)
     await wait_for(lambda: any(document.chunks for document in candor.ledger.list("papers")))
@@ -81,6 +104,7 @@ async def test_a_cancelled_ingest_keeps_finished_files(candor: Candor, jobs: Job
     assert (second.result["unchanged"], second.result["indexed"]) == (done, FILES - done)
 
 
+@pytest.mark.usefixtures("waits_for_its_end")
 async def test_an_ingest_resumes_after_a_restart(candor: Candor, many: Path) -> None:
     for _ in range(2):
         pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
@@ -90,7 +114,7 @@ async def test_an_ingest_resumes_after_a_restart(candor: Candor, many: Path) -> 
                 submitted = await submit_ingest(jobs, ingest_of(many), LOCAL_CALLER)
                 await wait_for(lambda: any(document.chunks for document in candor.ledger.list("papers")))
             else:
-                job = await asyncio.wait_for(wait_until_ended(jobs, submitted.id), 60)
+                job = await wait_until_ended(jobs, submitted.id)
         pool.close()
     assert job.status is JobStatus.DONE
     assert isinstance(job.result, dict)

@@ -24,13 +24,14 @@ from multi_agent.events import Event, RunFinished, RunResumed
 from multi_agent.llm.journal import JournalEntry
 from support.panel import Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
-from support.service import ServiceProcess, until
+from support.service import ServiceProcess
+from support.waiting import until
 
 KILLS, QUESTIONS, CONCURRENT = 10, 24, 4
 MAX_CALLS = 8  # model calls before a kill
 CALL_S = 0.15
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 
 class Client(threading.Thread):
@@ -51,7 +52,7 @@ class Client(threading.Thread):
         while True:
             try:
                 response = httpx.post(
-                    f"{self._url}/v1/research", json=asked, headers={"Idempotency-Key": str(number)}, timeout=10
+                    f"{self._url}/v1/research", json=asked, headers={"Idempotency-Key": str(number)}, timeout=60
                 )
             except httpx.HTTPError:  # the service is down, or was killed before it responded
                 time.sleep(0.05)

@@ -15,7 +15,8 @@ from api.cli.ingest import run_ingest
 from multi_agent.events import Event, RunFinished, RunResumed, StepStarted
 from support.panel import SYNTHESIS, Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
-from support.service import QUESTION, ServiceProcess, follow, until
+from support.service import QUESTION, ServiceProcess, follow
+from support.waiting import until
 
 
 class Model:

@@ -36,7 +36,7 @@ async def test_none_wakes_the_consumer() -> None:
     waiting = asyncio.create_task(subscription.get(60))
     await asyncio.sleep(0)
     subscription.put(None)
-    assert await asyncio.wait_for(waiting, 1) is None
+    assert await asyncio.wait_for(waiting, 60) is None
 
 
 async def test_a_cancelled_consumer_loses_no_item() -> None:

@@ -20,7 +20,8 @@ from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import TASK, Terminal, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.scripted_endpoint import ScriptedEndpoint
-from support.service import RunningService, follow, until
+from support.service import RunningService, follow
+from support.waiting import until
 
 Run = Callable[..., Any]
 ASKED = {**TASK.model_dump(mode="json", exclude_defaults=True), "wait": False}
@@ -42,7 +43,7 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
 
 

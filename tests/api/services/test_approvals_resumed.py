@@ -19,7 +19,8 @@ from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import TASK, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.scripted_endpoint import ScriptedEndpoint
-from support.service import ServiceProcess, follow, until
+from support.service import ServiceProcess, follow
+from support.waiting import until
 
 ASKED = {**TASK.model_dump(mode="json", exclude_defaults=True), "wait": False}
 

@@ -16,6 +16,7 @@ from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.records import DocumentState
 from ingest.pipeline.reports import IngestReport, Progress
 from support.models import write_model
+from support.waiting import until
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionClosed, CollectionNotFound
 from vectorstore.models import ChunkFilter
@@ -87,6 +88,8 @@ def test_every_search_during_an_ingest_sees_one_version(candor: Candor, pool: Co
         for version in range(1, VERSIONS):
             write_version(document, version)
             assert ingest(candor, pool, document).indexed == 1
+            enough = len(seen) + 5  # at least one whole search of the new version
+            until(lambda enough=enough: len(seen) >= enough)
     assert {len(versions) for versions in seen} == {1}, "no result is empty or mixes versions"
     assert len(set(seen)) > 1, "new versions are found while others are ingested"
 

@@ -48,7 +48,7 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
 
 

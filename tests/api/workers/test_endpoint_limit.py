@@ -11,7 +11,7 @@ import httpx
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.llm import Message
-from support.scripted_endpoint import ScriptedEndpoint, delayed
+from support.scripted_endpoint import ScriptedEndpoint, always, delayed, held_until_together
 from support.service import SLOWLY, RunningService, follow, model
 from vectorstore.models import FrozenModel
 
@@ -19,8 +19,8 @@ RUNS, PARALLEL = 6, 2
 
 
 def test_all_runs_of_the_service_share_one_limit(make_candor: Callable[..., Candor], folder: Path) -> None:
-    with ScriptedEndpoint(model) as endpoint:
-        candor = make_candor(llm=endpoint.settings("openai", parallel=PARALLEL), service={"runs": RUNS})
+    with ScriptedEndpoint(held_until_together(PARALLEL, model)) as endpoint:
+        candor = make_candor(llm=endpoint.settings("openai", parallel=PARALLEL), service={"concurrent_runs": RUNS})
         run_ingest(candor, [folder], "papers", progress=False)
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             run_ids = [
@@ -40,7 +40,7 @@ class Word(FrozenModel):
 
 async def test_processes_on_one_home_folder_share_the_limit(make_candor: Callable[..., Candor]) -> None:
     """For example an evaluation and a question, or `candor ask` and the service."""
-    with ScriptedEndpoint(lambda _: delayed('{"word": "yes"}', 0.1)) as endpoint:
+    with ScriptedEndpoint(held_until_together(PARALLEL, always(delayed('{"word": "yes"}', 0.1)))) as endpoint:
         settings = endpoint.settings("openai", parallel=PARALLEL)
         candor = make_candor(llm=settings, llms={"same": settings})
         first, second = candor.panel.models(), candor.panel.models()

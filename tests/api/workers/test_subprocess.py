@@ -23,7 +23,8 @@ from multi_agent.events import Event, RevisionDeclined
 from multi_agent.settings import ResearchSettings
 from support.panel import SYNTHESIS, Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
-from support.service import QUESTION, RunningService, ServiceProcess, follow, until
+from support.service import QUESTION, RunningService, ServiceProcess, follow
+from support.waiting import until
 
 
 class Model:
@@ -191,7 +192,7 @@ def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor],
 
     def deleting_model(request: Request) -> Reply | str:
         asked.set()
-        deleted.wait(30)
+        deleted.wait(60)
         return panel(request)
 
     with ScriptedEndpoint(deleting_model) as endpoint:
@@ -217,8 +218,8 @@ def test_no_process_outlives_a_killed_service(candor: Candor, model: Model) -> N
         assert process.is_running()
         [embedding] = child_processes(service.process.pid, "vectorstore.embedding.minilm_process")
         service.kill()
-        process.wait(timeout=30)
-        embedding.wait(timeout=30)
+        process.wait(timeout=60)
+        embedding.wait(timeout=60)
 
 
 def test_a_service_waits_for_the_previous_research_process(candor: Candor, model: Model) -> None:

@@ -80,7 +80,7 @@ def build(parts: list[tuple[object, ...]]) -> ParsedDocument:
     budget=60,
     overlap=8,
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(parts=parts, budget=st.sampled_from([32, 60, 254]), overlap=st.sampled_from([0, 0, 8]))
 def test_spans_are_exact_complete_and_within_the_budget(
     embedder: Embedder, parts: list[tuple[object, ...]], budget: int, overlap: int

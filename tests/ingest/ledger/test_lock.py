@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, update
+from sqlalchemy import Engine, select, update
 
 from ingest.errors import IngestUnderWay
 from ingest.ledger.lock import IngestLock, ingest_lock
 from ingest.ledger.schema import UNDER_WAY
 from support.database import make_engine
+from support.waiting import until
 
 PROJECT = Path(__file__).parents[3]
 HOLDER = """
@@ -25,6 +25,11 @@ IngestLock(create_engine(sys.argv[1]), "papers")
 print("locked", flush=True)
 sys.stdin.read()
 """
+
+
+def alive_at(engine: Engine) -> float:
+    with engine.connect() as connection:
+        return float(connection.scalar(select(UNDER_WAY.c.alive_at)) or 0)
 
 
 @pytest.fixture
@@ -55,24 +60,41 @@ def test_the_lock_of_a_killed_process_is_taken_over(engine: Engine) -> None:
 
 
 def test_the_lock_of_another_machine_is_respected_while_renewed(engine: Engine) -> None:
-    first = IngestLock(engine, "papers", stale_s=1.5, renewal_s=0.1)
+    first = IngestLock(engine, "papers", renewal_s=0.1)
     with engine.begin() as connection:
-        connection.execute(update(UNDER_WAY).values(host="elsewhere", process=1))
-    time.sleep(2)
+        connection.execute(update(UNDER_WAY).values(host="elsewhere", process=1, alive_at=0))
+    until(lambda: alive_at(engine) > 0)
     with pytest.raises(IngestUnderWay, match="on elsewhere"):
-        IngestLock(engine, "papers", stale_s=1.5)
+        IngestLock(engine, "papers", stale_s=600)
     first.check()
     first.release()
 
 
 def test_a_stale_holder_learns_that_its_lock_was_taken_over(engine: Engine) -> None:
-    first = IngestLock(engine, "papers", stale_s=0.2, renewal_s=0.6)
-    with engine.begin() as connection:
-        connection.execute(update(UNDER_WAY).values(alive_at=time.time() - 1))
-    second = IngestLock(engine, "papers", stale_s=0.2)
-    time.sleep(1)
+    taken_over: list[IngestLock] = []
+
+    def take_over() -> bool:
+        with engine.begin() as connection:
+            connection.execute(update(UNDER_WAY).values(alive_at=0))
+        try:
+            taken_over.append(IngestLock(engine, "papers"))
+        except IngestUnderWay:  # the first one renewed it in between
+            return False
+        return True
+
+    def has_learned() -> bool:
+        try:
+            first.check()
+        except IngestUnderWay:
+            return True
+        return False
+
+    first = IngestLock(engine, "papers", renewal_s=0.5)
+    until(take_over)
+    until(has_learned)
     with pytest.raises(IngestUnderWay, match="took it over"):
         first.check()
     first.release()
+    [second] = taken_over
     second.check()
     second.release()

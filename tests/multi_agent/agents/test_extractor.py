@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,8 @@ from multi_agent.settings import Budget, ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.panel import passages_of
-from support.scripted_endpoint import Reply, Request, always, delayed, unauthorised
+from support.scripted_endpoint import Reply, Request, always, delayed, held_until, unauthorised
+from support.waiting import wait_for
 from vectorstore.models import Chunk, ChunkKind
 
 Serve = Callable[..., EndpointSettings]
@@ -73,23 +75,33 @@ async def test_it_reads_all_passages_a_few_at_a_time(serve: Serve) -> None:
 
 
 async def test_the_result_is_in_order_of_the_passages(serve: Serve) -> None:
-    def slower_first(request: Request) -> Reply:
-        return delayed(copy_rows(request), 0.2 if "Row 0" in request.prompt else 0.0)
+    others_kept = threading.Event()
+
+    def slower_first(request: Request) -> Reply | str:
+        return held_until(others_kept, copy_rows(request)) if "Row 0" in request.prompt else copy_rows(request)
 
     bench = Bench(Extractor, serve(slower_first), settings=TWO_A_CALL)
-    update = await bench.run(make_context(chunks=CHUNKS, record_fields=(UNITS,)))
+    running = asyncio.create_task(bench.run(make_context(chunks=CHUNKS, record_fields=(UNITS,))))
+    await wait_for(lambda: len(bench.kept) == 2)
+    others_kept.set()
+    update = await running
     assert bench.kept[0].evidence[0].quote != CHUNKS[0].text
     assert [item.quote for item in update.evidence] == [chunk.text for chunk in CHUNKS]
     assert [record.values["units"] for record in bench.context.records] == [0, 100, 200, 300, 400]
 
 
 async def test_results_before_a_failure_are_kept(serve: Serve) -> None:
+    others_kept = threading.Event()
+
     def refuse_the_last(request: Request) -> Reply | str:
-        return delayed(unauthorised(), 0.3) if "Row 4" in request.prompt else copy_all(request)
+        return held_until(others_kept, unauthorised()) if "Row 4" in request.prompt else copy_all(request)
 
     bench = Bench(Extractor, serve(refuse_the_last), settings=TWO_A_CALL)
+    running = asyncio.create_task(bench.run(make_context(chunks=CHUNKS)))
+    await wait_for(lambda: len(bench.kept) == 2)
+    others_kept.set()
     with pytest.raises(LLMRefused):
-        await bench.run(make_context(chunks=CHUNKS))
+        await running
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
     again = Bench(Extractor, serve(copy_all), settings=TWO_A_CALL)
@@ -104,11 +116,10 @@ async def test_results_before_a_cancellation_are_kept(serve: Serve) -> None:
 
     bench = Bench(Extractor, serve(hang_at_the_last), settings=TWO_A_CALL)
     task = asyncio.create_task(bench.run(make_context(chunks=CHUNKS)))
-    while len(bench.kept) < 2:  # noqa: ASYNC110 - another thread appends
-        await asyncio.sleep(0.01)
+    await wait_for(lambda: len(bench.kept) == 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, timeout=1)
+        await task
     assert quotes(bench) == [chunk.text for chunk in CHUNKS[:4]]
 
 

@@ -16,6 +16,7 @@ from multi_agent.llm.llm import LLM, Message
 from multi_agent.settings import Budget
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import ScriptedEndpoint, always, in_turn, say
+from support.waiting import wait_for
 
 
 class City(BaseModel):
@@ -77,8 +78,10 @@ async def test_cancelled_calls_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(scripted.hang())) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=1), spent)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(llm.complete(QUESTION, City), 0.2)
+        call = asyncio.create_task(llm.complete(QUESTION, City))
+        await wait_for(lambda: endpoint.requests)
+        call.cancel()
+        await asyncio.wait({call})
         await refusal(llm)
     assert (spent.usage.model_calls, spent.usage.prompt_tokens) == (1, PROMPT_TOKENS)
     assert spent.reserved.model_calls == 0

@@ -6,13 +6,13 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import Request, ScriptedEndpoint, delayed, hang
+from support.scripted_endpoint import Request, Responder, ScriptedEndpoint, delayed, hang, held_until_together
+from support.waiting import wait_for
 from vectorstore.models import FrozenModel
 
 THIS, OTHER = "this process", "other process"
@@ -53,17 +53,15 @@ def processes(endpoint: ScriptedEndpoint) -> list[str]:
 
 
 async def wait_for_requests(endpoint: ScriptedEndpoint, count: int = 1) -> None:
-    async with asyncio.timeout(60):
-        while len(endpoint.requests) < count:  # noqa: ASYNC110 - the server's thread adds requests
-            await asyncio.sleep(0.005)
+    await wait_for(lambda: len(endpoint.requests) >= count)
 
 
-def answer_in(seconds: float) -> Callable[[Request], object]:
+def answer_in(seconds: float) -> Responder:
     return lambda _: delayed('{"word": "yes"}', seconds)
 
 
 async def test_the_limit_holds_over_all_processes(tmp_path: Path) -> None:
-    with ScriptedEndpoint(answer_in(0.2)) as endpoint:
+    with ScriptedEndpoint(held_until_together(3, answer_in(0.2))) as endpoint:
         settings = endpoint.settings("openai", parallel=3)
         with start_process(settings, tmp_path, 9) as other:
             await wait_for_requests(endpoint)
@@ -77,10 +75,12 @@ async def test_the_limit_holds_over_all_processes(tmp_path: Path) -> None:
 async def test_a_busy_process_does_not_starve_another(tmp_path: Path) -> None:
     with ScriptedEndpoint(answer_in(0.1)) as endpoint:
         settings = endpoint.settings("openai", parallel=1)
+        llm = build_llm(settings, tmp_path)
+        await ask(llm, THIS)  # imports what it needs, which takes long on a slow machine
         with start_process(settings, tmp_path, 30):
-            await wait_for_requests(endpoint)
-            await ask(build_llm(settings, tmp_path), THIS)
-    assert THIS in processes(endpoint)[1:20]
+            await wait_for_requests(endpoint, 2)
+            await ask(llm, THIS)
+    assert THIS in processes(endpoint)[2:-1], "before the last request of the other process"
 
 
 async def test_a_killed_process_releases_its_slots(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_killed_process_releases_its_slots(tmp_path: Path) -> None:
             _, late = await asyncio.wait({waiting}, timeout=0.3)
             assert late == {waiting}, "both slots are taken"
             other.kill()
-        await asyncio.wait_for(waiting, 30)
+        await asyncio.wait_for(waiting, 60)
 
 
 async def test_a_cancelled_request_holds_no_slot(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ async def test_a_cancelled_request_holds_no_slot(tmp_path: Path) -> None:
         for task in (waiting, held):
             task.cancel()
         await asyncio.gather(waiting, held, return_exceptions=True)
-        await asyncio.wait_for(ask(first, THIS), 30)
-        await asyncio.wait_for(ask(second, THIS), 30)
+        await asyncio.wait_for(ask(first, THIS), 60)
+        await asyncio.wait_for(ask(second, THIS), 60)
 
 
 async def test_each_model_of_an_endpoint_has_its_own_limit(tmp_path: Path) -> None:
@@ -119,6 +119,6 @@ async def test_each_model_of_an_endpoint_has_its_own_limit(tmp_path: Path) -> No
         )
         held = asyncio.create_task(ask(large, THIS))
         await wait_for_requests(endpoint)
-        await asyncio.wait_for(ask(small, THIS), 30)
+        await asyncio.wait_for(ask(small, THIS), 60)
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)

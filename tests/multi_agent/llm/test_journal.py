@@ -17,7 +17,7 @@ from multi_agent.llm.llm import Message
 from multi_agent.llm.observed import Meter, ObservedLLM
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
-from support.service import until
+from support.waiting import until
 
 
 class City(BaseModel):

@@ -34,6 +34,11 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
     return value
 
 
+@pytest.fixture(autouse=True)
+def _no_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_LISTING_TIMEOUT_S", 60)
+
+
 def failed(checks: list[Check]) -> Check:
     (bad,) = [check for check in checks if not check.ok]
     return bad

@@ -28,6 +28,7 @@ from support.panel import (
     synthesis,
 )
 from support.scripted_endpoint import Reply, Request
+from support.waiting import wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work, and how long does the bread bake?"
 PARTS = {"a": "How cold?", "b": "How long to bake?", "c": "Who met?"}
@@ -39,11 +40,13 @@ async def test_parallel_steps_are_merged_in_their_first_order(
     """The slowest of three Readers comes first in the plan; answered from the journal, all end at once."""
     answered: Counter[str] = Counter()
     goes_on = threading.Event()
+    revising: list[Request] = []
     parts = [reading(name, asked) for name, asked in PARTS.items()]
 
     def model(request: Request) -> Reply | str:
         role = role_of(request)
         if role == REVISION and not goes_on.is_set():
+            revising.append(request)
             return Reply(hang=True)
         answered[request.prompt] += 1
         replies = {
@@ -60,9 +63,7 @@ async def test_parallel_steps_are_merged_in_their_first_order(
     resting = asyncio.create_task(
         orchestrator.research(Question(question=QUESTION), run_id="run_1", pausing=lambda: True)
     )
-    while not any(event.body.type == "attempt_ended" for event in trace.events("run_1")):  # noqa: ASYNC110 - in a database
-        await asyncio.sleep(0.02)
-    await asyncio.sleep(0.2)
+    await wait_for(lambda: revising)
     resting.cancel()
     await asyncio.wait({resting})
     assert trace.run("run_1").status == "running"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from support.panel import (
     EXPLANATION,
     EXTRACTION,
     PLANNER,
+    READING,
     REVISION,
     SYNTHESIS,
     Panel,
@@ -33,6 +35,7 @@ from support.panel import (
     synthesis,
 )
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.waiting import wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
@@ -199,20 +202,22 @@ async def test_a_budget_reached_by_the_plan_gives_nothing(panel: MakePanel, serv
 async def test_a_retried_step_pays_for_no_call_twice(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     scan = plan(("all", "Retriever"), ("x", "Extractor"), ("s", "Synthesizer"), method="scan")
     script, broken = Panel("°C"), ["once"]
+    others_ended = threading.Event()  # a failure cancels calls in progress, and they are sent again
     asked: list[str] = []
 
     def extract(request: Request) -> Reply | str:
         if "recipe.md" in request.prompt and broken:
             broken.clear()
-            while len(asked) < 2:  # a failure cancels calls in progress, and they are sent again
-                time.sleep(0.01)
-            time.sleep(0.5)  # until their responses arrive
-            return endpoint.server_error()
+            return endpoint.held_until(others_ended, endpoint.server_error())
         asked.append(request.messages[-1]["content"])
         return json.dumps(script.play(request))
 
     script_with_fault = Panel("°C", roles={PLANNER: endpoint.always(json.dumps(scan)), EXTRACTION: extract})
-    answer = await panel(serve(script_with_fault, retries=0), passages_per_call=1).research(QUESTION)
+    orchestrator = panel(serve(script_with_fault, retries=0), passages_per_call=1)
+    run = asyncio.create_task(orchestrator.research(QUESTION, run_id="run_1"))
+    await wait_for(lambda: sum(call.caller == "Extractor" for call in trace.journal_entries("run_1")) == 2)
+    others_ended.set()
+    answer = await run
     assert (answer.status, len(answer.evidence)) == (Status.ANSWERED, 3)
     assert len(bodies(trace, answer.run_id, "step_retried")) == 1
     assert len(set(asked)) == len(asked) == 3
@@ -226,7 +231,12 @@ async def test_independent_steps_run_in_parallel(panel: MakePanel) -> None:
         step("s", "Synthesizer"),
     )
     script = Panel("°C", roles={PLANNER: lambda _: json.dumps(parts)})
-    with ScriptedEndpoint(lambda request: endpoint.delayed(script(request), 0.3)) as server:
+    together = endpoint.held_until_together(2, script)
+
+    def respond(request: Request) -> Reply | str:
+        return together(request) if role_of(request) == READING else script(request)
+
+    with ScriptedEndpoint(respond) as server:
         answer = await panel(server.settings("openai")).research("What about winter, and what about eggs?")
         assert answer.status is Status.ANSWERED
         assert server.peak == 2

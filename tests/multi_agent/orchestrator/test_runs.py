@@ -19,6 +19,7 @@ from multi_agent.storage.trace import Trace
 from support import scripted_endpoint as endpoint
 from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
 from support.scripted_endpoint import Request, ScriptedEndpoint
+from support.waiting import LIMIT_S, advance_clock, wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
@@ -202,9 +203,10 @@ async def test_every_endpoint_error_fails_the_run_with_a_reason(
     panel: MakePanel, serve: Serve, trace: Trace, role: str, fault: endpoint.Reply, reason: str
 ) -> None:
     settings = serve(
-        Panel("-25 °C", roles={role: endpoint.always(fault)}), timeout_s=0.4, retries=1, response_retries=1
-    )
-    answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=20)
+        Panel("-25 °C", roles={role: endpoint.always(fault)}),
+        timeout_s=0.4 if fault.hang else 60, retries=1, response_retries=1,
+    )  # fmt: skip
+    answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=LIMIT_S)
     assert answer.status is Status.FAILED
     assert reason.lower() in answer.reasoning.lower()
     assert settings.base_url in answer.reasoning
@@ -214,7 +216,7 @@ async def test_every_endpoint_error_fails_the_run_with_a_reason(
 
 async def test_an_unreachable_endpoint_fails_the_run_with_advice(panel: MakePanel) -> None:
     settings = EndpointSettings(provider="ollama", base_url="http://127.0.0.1:9", model="any")
-    answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=10)
+    answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=LIMIT_S)
     assert answer.status is Status.FAILED
     assert "ollama serve" in answer.reasoning
     assert "This is the original error" in answer.reasoning
@@ -237,20 +239,22 @@ async def test_an_empty_question_is_rejected(panel: MakePanel, serve: Serve, tra
 async def test_a_cancelled_run_is_stored_and_cancels_its_request(panel: MakePanel, trace: Trace) -> None:
     with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
         run = asyncio.create_task(panel(server.settings("openai")).research(QUESTION, run_id="run_cancelled"))
-        while not any(role_of(request) == EXTRACTION for request in server.requests):  # noqa: ASYNC110 - in a thread
-            await asyncio.sleep(0.01)
+        await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(run, timeout=1)
+            await asyncio.wait_for(run, timeout=LIMIT_S)
         assert trace.answer("run_cancelled").status is Status.CANCELLED
         assert trace.answer("run_cancelled").coverage.chunks_considered == 3
-        await asyncio.sleep(0.1)
-        assert server.requests[-1].abandoned
+        await wait_for(lambda: server.requests[-1].abandoned)
 
 
-async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel, serve: Serve) -> None:
-    settings = serve(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())}))
-    answer = await panel(settings, step_timeout_s=6).research(QUESTION)
+async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel) -> None:
+    with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
+        slow = panel(server.settings("openai", timeout_s=10_000), step_timeout_s=600)
+        run = asyncio.create_task(slow.research(QUESTION))
+        await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))
+        advance_clock(600)
+        answer = await run
     assert answer.status is Status.FAILED
     assert "'extract' (Extractor)" in answer.reasoning
     assert "step_timeout_s" in answer.reasoning
@@ -264,7 +268,7 @@ async def test_a_failing_listener_ends_the_run(panel: MakePanel, serve: Serve, t
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        await asyncio.wait_for(panel(serve(Panel("-25 °C"))).research(QUESTION, broken, run_id="run_full"), timeout=20)
+        await asyncio.wait_for(panel(serve(Panel("-25 °C"))).research(QUESTION, broken, run_id="run_full"), timeout=60)
     assert trace.answer("run_full").status is Status.FAILED
     assert "no space left" in trace.answer("run_full").reasoning
 

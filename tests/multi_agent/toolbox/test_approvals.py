@@ -20,6 +20,7 @@ from support.database import make_engine
 from support.effects.effects import LOG, PACKAGE
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
+from support.waiting import advance_clock, wait_for
 
 LAUNCH = ("launch", {"what": "rocket"})
 
@@ -48,18 +49,10 @@ def make_panel(panel: Callable[..., Orchestrator], endpoint: ScriptedEndpoint) -
     return make
 
 
-async def until(condition: Callable[[], Any]) -> Any:
-    """What the condition gives, once it gives something."""
-    async with asyncio.timeout(20):
-        while not (found := condition()):  # noqa: ASYNC110 - it is to be seen in the database, or in a file
-            await asyncio.sleep(0.02)
-    return found
-
-
 async def asked_for(tools: Toolbox) -> Approval:
     """The approval that a run waits for."""
-    waiting: list[Approval] = await until(tools.approvals.list)
-    return waiting[0]
+    await wait_for(tools.approvals.list)
+    return tools.approvals.list()[0]
 
 
 def launched(tools: Toolbox, run_id: str) -> list[str]:
@@ -137,9 +130,9 @@ async def test_nobody_in_time_means_no(
 async def test_waiting_for_a_person_does_not_count_as_step_time(
     make_panel: Callable[..., Orchestrator], tools: Toolbox
 ) -> None:
-    run = asyncio.create_task(make_panel(tools, step_timeout_s=1).research(TASK))
+    run = asyncio.create_task(make_panel(tools, step_timeout_s=600).research(TASK))
     waiting = await asked_for(tools)
-    await asyncio.sleep(1.5)
+    advance_clock(700)
     tools.approvals.decide(waiting.approval_id, "approved", by="Ada")
     answer = await run
     assert "Reported." in answer.answer
@@ -209,7 +202,7 @@ async def test_an_interrupted_dangerous_call_is_not_repeated(
         made.registry.register(handyman("stall"))
         run = asyncio.create_task(made.research(TASK, run_id="run_1"))
         tools.approvals.decide((await asked_for(tools)).approval_id, "approved", by="Ada")
-        await until(lambda: launched(tools, "run_1"))
+        await wait_for(lambda: launched(tools, "run_1"))
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
         await resumed(made, "run_1", endpoint, tmp_path)

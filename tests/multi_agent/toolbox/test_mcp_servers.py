@@ -23,7 +23,7 @@ from multi_agent.toolbox.settings import McpServer, ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
-from support.service import until
+from support.waiting import until
 
 SERVER = Path(__file__).parents[2] / "support" / "mcp_server.py"
 PLANT = ("garden.plant", {"what": "rose", "bed": {"row": 2}})

@@ -21,7 +21,7 @@ def http(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettin
     """A client of a service that takes little."""
     candor = make_candor(llm=serve(model), service=ServiceSettings(request_bytes=MOST))
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
         yield client
 
 

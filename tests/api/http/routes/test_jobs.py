@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import httpx
 
-from support.service import NEVER, QUESTION, follow, until
+from support.service import NEVER, QUESTION, follow
+from support.waiting import until
 
 
 def test_a_question_is_a_job(http: httpx.Client, ask: Callable[..., str]) -> None:

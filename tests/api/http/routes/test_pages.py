@@ -125,7 +125,7 @@ def test_a_table_row_is_located(http_manual: tuple[httpx.Client, str]) -> None:
 def test_white_space_and_hyphens_are_ignored(files: Path) -> None:
     async def located(text: str) -> bool:
         request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, end=len(text))
-        page, _ = await PageRenderer().render(request)
+        page, _ = await PageRenderer(timeout_s=60).render(request)
         return page.located
 
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
@@ -138,7 +138,9 @@ def test_an_image_is_one_page(tmp_path: Path) -> None:
     Image.new("RGB", (400, 200), "red").save(path)
 
     async def render(page: int) -> tuple[RenderedPage, bytes]:
-        return await PageRenderer().render(PageRequest(path=str(path), page=page, text="Red", end=3, scale=0.5))
+        return await PageRenderer(timeout_s=60).render(
+            PageRequest(path=str(path), page=page, text="Red", end=3, scale=0.5)
+        )
 
     page, image = asyncio.run(render(1))
     assert (page.width, page.height, page.located) == (400, 200, False)
@@ -206,10 +208,10 @@ def test_a_process_that_fails_does_not_affect_the_next_page(tmp_path: Path) -> N
         with pytest.raises(PageNotShown, match="takes more than"):
             await PageRenderer(timeout_s=0.01).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="too much memory"):
-            await PageRenderer(memory_mb=1).render(PageRequest(path=str(path), page=1, scale=1))
+            await PageRenderer(timeout_s=60, memory_mb=1).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="cannot be shown"):
-            await PageRenderer().render(PageRequest(path=str(broken), page=1, scale=1))
-        page, image = await PageRenderer().render(PageRequest(path=str(path), page=1, scale=4))
+            await PageRenderer(timeout_s=60).render(PageRequest(path=str(broken), page=1, scale=1))
+        page, image = await PageRenderer(timeout_s=60).render(PageRequest(path=str(path), page=1, scale=4))
         assert page.width
         assert image.startswith(b"\x89PNG")
 

@@ -33,7 +33,7 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
 @pytest.fixture
 def listed(candor: Candor) -> Iterator[Callable[..., list[int]]]:
     """``listed(model="small")`` gives the numbers of the runs, as they are listed."""
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
 
         def call(**wanted: object) -> list[int]:
             response = http.get("/v1/runs", params=wanted)
@@ -69,7 +69,7 @@ def test_runs_are_listed_by_what_is_asked_for(listed: Callable[..., list[int]], 
 
 
 def test_pages_follow_each_other_without_gap_or_overlap(candor: Candor) -> None:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=30) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
         pages: list[list[str]] = []
         following: str | None = "/v1/runs?limit=2&model=small"
         while following:

@@ -28,7 +28,18 @@ from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn, say
+from support.scripted_endpoint import (
+    PROTOCOLS,
+    Protocol,
+    Reply,
+    Request,
+    ScriptedEndpoint,
+    always,
+    held_until_together,
+    in_turn,
+    say,
+)
+from support.waiting import advance_clock, wait_for
 
 PUMP = '{"kind": "heat pump", "coldest": -25}'
 QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]
@@ -71,7 +82,7 @@ class TestResponse:
             usage = (await build_llm(settings).complete(QUESTION, Pump)).usage
         assert (usage.model_calls, usage.prompt_tokens, usage.completion_tokens) == (1, 2_000, 500)
         assert usage.cost == pytest.approx(0.004)
-        assert 0.1 <= usage.seconds < 5
+        assert usage.seconds >= 0.1
 
     @pytest.mark.parametrize("in_timings", [False, True], ids=["usage", "timings of llama.cpp"])
     @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
@@ -184,11 +195,11 @@ class TestRequest:
     async def test_that_is_cancelled_closes_the_connection(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.hang())) as endpoint:
             task = asyncio.create_task(ask(endpoint, protocol))
-            await until(lambda: bool(endpoint.requests))
+            await wait_for(lambda: endpoint.requests)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await until(lambda: endpoint.requests[0].abandoned)
+            await wait_for(lambda: endpoint.requests[0].abandoned)
 
 
 class TestInvalidResponse:
@@ -282,12 +293,15 @@ class TestTransportError:
 
     @pytest.mark.parametrize("form", ["seconds", "date"])
     async def test_rate_limit_waits_for_retry_after(self, protocol: Protocol, form: str) -> None:
-        # A date has whole seconds only: two seconds ahead may be little more than one.
-        ask_for = "0.5" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
-        with ScriptedEndpoint(in_turn(scripted.rate_limited(ask_for), PUMP)) as endpoint:
+        def limit_once(request: Request) -> Reply | str:
+            # A date has whole seconds only: two seconds ahead may be little more than one.
+            pause = "0.5" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
+            return scripted.rate_limited(pause) if request.number == 1 else PUMP
+
+        with ScriptedEndpoint(limit_once) as endpoint:
             await ask(endpoint, protocol)
         first, second = endpoint.requests
-        assert 0.5 <= second.at - first.at <= 3
+        assert second.at - first.at >= 0.5
 
     async def test_rate_limit_of_an_hour_is_final(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(scripted.rate_limited(3_600))) as endpoint:
@@ -310,24 +324,23 @@ class TestTransportError:
     @pytest.mark.parametrize("never", [scripted.hang(), scripted.drip()], ids=["silent", "dripping"])
     async def test_a_hanging_endpoint_times_out(self, protocol: Protocol, never: Reply) -> None:
         with ScriptedEndpoint(always(never)) as endpoint:
-            started = time.monotonic()
-            error = await fault(endpoint, protocol, timeout_s=0.3)
-            took = time.monotonic() - started
+            failing = asyncio.create_task(fault(endpoint, protocol, timeout_s=300))
+            for attempt in (1, 2):
+                await wait_for(lambda attempt=attempt: len(endpoint.requests) == attempt)
+                advance_clock(300)
+            error = await failing
         assert isinstance(error, LLMTimeout)
-        assert "0.3 s" in str(error)
+        assert "300 s" in str(error)
         assert "CANDOR_LLM__TIMEOUT_S" in str(error)
         assert len(endpoint.requests) == 2, "one retry, regardless of the setting"
-        assert took < 5
 
-    async def test_an_unreachable_endpoint_fails_fast(self, protocol: Protocol) -> None:
+    async def test_an_unreachable_endpoint_is_named(self, protocol: Protocol) -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             path = "/v1" if protocol == "openai" else ""
             url = f"http://127.0.0.1:{unused.getsockname()[1]}{path}"
-            started = time.monotonic()
             with pytest.raises(LLMUnreachable, match="No server answers at") as caught:
                 await build_llm(EndpointSettings(provider=protocol, base_url=url)).complete(QUESTION, Pump)
-        assert time.monotonic() - started < 5
         assert url in str(caught.value)
         assert "CANDOR_LLM__BASE_URL" in str(caught.value)
         assert ("ollama serve" in str(caught.value)) == (protocol == "ollama")
@@ -366,7 +379,7 @@ class TestRejection:
 
 class TestConcurrency:
     async def test_is_limited_per_endpoint(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.delayed(PUMP, 0.2))) as endpoint:
+        with ScriptedEndpoint(held_until_together(3, always(scripted.delayed(PUMP, 0.2)))) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=3))
             await asyncio.gather(*(llm.complete(QUESTION, Pump) for _ in range(9)))
         assert len(endpoint.requests) == 9
@@ -376,26 +389,20 @@ class TestConcurrency:
         with ScriptedEndpoint(always(scripted.hang())) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=150))
             tasks = [asyncio.create_task(llm.complete(QUESTION, Pump)) for _ in range(150)]
-            await until(lambda: endpoint.peak == 150)
+            await wait_for(lambda: endpoint.peak == 150)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def test_a_retry_pause_holds_no_slot(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(in_turn(scripted.rate_limited(0.5), PUMP)) as endpoint:
+        with ScriptedEndpoint(in_turn(scripted.rate_limited(60), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, parallel=1))
             paused = asyncio.create_task(llm.complete(QUESTION, Pump))
-            await until(lambda: bool(endpoint.requests))
+            await wait_for(lambda: endpoint.requests)
             await llm.complete(QUESTION, Pump)
             assert not paused.done()
+            advance_clock(60)
             await paused
-
-
-async def until(holds: Any) -> None:
-    """Wait up to 20 seconds until ``holds()`` is true."""
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - the condition changes in the server's thread
-            await asyncio.sleep(0.01)
 
 
 def test_the_llm_has_the_name_of_its_model() -> None:

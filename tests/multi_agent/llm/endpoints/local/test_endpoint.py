@@ -127,7 +127,7 @@ async def test_a_failing_listener_stops_writing(open_model: Open) -> None:
 
 
 async def test_time_without_text_is_limited(open_model: Open, file: Path) -> None:
-    model = open_model(timeout_s=0.5)
+    model = open_model(timeout_s=5)
     error = await fault(model, "be silent")
     assert isinstance(error, LLMTimeout)
     assert "CANDOR_LLM__TIMEOUT_S" in str(error)
