@@ -95,7 +95,7 @@ def _selected(items: list[T], number: int | None) -> list[T]:
 def split_by_question(entries: Sequence[JournalEntry], questions: Sequence[str]) -> list[list[JournalEntry]]:
     """Return the entries of each question. A recording has the runs one after the other, in the order of the questions.
 
-    The entries of a question start with the first prompt that contains it: the planner's.
+    The entries of a question start with the first prompt that contains it: that of Triage.
     """
     runs: list[list[JournalEntry]] = [[] for _ in questions]
     current = 0
