@@ -176,9 +176,10 @@ class Reader:
         return synthesis, use.passages
 
     async def _judge(self, response: ReaderAnswer, question: str, units: Sequence[Unit]) -> list[Judged]:
-        cited = [cite(claim.sentences, units) for claim in response.claims]
+        claims = response.claims or _bare_answer(response)
+        cited = [cite(claim.sentences, units) for claim in claims]
         await publish_unknown((number for each in cited for number in each.unknown), units, self._kit.publish)
-        statements = [Statement(claim.text, each.evidence) for claim, each in zip(response.claims, cited, strict=True)]
+        statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = _rules(question, units, response.short)
         ask = self._kit.settings.check_claims
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
@@ -202,6 +203,12 @@ class _DraftChecker:
             evidence[number] = item.model_copy(update={"number": number})
         claim = Claim(text=written.text, evidence=tuple(evidence), supported=bool(judged.supported))
         return CheckedClaim(claim, tuple(evidence.values()), tuple(f"[{number}]" for number in cited.unknown))
+
+
+def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
+    """Return the bare answer as a claim without sentences, which the check looks for; nothing if there is none."""
+    short = response.short.strip()
+    return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 
 
 def _rules(question: str, units: Sequence[Unit], short: str = "") -> SupportRules:

@@ -81,7 +81,7 @@ class SupportRules:
     def judge(self, statement: Statement) -> Judged:
         """Return the verdict, and the statement with repaired text or evidence."""
         if not statement.evidence and not statement.computations:
-            return Judged(statement, False, "It names no evidence.")
+            return self._find_evidence(statement)
         if words_of(statement.text) in self._confirmed:
             return Judged(statement, True, "It was checked before.")
         if not self._is_question(statement.text):
@@ -138,17 +138,27 @@ class SupportRules:
             return True
         return term.kind == "word" and sum(term in passage for passage in self._passages) >= _COMMON
 
+    def _find_evidence(self, statement: Statement) -> Judged:
+        """Return the statement with the quote that has all its terms, if there is one."""
+        terms = [term for term in find_terms(statement.text, min_word=1) if term not in self._asked]
+        quote = self._quote_with(terms, statement) if terms else None
+        if quote is None:
+            return Judged(statement, False, "It names no evidence.")
+        repair = f"a claim named no sentence; added {quote.quote!r}"
+        return Judged(statement._replace(evidence=(quote,)), True, "Its evidence contains what it says.", repair=repair)
+
     def _quote_with(self, missing: Sequence[Term], statement: Statement) -> Evidence | None:
-        """Return the quote that has all missing terms, if it is the only one or the only one next to those named."""
+        """Return the quote that has all missing terms and most terms of the question; None if no single quote does."""
         places = {item.place for item in statement.evidence}
-        having = [at for at, index in enumerate(self._indexes) if all(term in index for term in missing)]
-        others = [at for at in having if self._shown[at].place not in places]
-        if len(others) > 1:
-            named = {
-                at for at, item in enumerate(self._shown) if any(_overlap(item, each) for each in statement.evidence)
-            }
-            others = [at for at in others if named & {at - 1, at + 1}]
-        return self._shown[others[0]] if len(others) == 1 else None
+        asked = list(find_terms(self._question))
+        having = {
+            at: sum(term in index for term in asked)
+            for at, index in enumerate(self._indexes)
+            if self._shown[at].place not in places and all(term in index for term in missing)
+        }
+        most = max(having.values(), default=0)
+        best = [at for at, shared in having.items() if shared == most]
+        return self._shown[best[0]] if most and len(best) == 1 else None
 
     @cached_property
     def _indexes(self) -> list[TermIndex]:
@@ -273,7 +283,3 @@ def _compares(statement: Statement, found: Sequence[Term]) -> bool:
     """Return whether a statement has several figures from several sentences or rows."""
     figures = {term.text for term in found if term.kind == "figure"}
     return len(figures) > 1 and (len(statement.evidence) > 1 or any("\n" in item.quote for item in statement.evidence))
-
-
-def _overlap(one: Evidence, other: Evidence) -> bool:
-    return one.document_id == other.document_id and one.start < other.end and other.start < one.end

@@ -18,13 +18,15 @@ _NAMES_SHOWN = 5
 
 
 class WrittenResponse(BaseModel, Generic[ClaimT]):
-    # Claims come first and the verdict last, so that it follows from them. A docstring would be shown to the model.
+    # The bare answer comes first: a model of 1.5 billion parameters finds it, and then the sentences that state it.
+    # Asked for claims first, it wrote none or pointed at random. The verdict comes last, so that it follows from the
+    # rest. A docstring would be shown to the model.
     model_config = ConfigDict(extra="forbid")
 
-    claims: list[ClaimT] = Field(description="what answers the question, or comes closest")
     short: str = Field(
         description='the bare answer in the fewest words; several divided by "; "; empty if there is none'
     )
+    claims: list[ClaimT] = Field(description="what answers the question, or comes closest")
     missing: str = Field(description="what is needed to answer; empty if nothing")
     sufficient: bool = Field(description="whether the claims answer the question as it was asked")
     layout: Literal["prose", "list", "numbered_list"] = "prose"
@@ -89,8 +91,12 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool, missing: str) -> s
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)
         by_rule = len(judged) - len(rejected) - checked
-        facts = [f"{by_rule} claims contain what their quotes say." if by_rule else ""]
-        facts += [f"{checked} claims were confirmed by a check call." if checked else ""]
+        facts = [f"Rules found {_count(by_rule)} in the quotes." if by_rule else ""]
+        facts += [f"A check call confirmed {_count(checked)}." if checked else ""]
     else:
         facts = [missing or "What was read does not answer the question."]
     return " ".join(filter(None, (*facts, *rejected)))
+
+
+def _count(claims: int) -> str:
+    return "1 claim" if claims == 1 else f"{claims} claims"

@@ -73,6 +73,23 @@ async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibr
     assert ReaderOutput.of(update) == ReaderOutput(answer="Kestrel Kompressoren", sufficient=True)
 
 
+async def test_a_bare_answer_without_claims_gets_the_sentence_that_states_it(
+    serve: Serve, books: CollectionLibrary
+) -> None:
+    bench = Bench(Reader, serve(answering(short="Kestrel Kompressoren")), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.text, synthesis.sufficient) == ("Kestrel Kompressoren [1]", True)
+    assert [item.quote for item in synthesis.evidence] == [SUPPLIER.splitlines()[0]]
+    [repaired] = bench.of_type("response_repaired")
+    assert repaired.repairs[0].startswith("a claim named no sentence")
+
+
+async def test_a_bare_answer_that_no_sentence_states_is_insufficient(serve: Serve, books: CollectionLibrary) -> None:
+    bench = Bench(Reader, serve(answering(short="Nordwind Kälte")), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.text, synthesis.sufficient) == ("Nordwind Kälte [unsupported]", False)
+
+
 async def test_it_reports_what_was_searched_and_read(serve: Serve, books: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(answering(MAKER)), books)
     synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
@@ -110,9 +127,7 @@ def test_unknown_documents_are_rejected() -> None:
         ReaderInputs.model_validate({**INPUTS, "documents": ["parts.doc"]}, context={DOCUMENTS: {"parts.pdf"}})
 
 
-async def test_the_prompt_begins_with_passages_and_ends_with_the_question(
-    serve: Serve, books: CollectionLibrary
-) -> None:
+async def test_the_prompt_has_the_passages_then_the_question(serve: Serve, books: CollectionLibrary) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> Reply | str:
@@ -122,7 +137,7 @@ async def test_the_prompt_begins_with_passages_and_ends_with_the_question(
     whole = "Who founded the company that makes the compressor of the Borea 12?"
     await Bench(Reader, serve(answer), books).run(make_context(whole), INPUTS, instruction="Name it.")
     [request] = asked
-    assert request.messages[1]["content"] == (
+    assert request.messages[1]["content"].startswith(
         "=== companies.md\n[1] Kestrel Kompressoren was founded in 1961 by Marta Olin.\n"
         "[2] Its works stand in Tornby.\n\n"
         "=== parts.pdf, page 4\n[3] The compressor of the Borea 12 is made by Kestrel Kompressoren.\n"
@@ -145,7 +160,7 @@ async def test_the_prompt_does_not_repeat_the_question(serve: Serve, books: Coll
     await Bench(Reader, serve(answer), books).run(
         context.model_copy(update={"understanding": same}), INPUTS, instruction=QUESTION
     )
-    assert asked[0].messages[1]["content"].endswith(f"180 °C.\n\nQuestion: {QUESTION}")
+    assert f"180 °C.\n\nQuestion: {QUESTION}\n\nWrite `short` first" in asked[0].messages[1]["content"]
 
 
 async def test_it_reads_the_best_passages_that_fit_one_call(

@@ -92,13 +92,24 @@ def test_a_comparison_of_figures_is_left_to_the_check_call() -> None:
     assert (judged.supported, judged.reason) == (None, "It compares figures.")
 
 
-def test_the_only_sentence_with_what_is_missing_is_added() -> None:
-    judged = judge("Who leads the company?", "Ulrike Sandvoss", 4)
+def test_the_sentence_with_what_is_missing_is_added() -> None:
+    judged = judge("Who is the chief executive?", "Ulrike Sandvoss", 4)
     assert judged.supported
     assert [item.quote for item in judged.statement.evidence][1:] == [
         "Ulrike Sandvoss has been chief executive since 2019."
     ]
     assert judged.repair
+
+
+def test_a_sentence_that_shares_nothing_with_the_question_is_not_added() -> None:
+    assert judge("What is the price of the pump?", "Ulrike Sandvoss", 4).supported is None
+
+
+def test_a_claim_that_names_no_sentence_gets_the_one_that_states_it() -> None:
+    judged = judge("How many heat pumps were delivered?", "9,412")
+    assert judged.supported
+    assert ["9,412" in item.quote for item in judged.statement.evidence] == [True]
+    assert judged.repair.startswith("a claim named no sentence")
 
 
 def test_a_missing_figure_is_named() -> None:

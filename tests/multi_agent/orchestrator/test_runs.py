@@ -89,11 +89,11 @@ async def test_passages_are_found_before_the_first_model_call(panel: MakePanel, 
     best = next(each for each in searched.passages if each.name == "manual.pdf")
     assert best.pages == (7,)
     assert "The Borea 12 works down to -25 °C." in best.excerpt
-    assert asked.caller == "Planner"
+    assert asked.caller == "Triage"
     calls = trace.recent_calls()
     assert [event for event in calls if event.body.type == "model_asked"] == of_type(events, "model_asked")
     assert len(of_type(calls, "model_called")) == answer.usage.model_calls
-    assert live.models.pace.expect("scripted", "Planner", 100).expected_seconds is not None
+    assert live.models.pace.expect("scripted", "Triage", 100).expected_seconds is not None
 
 
 async def test_a_run_replayed_from_its_journal_gives_the_same_answer(
