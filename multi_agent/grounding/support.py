@@ -106,7 +106,9 @@ class SupportRules:
         evidence = TermIndex(self._evidence_text(statement))
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
         repair = ""
-        if missing and (quote := self._quote_with(missing, statement)):
+        # A sentence that only adds an ordinary word is about something else.
+        telling = any(term.kind != "word" for term in missing)
+        if telling and (quote := self._quote_with(missing, statement)):
             repair = f"a claim pointed past its sentence; added {quote.quote!r}"
             statement = statement._replace(evidence=(*statement.evidence, quote))
             evidence = TermIndex(self._evidence_text(statement))

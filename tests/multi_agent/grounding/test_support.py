@@ -105,6 +105,11 @@ def test_a_sentence_that_shares_nothing_with_the_question_is_not_added() -> None
     assert judge("What is the price of the pump?", "Ulrike Sandvoss", 4).supported is None
 
 
+def test_a_sentence_is_not_added_for_an_ordinary_word() -> None:
+    judged = judge("How many heat pumps were delivered?", "9,412, says the executive", 1)
+    assert (judged.supported, len(judged.statement.evidence)) == (None, 1)
+
+
 def test_a_claim_that_names_no_sentence_gets_the_one_that_states_it() -> None:
     judged = judge("How many heat pumps were delivered?", "9,412")
     assert judged.supported
