@@ -51,7 +51,7 @@ def test_a_folder_is_ingested_searched_asked_and_explained(
     assert "· It says so: " in traced.out, "the event of the claim"
     assert "run finished: answered" in traced.out
     full = run("trace", answer["run_id"], "--prompts", "--json").json
-    assert len(full["calls"]) == answer["usage"]["model_calls"] == 6
+    assert len(full["calls"]) == answer["usage"]["model_calls"] == 7
 
     [listed] = run("runs", "--json").json
     assert (listed["run_id"], listed["question"]) == (answer["run_id"], QUESTION)

@@ -42,7 +42,7 @@ def test_documents_runs_and_journal_are_in_postgres(
     [item] = answer["evidence"]
     text = run("show", item["document_id"], "--text").out
     assert text[item["start"] : item["end"]] == item["quote"]
-    assert len(run("trace", answer["run_id"], "--prompts", "--json").json["calls"]) == 6
+    assert len(run("trace", answer["run_id"], "--prompts", "--json").json["calls"]) == 7
     assert [each["run_id"] for each in run("runs", "--json").json] == [answer["run_id"]]
     assert not (tmp_path / "home" / "candor.db").exists()
 

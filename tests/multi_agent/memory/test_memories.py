@@ -94,4 +94,4 @@ def test_notes_are_found_after_a_change_of_the_embedding_model(
 
 
 def test_without_memories_the_prompt_has_no_section() -> None:
-    assert show_remembered(Remembered()) == ""
+    assert show_remembered(Remembered(), "`question`") == ""
