@@ -150,7 +150,10 @@ class SupportRules:
         return Judged(statement._replace(evidence=(quote,)), True, "Its evidence contains what it says.", repair=repair)
 
     def _quote_with(self, missing: Sequence[Term], statement: Statement) -> Evidence | None:
-        """Return the quote that has all missing terms and most terms of the question; None if no single quote does."""
+        """Return the quote that has all missing terms and most terms of the question; None if different ones do.
+
+        Overlapping passages repeat sentences.
+        """
         places = {item.place for item in statement.evidence}
         asked = list(find_terms(self._question))
         having = {
@@ -159,8 +162,8 @@ class SupportRules:
             if self._shown[at].place not in places and all(term in index for term in missing)
         }
         most = max(having.values(), default=0)
-        best = [at for at, shared in having.items() if shared == most]
-        return self._shown[best[0]] if most and len(best) == 1 else None
+        best = [self._shown[at] for at, shared in having.items() if shared == most]
+        return best[0] if most and len({tuple(words_of(item.quote)) for item in best}) == 1 else None
 
     @cached_property
     def _indexes(self) -> list[TermIndex]:

@@ -105,6 +105,16 @@ def test_a_sentence_that_shares_nothing_with_the_question_is_not_added() -> None
     assert judge("What is the price of the pump?", "Ulrike Sandvoss", 4).supported is None
 
 
+def test_a_sentence_that_overlapping_passages_repeat_is_added_once() -> None:
+    copy = make_chunk(REPORT.text, document="/docs/copy.md")
+    units = number_units([REPORT, copy])
+    shown = [item for unit in units for item in cite([unit.number], units).evidence]
+    rules = SupportRules("Who is the chief executive?", shown, [REPORT, copy])
+    judged = rules.judge(Statement("Ulrike Sandvoss", cite([4], units).evidence))
+    assert judged.supported
+    assert len(judged.statement.evidence) == 2
+
+
 def test_a_sentence_is_not_added_for_an_ordinary_word() -> None:
     judged = judge("How many heat pumps were delivered?", "9,412, says the executive", 1)
     assert (judged.supported, len(judged.statement.evidence)) == (None, 1)
