@@ -194,6 +194,7 @@ def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitte
         chunk_size=room,
         chunk_overlap=0,
         paragraph_separator="\n\n",
-        tokenizer=lambda text: range(count_tokens([text])[0]),
+        # At least one: it repeats a part of zero tokens, such as an accent alone, at the start of the next chunk.
+        tokenizer=lambda text: range(max(1, count_tokens([text])[0])),
         chunking_tokenizer_fn=lambda text: [part for part in SENTENCE_ENDS.split(text) if part],
     )

@@ -105,6 +105,14 @@ def test_spans_are_exact_complete_and_within_the_budget(
         assert all(first.end <= second.start for first, second in pairwise(chunks))
 
 
+@pytest.mark.parametrize("budget", range(12, 30))
+def test_a_character_without_tokens_is_not_repeated(embedder: Embedder, budget: int) -> None:
+    """The splitter of llama-index repeats parts of zero tokens, such as an accent alone."""
+    parsed = build([("list", ["0 0 0 0 0 0 0 0 0:0: \u0300 0A02:0: 000000000000"])])
+    chunks = Chunker(embedder.count_tokens, budget, 0).chunk(parsed, SOURCE)
+    assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(parsed.text.split())
+
+
 # Sections
 
 
