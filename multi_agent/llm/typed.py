@@ -21,6 +21,7 @@ from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, 
 from multi_agent.llm.repair import Repaired, repair
 from multi_agent.llm.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.prompt import Prompt
 
 _EXCERPT = 200
 
@@ -132,6 +133,8 @@ class _Conversation:
         too.
         """
         sent = tuple(Message.model_validate(message) for message in messages)
+        if self.exchanges:  # instructor's own request quotes pydantic's links
+            sent = (*sent[:-1], Message.user(Prompt.part("correct_response", fault=self.exchanges[-1].fault)))
         answer, incomplete = await self._ask(sent)
         if incomplete and not self._shortened:
             self._shortened = True
@@ -193,7 +196,7 @@ def with_schema(messages: Sequence[Message], response_model: type[BaseModel]) ->
     Constrained decoding enforces the form, but most servers do not show the schema to the model. Without it, the model
     would fill fields without knowing their descriptions.
     """
-    instruction = f"Answer with one JSON object and nothing else, in this form:\n{outline_of(response_model)}"
+    instruction = Prompt.part("response_form", outline=outline_of(response_model))
     if messages and messages[0].role == "system":
         return [Message.system(f"{messages[0].content}\n\n{instruction}"), *messages[1:]]
     return [Message.system(instruction), *messages]
@@ -205,10 +208,7 @@ def _ask_shorter(messages: tuple[Message, ...], reason: str) -> tuple[Message, .
     The incomplete response is left out: it costs tokens, and a model continues a loop that it reads. The request is
     part of the last message, as some chat templates require the roles to alternate.
     """
-    request = (
-        f"Your last response was stopped because {reason}. Write a much shorter one: say each thing once, keep every "
-        "text to a sentence and every list to the few items that matter, and close the JSON object."
-    )
+    request = Prompt.part("shorter_response", reason=reason)
     *earlier, last = messages
     return (*earlier, last.model_copy(update={"content": f"{last.content}\n\n{request}"}))
 
