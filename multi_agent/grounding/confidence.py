@@ -23,7 +23,7 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
 )
 """Share of right answers by signal; for insufficient ones, of questions that the documents do not answer.
 
-Placeholders until ``benchmarks/local_model.py`` has measured them.
+Placeholders until ``benchmarks/local_model`` has measured them.
 """
 
 

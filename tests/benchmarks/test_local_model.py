@@ -10,22 +10,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.local_model import (
-    SAMPLE_QUESTIONS,
-    calibrate,
-    compare,
-    count_calls,
-    count_rejected,
-    find_errors,
-    hotpot_questions,
-    is_refusal,
-    is_right,
-    measure,
-    percentile,
-    read_records,
-    squad_questions,
-    summary,
-)
+from benchmarks.local_model.__main__ import count_calls, count_rejected, find_errors
+from benchmarks.local_model.plain import is_refusal
+from benchmarks.local_model.questions import SAMPLE_QUESTIONS, hotpot_questions, is_right, squad_questions
+from benchmarks.local_model.results import calibrate, compare, measure, percentile, read_records, summary
 from multi_agent.evaluation.question_set import AnswerType, Question
 
 ARTICLES = ("Normans", "Force", "Warsaw")
