@@ -63,7 +63,7 @@ def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
 def answered(page: Page) -> None:
     """Ask, and wait for the answer."""
     ask(page)
-    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    expect(page.get_by_role("region", name="Answer", exact=True)).to_be_visible()
     expect(page.locator(".live .badge").first).to_have_text("answered")
 
 

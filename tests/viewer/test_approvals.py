@@ -44,7 +44,7 @@ def launched(site: Site, page: Page) -> list[str]:
 
 def expect_finished(page: Page) -> None:
     expect(page.get_by_role("region", name="Approval of launch")).to_have_count(0)
-    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    expect(page.get_by_role("region", name="Answer", exact=True)).to_be_visible()
 
 
 def test_a_call_is_approved_unchanged(open_page: OpenPage, launching: Site) -> None:

@@ -23,7 +23,7 @@ def test_a_question_shows_its_steps_and_then_its_answer(open_page: OpenPage, sit
     expect(page.get_by_role("region", name="Answer")).to_have_count(0)
     expect(page.locator(".tree .step").last.locator(".badge")).to_have_text("waiting")
     resume.set()
-    answer = page.get_by_role("region", name="Answer")
+    answer = page.get_by_role("region", name="Answer", exact=True)
     expect(answer.locator(".claims")).to_contain_text(COLD)
     expect(extract.locator(".badge")).to_have_text("done")
     expect(extract.locator(".agent")).to_contain_text("Extractor")
@@ -36,7 +36,7 @@ def test_an_answered_run_shows_what_is_left_open(open_page: OpenPage, site: Site
     )
     page = open_page()
     ask(page)
-    answer = page.get_by_role("region", name="Answer")
+    answer = page.get_by_role("region", name="Answer", exact=True)
     expect(answer.get_by_role("heading", name="Left open")).to_be_visible()
     expect(answer.locator(".lacking")).to_contain_text("why")
 
@@ -49,7 +49,7 @@ def test_a_run_is_cancelled(open_page: OpenPage, site: Site) -> None:
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator(".live .badge").first).to_have_text("cancelled")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
-    expect(page.get_by_role("region", name="Answer")).to_contain_text("The run was cancelled.")
+    expect(page.get_by_role("region", name="Answer", exact=True)).to_contain_text("The run was cancelled.")
 
 
 def test_markup_is_shown_as_text(open_page: OpenPage, site: Site) -> None:

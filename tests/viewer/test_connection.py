@@ -100,7 +100,7 @@ def test_a_run_is_followed_across_a_killed_server(open_page: OpenPage, site: Sit
             site.responder = Panel("-25 °C")
             killable.start()
             expect(page.locator("#banner")).to_be_hidden()
-            expect(page.get_by_role("region", name="Answer")).to_contain_text(COLD)
+            expect(page.get_by_role("region", name="Answer", exact=True)).to_contain_text(COLD)
             page.get_by_role("link", name="Full trace").click()
             expect(page.locator("main")).to_contain_text("The service was restarted during this run")
             expect(page.locator(".graph a")).to_have_count(6)

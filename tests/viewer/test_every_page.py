@@ -15,7 +15,7 @@ def test_evidence_is_reached_by_keyboard(open_page: OpenPage) -> None:
     expect(page.get_by_role("textbox", name="Question")).to_be_focused()
     page.keyboard.type("How cold may it get outside?")
     page.keyboard.press("Control+Enter")
-    answer = page.get_by_role("region", name="Answer")
+    answer = page.get_by_role("region", name="Answer", exact=True)
     expect(answer).to_be_visible()
     answer.locator(".mark").first.focus()
     page.keyboard.press("Enter")

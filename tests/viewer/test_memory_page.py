@@ -48,7 +48,7 @@ def test_the_plan_of_a_run_is_saved_used_and_deleted(open_page: OpenPage) -> Non
     expect(page.locator("main")).to_contain_text("Saved.")
     page.get_by_role("link", name="Ask", exact=True).click()
     ask(page, mode="plan:the usual")
-    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    expect(page.get_by_role("region", name="Answer", exact=True)).to_be_visible()
     page.get_by_role("link", name="Memory").click()
     plans = page.get_by_role("region", name="Plans")
     expect(plans).to_contain_text("the usual")
