@@ -58,7 +58,7 @@ def build_synthesis(
         layout=response.layout,
         sufficient=sufficient,
         confidence=SHARE_RIGHT[signal_of(judged, sufficient=sufficient)],
-        reasoning=_reasoning(judged, sufficient=sufficient, missing=missing),
+        reasoning=_reasoning(judged, sufficient=sufficient),
         looked_for=looked_for,
         found=found,
         missing=(missing,) if missing else (),
@@ -85,7 +85,7 @@ def _claim(judged: Judged, numbers: dict[tuple[str, int, int], int]) -> Claim:
     )
 
 
-def _reasoning(judged: Sequence[Judged], *, sufficient: bool, missing: str) -> str:
+def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     """Return how the claims were checked, or why the answer is insufficient."""
     rejected = [f"Not supported: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
     if sufficient:
@@ -94,7 +94,7 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool, missing: str) -> s
         facts = [f"Rules found {_count(by_rule)} in the quotes." if by_rule else ""]
         facts += [f"A check call confirmed {_count(checked)}." if checked else ""]
     else:
-        facts = [missing or "What was read does not answer the question."]
+        facts = ["What was read does not answer the question."]
     return " ".join(filter(None, (*facts, *rejected)))
 
 

@@ -19,6 +19,7 @@ def show_task(context: ResearchContext, question: str = "", instruction: str = "
     lines += [f"Asked for: {context.understanding.intent}"] if _words(context.understanding.intent) not in known else []
     lines += [f"A complete answer contains:\n{bullets(requirements)}"] if requirements else []
     lines += [f"Task: {instruction}"] if _words(instruction) not in known else []
+    lines += [f"Today is {context.today}."] if context.today else []
     return "\n".join([*lines, f"Your question, a part of it: {asked}" if is_part else f"Question: {asked}"])
 
 

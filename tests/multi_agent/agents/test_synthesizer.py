@@ -189,7 +189,7 @@ async def test_the_answer_reports_what_was_searched_and_read(serve: Serve) -> No
     bench, request = await write(serve, context, sufficient=False, missing="its name")
     answer = answer_of(bench)
     assert (answer.looked_for, answer.found) == (("What is it?", "its name", "planned"), "Read 1 passage of a.md.")
-    assert (answer.missing, answer.reasoning) == (("its name",), "its name")
+    assert (answer.missing, answer.reasoning) == (("its name",), "What was read does not answer the question.")
     assert "Read completely: b.md" in request.prompt
     assert "There is none: no quote" in request.prompt
 
