@@ -18,7 +18,14 @@ from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, settle
 from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
 from multi_agent.library import within
-from multi_agent.prompts.show_passages import Unit, bullets, number_units, pack_passages, show_units, sort_passages
+from multi_agent.prompts.show_passages import (
+    Unit,
+    best_documents_first,
+    bullets,
+    number_units,
+    pack_passages,
+    show_units,
+)
 from multi_agent.prompts.show_task import show_task
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
@@ -134,10 +141,10 @@ class Reader:
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return the best passages that fit into one call, in reading order."""
+        """Return the best passages that fit into one call."""
         settings = self._kit.settings
         best = next(pack_passages(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
-        return sort_passages(best)
+        return best_documents_first(best)
 
     async def _answer(
         self,

@@ -3,8 +3,8 @@
 An agent that cites is shown numbered units: sentences of prose, lines of lists and code, rows of tables. It points at
 their numbers, and ``grounding/citations.py`` turns these into quotes.
 
-Passages are sorted by document and position, never by score: scores differ in their last digits between machines, and
-a different prompt could not be replayed.
+Passages are in reading order within their document. An agent that answers sees the document of the best passage first;
+where many calls read all passages, documents are sorted by name.
 """
 
 from __future__ import annotations
@@ -132,6 +132,14 @@ def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterato
 def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     """Return the chunks sorted by document and position."""
     return tuple(sorted(chunks, key=lambda chunk: (chunk.name, chunk.index)))
+
+
+def best_documents_first(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+    """Return ranked chunks with each document's in reading order, the document of the best chunk first."""
+    documents: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        documents.setdefault(chunk.document_id, []).append(chunk)
+    return tuple(chunk for each in documents.values() for chunk in sorted(each, key=lambda one: one.index))
 
 
 def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:

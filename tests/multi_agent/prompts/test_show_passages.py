@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.prompts.show_passages import number_units, show_location, show_passages, show_units
+from multi_agent.prompts.show_passages import (
+    best_documents_first,
+    number_units,
+    show_location,
+    show_passages,
+    show_units,
+)
 from multi_agent.prompts.show_task import show_task
 from support.chunks import make_chunk
 from support.kits import make_context
@@ -44,6 +50,16 @@ def test_a_sentence_of_overlapping_passages_is_shown_once() -> None:
     first = make_chunk("It is red. It is big.")
     second = make_chunk("It is big. It is old.", index=1).model_copy(update={"start": 11, "end": 32})
     assert [unit.text for unit in number_units([first, second])] == ["It is red.", "It is big.", "It is old."]
+
+
+def test_the_document_of_the_best_passage_comes_first() -> None:
+    best = make_chunk("It is red.", document="/docs/b.md", index=3)
+    others = [make_chunk("It is old.", document="/docs/a.md"), make_chunk("It is big.", document="/docs/b.md")]
+    assert [(chunk.name, chunk.index) for chunk in best_documents_first([best, *others])] == [
+        ("b.md", 0),
+        ("b.md", 3),
+        ("a.md", 0),
+    ]
 
 
 def test_a_title_is_shown_once() -> None:
