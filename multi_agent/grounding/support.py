@@ -91,6 +91,10 @@ class SupportRules:
         judged = self._compare(statement._replace(text=self._short))
         return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
 
+    def is_short(self, answer: str) -> bool:
+        """Return whether this is the bare answer. A claim such as "They are not" does not contain a bare "no"."""
+        return bool(self._short) and words_of(answer) == words_of(self._short)
+
     def describe_evidence(self, statement: Statement) -> str:
         """Return the quotes with their locations, and the computations, for the check call."""
         quotes = [f"- {self._location(item)}: {item.quote[:_LONGEST_QUOTE]}" for item in statement.evidence]
@@ -257,7 +261,7 @@ class SupportCheck:
             return judged._replace(
                 supported=False, reason="Its quotes alone do not answer the question.", method="model"
             )
-        supported = agree(answer, judged.statement.text, self._question)
+        supported = self._rules.is_short(answer) or agree(answer, judged.statement.text, self._question)
         reason = f"From its quotes alone, the answer is {answer!r}."
         return judged._replace(supported=supported, reason=reason, method="model")
 

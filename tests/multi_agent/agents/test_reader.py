@@ -273,6 +273,17 @@ async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: Collec
     )
 
 
+async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serve, books: CollectionLibrary) -> None:
+    """The claim of a bare "no" need not contain the word."""
+    numbered = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [2]}
+    check = {"ClaimCheck": lambda _: json.dumps({"answers": ["No."]})}
+    bench = Bench(Reader, serve(answering(numbered, short="no", **check)), books)
+    update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
+    assert update.findings[0].synthesis.sufficient
+    [checked] = bench.of_type("claim_checked")
+    assert (checked.supported, checked.method) == (True, "model")
+
+
 async def test_the_check_call_can_be_turned_off(serve: Serve, books: CollectionLibrary) -> None:
     wrong_year = {"text": "It was founded in 1962.", "sentences": [1]}
     other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [1]}
