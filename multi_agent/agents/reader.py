@@ -208,7 +208,7 @@ class _DraftChecker:
         for item in judged.statement.evidence:
             number = self._numbers.setdefault(item.place, len(self._numbers) + 1)
             evidence[number] = item.model_copy(update={"number": number})
-        claim = Claim(text=written.text, evidence=tuple(evidence), supported=bool(judged.supported))
+        claim = Claim(text=written.text, evidence=tuple(sorted(evidence)), supported=bool(judged.supported))
         return CheckedClaim(claim, tuple(evidence.values()), tuple(f"[{number}]" for number in cited.unknown))
 
 

@@ -136,14 +136,14 @@ class _Sources:
 
     def check_draft(self, written: WrittenClaim) -> CheckedClaim:
         judged = settle(self._draft_rules.judge(self.statement(written)))
-        evidence = judged.statement.evidence
+        evidence = sorted(judged.statement.evidence, key=lambda item: item.number)
         claim = Claim(
             text=written.text,
             evidence=tuple(item.number for item in evidence),
             computations=tuple(each.number for each in judged.statement.computations),
             supported=bool(judged.supported),
         )
-        return CheckedClaim(claim, tuple(sorted(evidence, key=lambda item: item.number)))
+        return CheckedClaim(claim, tuple(evidence))
 
 
 def _known(numbers: Iterable[int], items: Mapping[int, T]) -> tuple[T, ...]:

@@ -79,7 +79,7 @@ def _claim(judged: Judged, numbers: dict[tuple[str, int, int], int]) -> Claim:
     statement = judged.statement
     return Claim(
         text=statement.text,
-        evidence=tuple(dict.fromkeys(numbers[item.place] for item in statement.evidence)),
+        evidence=tuple(sorted({numbers[item.place] for item in statement.evidence})),
         computations=tuple(dict.fromkeys(each.number for each in statement.computations)),
         supported=bool(judged.supported),
     )

@@ -55,7 +55,7 @@ def answering(*claims: dict[str, Any], short: str = "", sufficient: bool = True,
     )
 
 
-MAKER = claim("Kestrel Kompressoren makes it.", (2, "The compressor of the Borea 12 is made by Kestrel Kompressoren."))
+MAKER = claim("Kestrel Kompressoren makes it.", (1, "The compressor of the Borea 12 is made by Kestrel Kompressoren."))
 
 
 async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibrary) -> None:
@@ -94,7 +94,7 @@ async def test_it_reports_what_was_searched_and_read(serve: Serve, books: Collec
     bench = Bench(Reader, serve(answering(MAKER)), books)
     synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
     assert synthesis.looked_for == (QUESTION, "compressor supplier")
-    assert synthesis.found == "Read 3 passages of companies.md, parts.pdf, recipe.md."
+    assert synthesis.found == "Read 3 passages of parts.pdf, companies.md, recipe.md."
     assert synthesis.missing == ()
 
 
@@ -138,10 +138,10 @@ async def test_the_prompt_has_the_passages_then_the_question(serve: Serve, books
     await Bench(Reader, serve(answer), books).run(make_context(whole), INPUTS, instruction="Name it.")
     [request] = asked
     assert request.messages[1]["content"].startswith(
-        "=== companies.md\n[1] Kestrel Kompressoren was founded in 1961 by Marta Olin.\n"
-        "[2] Its works stand in Tornby.\n\n"
-        "=== parts.pdf, page 4\n[3] The compressor of the Borea 12 is made by Kestrel Kompressoren.\n"
-        "[4] It is delivered on pallets.\n\n"
+        "=== parts.pdf, page 4\n[1] The compressor of the Borea 12 is made by Kestrel Kompressoren.\n"
+        "[2] It is delivered on pallets.\n\n"
+        "=== companies.md\n[3] Kestrel Kompressoren was founded in 1961 by Marta Olin.\n"
+        "[4] Its works stand in Tornby.\n\n"
         "=== recipe.md\n[5] Whisk the eggs.\n[6] Bake for 40 minutes at 180 °C.\n\n"
         f"The whole question: {whole}\nAsked for: to know\nA complete answer contains:\n- the fact\nTask: Name it.\n"
         f"Your question, a part of it: {QUESTION}"
@@ -181,7 +181,7 @@ async def test_it_reads_the_best_passages_that_fit_one_call(
     assert "Read 2 passages of a.md." in bench.reasoning
 
 
-async def test_readers_of_one_question_share_a_prompt_prefix(serve: Serve, books: CollectionLibrary) -> None:
+async def test_readers_share_a_prompt_prefix(serve: Serve, books: CollectionLibrary) -> None:
     asked: list[Request] = []
 
     def answer(request: Request) -> Reply | str:
@@ -191,17 +191,13 @@ async def test_readers_of_one_question_share_a_prompt_prefix(serve: Serve, books
     settings = serve(answer)
     for question in (QUESTION, "When was Kestrel Kompressoren founded?"):
         await Bench(Reader, settings, books).run(make_context(), {"question": question, "queries": []})
-    system, user = zip(
-        *(tuple(message["content"] for message in request.messages) for request in asked[:2]), strict=True
-    )
-    assert system[0] == system[1]
-    assert user[0].partition("Your question")[0] == user[1].partition("Your question")[0]
+    assert asked[0].messages[0] == asked[1].messages[0]
     assert asked[0].schema == asked[1].schema
 
 
 async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serve, books: CollectionLibrary) -> None:
     founder = "Kestrel Kompressoren was founded in 1961 by Marta Olin."
-    both = claim("Marta Olin founded it.", (1, founder), (1, founder), (2, MAKER["quotes"][0]["quote"]))
+    both = claim("Marta Olin founded it.", (2, founder), (2, founder), (1, MAKER["quotes"][0]["quote"]))
     update = await Bench(Reader, serve(answering(MAKER, both)), books).run(make_context(), INPUTS)
     synthesis = update.findings[0].synthesis
     assert [(item.number, item.name) for item in synthesis.evidence] == [(1, "companies.md"), (2, "parts.pdf")]
@@ -217,7 +213,7 @@ async def test_an_answer_in_sentences_has_no_bare_answer(serve: Serve, books: Co
 
 
 async def test_adjacent_sentences_form_one_quote(serve: Serve, books: CollectionLibrary) -> None:
-    numbered = {"text": "Kestrel Kompressoren makes it.", "sentences": [4, 3]}
+    numbered = {"text": "Kestrel Kompressoren makes it.", "sentences": [2, 1]}
     update = await Bench(Reader, serve(answering(numbered)), books).run(make_context(), INPUTS)
     assert [item.quote for item in update.evidence] == [SUPPLIER]
 
@@ -260,7 +256,7 @@ async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: Collec
         asked.append(request)
         return json.dumps({"answers": ["none"]})
 
-    numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [4]}
+    numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [2]}
     bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 quiet?", "queries": []})
     assert not update.findings[0].synthesis.sufficient
