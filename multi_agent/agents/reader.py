@@ -20,7 +20,7 @@ from multi_agent.grounding.written_answer import WrittenResponse, build_synthesi
 from multi_agent.library import within
 from multi_agent.prompts.show_passages import (
     Unit,
-    best_documents_first,
+    best_document_last,
     bullets,
     number_units,
     pack_passages,
@@ -144,7 +144,7 @@ class Reader:
         """Return the best passages that fit into one call."""
         settings = self._kit.settings
         best = next(pack_passages(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
-        return best_documents_first(best)
+        return best_document_last(best)
 
     async def _answer(
         self,

@@ -3,8 +3,8 @@
 An agent that cites is shown numbered units: sentences of prose, lines of lists and code, rows of tables. It points at
 their numbers, and ``grounding/citations.py`` turns these into quotes.
 
-Passages are in reading order within their document. An agent that answers sees the document of the best passage first;
-where many calls read all passages, documents are sorted by name.
+Passages are in reading order within their document. An agent that answers sees the document of the best passage last,
+next to the question; where many calls read all passages, documents are sorted by name.
 """
 
 from __future__ import annotations
@@ -134,12 +134,17 @@ def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     return tuple(sorted(chunks, key=lambda chunk: (chunk.name, chunk.index)))
 
 
-def best_documents_first(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
-    """Return ranked chunks with each document's in reading order, the document of the best chunk first."""
+def best_document_last(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+    """Return ranked chunks with each document's in reading order, the document of the best chunk last.
+
+    A small model overlooks what is far from the question: with the best document first, it missed facts that it finds
+    in the last one.
+    """
     documents: dict[str, list[Chunk]] = {}
     for chunk in chunks:
         documents.setdefault(chunk.document_id, []).append(chunk)
-    return tuple(chunk for each in documents.values() for chunk in sorted(each, key=lambda one: one.index))
+    ordered = (sorted(each, key=lambda chunk: chunk.index) for each in reversed(documents.values()))
+    return tuple(chunk for each in ordered for chunk in each)
 
 
 def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from multi_agent.prompts.show_passages import (
-    best_documents_first,
+    best_document_last,
     number_units,
     show_location,
     show_passages,
@@ -52,13 +52,13 @@ def test_a_sentence_of_overlapping_passages_is_shown_once() -> None:
     assert [unit.text for unit in number_units([first, second])] == ["It is red.", "It is big.", "It is old."]
 
 
-def test_the_document_of_the_best_passage_comes_first() -> None:
+def test_the_document_of_the_best_passage_comes_last() -> None:
     best = make_chunk("It is red.", document="/docs/b.md", index=3)
     others = [make_chunk("It is old.", document="/docs/a.md"), make_chunk("It is big.", document="/docs/b.md")]
-    assert [(chunk.name, chunk.index) for chunk in best_documents_first([best, *others])] == [
+    assert [(chunk.name, chunk.index) for chunk in best_document_last([best, *others])] == [
+        ("a.md", 0),
         ("b.md", 0),
         ("b.md", 3),
-        ("a.md", 0),
     ]
 
 
