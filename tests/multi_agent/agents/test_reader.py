@@ -55,7 +55,7 @@ def answering(*claims: dict[str, Any], short: str = "", sufficient: bool = True,
     )
 
 
-MAKER = claim("Kestrel Kompressoren makes it.", (1, "The compressor of the Borea 12 is made by Kestrel Kompressoren."))
+MAKER = claim("Kestrel Kompressoren makes it.", (3, "The compressor of the Borea 12 is made by Kestrel Kompressoren."))
 
 
 async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibrary) -> None:
@@ -94,7 +94,7 @@ async def test_it_reports_what_was_searched_and_read(serve: Serve, books: Collec
     bench = Bench(Reader, serve(answering(MAKER)), books)
     synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
     assert synthesis.looked_for == (QUESTION, "compressor supplier")
-    assert synthesis.found == "Read 3 passages of parts.pdf, companies.md, recipe.md."
+    assert synthesis.found == "Read 3 passages of recipe.md, companies.md, parts.pdf."
     assert synthesis.missing == ()
 
 
@@ -138,11 +138,11 @@ async def test_the_prompt_has_the_passages_then_the_question(serve: Serve, books
     await Bench(Reader, serve(answer), books).run(make_context(whole), INPUTS, instruction="Name it.")
     [request] = asked
     assert request.messages[1]["content"].startswith(
-        "=== parts.pdf, page 4\n[1] The compressor of the Borea 12 is made by Kestrel Kompressoren.\n"
-        "[2] It is delivered on pallets.\n\n"
+        "=== recipe.md\n[1] Whisk the eggs.\n[2] Bake for 40 minutes at 180 °C.\n\n"
         "=== companies.md\n[3] Kestrel Kompressoren was founded in 1961 by Marta Olin.\n"
         "[4] Its works stand in Tornby.\n\n"
-        "=== recipe.md\n[5] Whisk the eggs.\n[6] Bake for 40 minutes at 180 °C.\n\n"
+        "=== parts.pdf, page 4\n[5] The compressor of the Borea 12 is made by Kestrel Kompressoren.\n"
+        "[6] It is delivered on pallets.\n\n"
         f"The whole question: {whole}\nAsked for: to know\nA complete answer contains:\n- the fact\nTask: Name it.\n"
         f"Your question, a part of it: {QUESTION}"
     )
@@ -160,7 +160,7 @@ async def test_the_prompt_does_not_repeat_the_question(serve: Serve, books: Coll
     await Bench(Reader, serve(answer), books).run(
         context.model_copy(update={"understanding": same}), INPUTS, instruction=QUESTION
     )
-    assert f"180 °C.\n\nQuestion: {QUESTION}\n\nWrite `short` first" in asked[0].messages[1]["content"]
+    assert f"pallets.\n\nQuestion: {QUESTION}\n\nWrite `short` first" in asked[0].messages[1]["content"]
 
 
 async def test_it_reads_the_best_passages_that_fit_one_call(
@@ -197,7 +197,7 @@ async def test_readers_share_a_prompt_prefix(serve: Serve, books: CollectionLibr
 
 async def test_evidence_is_numbered_by_document_and_shared_by_claims(serve: Serve, books: CollectionLibrary) -> None:
     founder = "Kestrel Kompressoren was founded in 1961 by Marta Olin."
-    both = claim("Marta Olin founded it.", (2, founder), (2, founder), (1, MAKER["quotes"][0]["quote"]))
+    both = claim("Marta Olin founded it.", (2, founder), (2, founder), (3, MAKER["quotes"][0]["quote"]))
     update = await Bench(Reader, serve(answering(MAKER, both)), books).run(make_context(), INPUTS)
     synthesis = update.findings[0].synthesis
     assert [(item.number, item.name) for item in synthesis.evidence] == [(1, "companies.md"), (2, "parts.pdf")]
@@ -213,7 +213,7 @@ async def test_an_answer_in_sentences_has_no_bare_answer(serve: Serve, books: Co
 
 
 async def test_adjacent_sentences_form_one_quote(serve: Serve, books: CollectionLibrary) -> None:
-    numbered = {"text": "Kestrel Kompressoren makes it.", "sentences": [2, 1]}
+    numbered = {"text": "Kestrel Kompressoren makes it.", "sentences": [6, 5]}
     update = await Bench(Reader, serve(answering(numbered)), books).run(make_context(), INPUTS)
     assert [item.quote for item in update.evidence] == [SUPPLIER]
 
@@ -232,7 +232,7 @@ async def test_a_sentence_that_was_not_shown_is_dropped(serve: Serve, books: Col
 
 
 async def test_a_claim_that_points_past_its_sentence_gets_the_right_one(serve: Serve, books: CollectionLibrary) -> None:
-    numbered = {"text": "Kestrel Kompressoren was founded in 1961.", "sentences": [2]}
+    numbered = {"text": "Kestrel Kompressoren was founded in 1961.", "sentences": [6]}
     bench = Bench(Reader, serve(answering(numbered)), books)
     update = await bench.run(make_context(), {"question": "When was the company founded?", "queries": []})
     assert [item.quote for item in update.evidence] == TOWN.splitlines()
@@ -256,7 +256,7 @@ async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: Collec
         asked.append(request)
         return json.dumps({"answers": ["none"]})
 
-    numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [2]}
+    numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [6]}
     bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 quiet?", "queries": []})
     assert not update.findings[0].synthesis.sufficient
@@ -271,7 +271,7 @@ async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: Collec
 
 async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serve, books: CollectionLibrary) -> None:
     """The claim of a bare "no" need not contain the word."""
-    numbered = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [2]}
+    numbered = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
     check = {"ClaimCheck": lambda _: json.dumps({"answers": ["No."]})}
     bench = Bench(Reader, serve(answering(numbered, short="no", **check)), books)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
@@ -281,8 +281,8 @@ async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serv
 
 
 async def test_the_check_call_can_be_turned_off(serve: Serve, books: CollectionLibrary) -> None:
-    wrong_year = {"text": "It was founded in 1962.", "sentences": [1]}
-    other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [1]}
+    wrong_year = {"text": "It was founded in 1962.", "sentences": [5]}
+    other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [5]}
     settings = ResearchSettings(check_claims=False)
     bench = Bench(Reader, serve(answering(wrong_year, other_words)), books, settings)
     update = await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
