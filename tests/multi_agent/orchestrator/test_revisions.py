@@ -74,7 +74,7 @@ async def test_missing_evidence_leads_to_a_revised_plan(panel: MakePanel, serve:
     assert answer.status is Status.ANSWERED
     assert answer.summary.attempts == 2
     [shown] = asked
-    for known in ("Attempt 1", "find (Retriever)", "Missing: the fact", "Judged: the fact", "- the fact\n"):
+    for known in ("Attempt 1", "find (Retriever)", "Missing: the fact", "Judged: What was read", "- the fact\n"):
         assert known in shown, known
     assert "manual.pdf: “The Borea 12 works down to -25 °C.” what was looked for" in shown  # a key finding
     first, second = bodies(trace, answer.run_id, "attempt_ended")
