@@ -35,6 +35,10 @@ class Library(Protocol):
         """Return the best ``limit`` chunks over all queries, best first, optionally of the named documents only."""
         ...
 
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        """Return the chunks within ``reach`` positions of the given ones, in reading order, each once."""
+        ...
+
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         """Return every chunk in reading order, optionally of the named documents only."""
         ...

@@ -32,6 +32,7 @@ from vectorstore.qdrant_schema import (
     INDEXED_FIELDS,
     MAX_LANGUAGES,
     ORDER_FIELDS,
+    POSITION,
     Payload,
     chunk_language,
     excluded_keywords,
@@ -280,7 +281,11 @@ def _filter(where: ChunkFilter) -> qdrant.Filter:
     def match(pairs: list[tuple[str, list[str]]]) -> list[Any]:
         return [qdrant.FieldCondition(key, match=qdrant.MatchAny(keywords)) for key, keywords in pairs]
 
-    return qdrant.Filter(must=match(required_keywords(where)), must_not=match(excluded_keywords(where)))
+    required = match(required_keywords(where))
+    if where.positions:
+        first, last = where.positions
+        required.append(qdrant.FieldCondition(POSITION, range=qdrant.RangeFloat(gte=first, lte=last)))
+    return qdrant.Filter(must=required, must_not=match(excluded_keywords(where)))
 
 
 def _dense(vector: Any) -> Vectors:

@@ -99,6 +99,7 @@ class ChunkFilter(FrozenModel):
     """Selects chunks that meet every given condition. An empty filter selects all chunks."""
 
     documents: tuple[str, ...] = Field(default=(), description="any of these document ids")
+    positions: tuple[int, int] | None = Field(default=None, description="from the first to the last of these indexes")
     folder: str | None = Field(default=None, description="the document is in this folder, at any depth")
     kinds: tuple[ChunkKind, ...] = Field(default=(), description="any of these kinds")
     metadata: dict[str, Scalar] = Field(default_factory=dict, description="each key has this value")

@@ -27,7 +27,8 @@ CANDIDATES = 50
 FOLDERS = "folders"
 TERMS = "terms"
 INDEXED_FIELDS = ("document_id", "kind", FOLDERS, TERMS, LANGUAGE)
-ORDER_FIELDS = ("name", "document_id", "index")
+POSITION = "index"
+ORDER_FIELDS = ("name", "document_id", POSITION)
 
 MAX_LANGUAGES = 200  # more than the detector knows
 

@@ -42,6 +42,20 @@ class Retriever:
         """Yield every selected chunk, in order of document name and position."""
         return self._collection.scan(where)
 
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        """Return the chunks within ``reach`` positions of the given ones, in order, each once; all of one moment."""
+        positions: defaultdict[str, set[int]] = defaultdict(set)
+        for chunk in chunks:
+            positions[chunk.document_id].update(range(max(chunk.index - reach, 0), chunk.index + reach + 1))
+        windows = [
+            ChunkFilter(documents=(document,), positions=window)
+            for document, wanted in positions.items()
+            for window in _windows(sorted(wanted))
+        ]
+        read = self._collection.consistent_read
+        found = read(lambda view: [chunk for where in windows for chunk in view.scan(where)])
+        return sorted(found, key=lambda chunk: (chunk.name, chunk.document_id, chunk.index))
+
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """Count the selected documents and chunks."""
         return self._collection.count(where)
@@ -81,6 +95,17 @@ class Retriever:
         """Return whether the embedding model supports the query's language."""
         languages = self._embedder.languages
         return languages is None or detect_query(query, view.languages()) in languages
+
+
+def _windows(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of each run of consecutive positions."""
+    first = last = positions[0]
+    for position in positions[1:]:
+        if position > last + 1:
+            yield first, last
+            first = position
+        last = position
+    yield first, last
 
 
 def fuse(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:

@@ -23,6 +23,7 @@ from vectorstore.qdrant_schema import (
     INDEXED_FIELDS,
     MAX_LANGUAGES,
     ORDER_FIELDS,
+    POSITION,
     Payload,
     chunk_language,
     excluded_keywords,
@@ -255,7 +256,11 @@ def _filter(where: ChunkFilter) -> models.Filter:
     def match(pairs: list[tuple[str, list[str]]]) -> list[models.Condition]:
         return [models.FieldCondition(key=key, match=models.MatchAny(any=keywords)) for key, keywords in pairs]
 
-    return models.Filter(must=match(required_keywords(where)), must_not=match(excluded_keywords(where)))
+    required = match(required_keywords(where))
+    if where.positions:
+        first, last = where.positions
+        required.append(models.FieldCondition(key=POSITION, range=models.Range(gte=first, lte=last)))
+    return models.Filter(must=required, must_not=match(excluded_keywords(where)))
 
 
 def _dense(vector: Any) -> Vectors:

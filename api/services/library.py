@@ -25,6 +25,9 @@ class CollectionLibrary:
             return []
         return [hit.chunk for hit in self.retriever.search(queries, limit, where)]
 
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        return self.retriever.around(chunks, reach)
+
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         where = self._filter(documents)
         return [] if where is None else list(self.retriever.scan(where))

@@ -140,6 +140,8 @@ class ResearchProcess:
         match request.operation:
             case "search":
                 return self._libraries[request.task].search(*request.arguments)
+            case "around":
+                return self._libraries[request.task].around(*request.arguments)
             case "scan":
                 return self._libraries[request.task].scan(*request.arguments)
             case "embed":

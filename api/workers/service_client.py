@@ -63,6 +63,10 @@ class RemoteLibrary:
         found: list[Chunk] = self.service.call("search", self.task, queries, limit, documents)
         return found
 
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        found: list[Chunk] = self.service.call("around", self.task, chunks, reach)
+        return found
+
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         found: list[Chunk] = self.service.call("scan", self.task, documents)
         return found

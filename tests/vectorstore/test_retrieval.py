@@ -79,6 +79,24 @@ def test_scan_and_count_read_all(retriever: Retriever) -> None:
     assert retriever.count().chunks == len(PASSAGES)
 
 
+def test_around_reads_the_neighbours_once_and_in_order(embedder: Embedder, tmp_path: Path) -> None:
+    chunks = [
+        make_chunk(f"Line {index}.", document=f"/docs/{name}.md", index=index) for name in "ba" for index in range(9)
+    ]
+    spec = CollectionSpec(
+        name="papers", embedding_model=embedder.model, dimension=embedder.dimension, chunking="sections-v1/256"
+    )
+    with EdgeStore(tmp_path).create(spec) as collection:
+        collection.upsert(chunks, embedder.embed_passages([chunk.text for chunk in chunks]))
+        retriever = Retriever(collection, embedder)
+        near = retriever.around([chunks[7], chunks[5], chunks[0], chunks[9]], 1)
+        assert retriever.around([], 1) == []
+    assert [(chunk.name, chunk.index) for chunk in near] == [
+        *(("a.md", index) for index in (0, 1)),
+        *(("b.md", index) for index in (0, 1, 4, 5, 6, 7, 8)),
+    ]
+
+
 def test_threads_get_the_same_results(retriever: Retriever) -> None:
     queries = [[text, "heat pump"] for text in PASSAGES] * 4
     alone = [retriever.search(query, limit=3) for query in queries]

@@ -198,6 +198,8 @@ class TestFilters:
             ({"folder": "/docs/energy/sub"}, [2]),
             ({"folder": "/docs/ener"}, []),
             ({"kinds": (ChunkKind.LIST, ChunkKind.TABLE)}, [1, 2]),
+            ({"positions": (1, 3)}, [1]),
+            ({"documents": ("id of /docs/energy/pumps.md",), "positions": (0, 0)}, [0]),
             ({"metadata": {"year": 2024}}, [3]),
             ({"metadata": {"year": "2024"}}, [4]),
             ({"metadata": {"year": 2023, "month": 1}}, []),

@@ -1,0 +1,110 @@
+"""Selects what is read of what was found: the best passages, then the rest of their tables, pages and sections.
+
+Small passages are found best, but a row is understood with its table and a sentence with its page. The found passages
+take half of the token budget, so that documents of lower rank are read, too. What is around them takes the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from multi_agent.library import Library
+from multi_agent.llm.context_window import estimate_tokens
+from vectorstore.models import Chunk
+
+_REACH = 12
+"""Passages before and after a found one that may belong to its table, page or section."""
+_FOUND_SHARE = 0.5
+
+Place = tuple[str, int]
+"""A document id and the position of a passage in it."""
+
+
+def read_around(found: Sequence[Chunk], library: Library, most: int, tokens: int) -> tuple[Chunk, ...]:
+    """Return at most ``most`` of the found passages, best first, each followed by what is read around it.
+
+    A passage with the same text as a better one is left out. All have about ``tokens`` tokens together; the best one is
+    always among them. ``found`` is ranked, best first.
+    """
+    reading = _Reading(tokens)
+    best = _distinct(found)[:most]
+    for chunk in best:
+        reading.add(chunk, chunk, _FOUND_SHARE)
+    near = {(each.document_id, each.index): each for each in library.around(reading.found, _REACH)}
+    for chunk in reading.found:
+        for each in _around(chunk, near):
+            reading.add(each, chunk)
+    for chunk in best:
+        reading.add(chunk, chunk)
+    return reading.passages
+
+
+class _Reading:
+    """Passages within a token budget, each with the found passage that it was read for."""
+
+    def __init__(self, tokens: int) -> None:
+        self._left = tokens
+        self._tokens = tokens
+        self._texts: set[str] = set()
+        self._groups: dict[str, list[Chunk]] = {}
+
+    @property
+    def found(self) -> list[Chunk]:
+        """The found passages that were added, best first."""
+        return [group[0] for group in self._groups.values()]
+
+    @property
+    def passages(self) -> tuple[Chunk, ...]:
+        return tuple(chunk for group in self._groups.values() for chunk in group)
+
+    def add(self, chunk: Chunk, reason: Chunk, share: float = 1) -> None:
+        """Add the passage unless it is known or does not fit into this share of the budget."""
+        size, text = estimate_tokens(chunk.reading_text), _words(chunk)
+        fits = self._left - size >= (1 - share) * self._tokens
+        if text not in self._texts and (fits or not self._groups):
+            self._texts.add(text)
+            self._left -= size
+            self._groups.setdefault(reason.id, []).append(chunk)
+
+
+def _distinct(chunks: Iterable[Chunk]) -> list[Chunk]:
+    unique: dict[str, Chunk] = {}
+    for chunk in chunks:
+        unique.setdefault(_words(chunk), chunk)
+    return list(unique.values())
+
+
+def _words(chunk: Chunk) -> str:
+    return " ".join(chunk.reading_text.split()).casefold()
+
+
+def _around(chunk: Chunk, near: Mapping[Place, Chunk]) -> list[Chunk]:
+    """Return what belongs to the same table, page or section, the nearest first."""
+    unit = _same_page if chunk.pages else _same_section
+    related = {each.index: each for belongs in (_same_table, unit) for each in _run(chunk, near, belongs)}
+    return sorted(related.values(), key=lambda each: abs(each.index - chunk.index))
+
+
+def _run(chunk: Chunk, near: Mapping[Place, Chunk], belongs: Callable[[Chunk, Chunk], bool]) -> Iterator[Chunk]:
+    """Yield the unbroken run of passages before and after that belong to the chunk."""
+    for step in (-1, 1):
+        position = chunk.index + step
+        while (each := near.get((chunk.document_id, position))) and belongs(chunk, each):
+            yield each
+            position += step
+
+
+def _same_table(chunk: Chunk, other: Chunk) -> bool:
+    """Return whether one has the header of the other, or both have the same."""
+    if chunk.header and other.header:
+        return chunk.header.start == other.header.start
+    header, first = (chunk.header, other) if chunk.header else (other.header, chunk)
+    return header is not None and first.start <= header.start < first.end
+
+
+def _same_page(chunk: Chunk, other: Chunk) -> bool:
+    return not set(chunk.pages).isdisjoint(other.pages)
+
+
+def _same_section(chunk: Chunk, other: Chunk) -> bool:
+    return chunk.section == other.section

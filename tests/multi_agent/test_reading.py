@@ -1,0 +1,95 @@
+"""What is read around the passages that a search found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from multi_agent.library import Library
+from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.reading import read_around
+from support.chunks import make_chunk
+from vectorstore.models import Chunk, PageSpan, TableHeader
+
+TEXT = "The weather station {} counted {} days of frost, more than in any winter before it."
+SIZE = estimate_tokens(TEXT.format("a", 10))
+
+
+class Shelf:
+    """A library that only reads around."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = chunks
+
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        return [
+            each
+            for each in self._chunks
+            if any(each.document_id == one.document_id and abs(each.index - one.index) <= reach for one in chunks)
+        ]
+
+
+def part(index: int, document: str = "a", station: str = "", **fields: Any) -> Chunk:
+    """A passage of its own length, at its own place."""
+    text = TEXT.format(station or document, 10 + index)
+    start = index * 1000
+    chunk = make_chunk(text, document=f"/docs/{document}.md", index=index, **fields)
+    return chunk.model_copy(update={"start": start, "end": start + len(text)})
+
+
+def read(found: Sequence[Chunk], shelf: Sequence[Chunk], tokens: int, most: int = 10) -> list[tuple[str, int]]:
+    chosen = read_around(found, cast(Library, Shelf(shelf)), most, tokens)
+    return [(chunk.name.removesuffix(".md"), chunk.index) for chunk in chosen]
+
+
+def on_pages(*numbers: int) -> dict[str, Any]:
+    return {"page_spans": tuple(PageSpan(number=number, start=0, end=1) for number in numbers)}
+
+
+def test_the_rest_of_a_page_is_read_nearest_first() -> None:
+    shelf = [part(index, **on_pages(1 if index < 2 else 2)) for index in range(6)]
+    assert read([shelf[3]], shelf, 3 * SIZE) == [("a", 3), ("a", 2), ("a", 4)]
+    assert read([shelf[3]], shelf, 100 * SIZE) == [("a", 3), ("a", 2), ("a", 4), ("a", 5)]
+
+
+def test_without_pages_the_rest_of_the_section_is_read() -> None:
+    shelf = [part(index, section=("One",) if index < 3 else ("Two",)) for index in range(6)]
+    assert read([shelf[2]], shelf, 100 * SIZE) == [("a", 2), ("a", 1), ("a", 0)]
+
+
+def test_a_table_is_read_over_pages() -> None:
+    header = TableHeader(text="| year | days |", start=1000, end=1015)
+    shelf = [
+        part(0, **on_pages(1)),
+        *(part(index, header=header if index > 1 else None, **on_pages(index)) for index in (1, 2, 3)),
+        part(4, header=TableHeader(text="| town |", start=4000, end=4008), **on_pages(5)),
+    ]
+    assert read([shelf[2]], shelf, 100 * SIZE) == [("a", 2), ("a", 1), ("a", 3)]
+
+
+def test_a_gap_ends_what_belongs_together() -> None:
+    shelf = [part(index, section=("One",)) for index in (0, 2, 3)]
+    assert read([shelf[2]], shelf, 100 * SIZE) == [("a", 3), ("a", 2)]
+
+
+def test_found_passages_take_half_of_the_budget_before_their_surroundings() -> None:
+    shelf = [part(index, document, section=("One",)) for document in "abc" for index in range(3)]
+    found = [shelf[0], shelf[3], shelf[6]]
+    assert read(found, shelf, 4 * SIZE) == [("a", 0), ("a", 1), ("a", 2), ("b", 0)]
+
+
+def test_what_is_left_goes_to_further_found_passages() -> None:
+    found = [part(0, document) for document in "abc"]
+    assert read(found, found, 3 * SIZE) == [("a", 0), ("b", 0), ("c", 0)]
+    assert read(found, found, 100 * SIZE, most=2) == [("a", 0), ("b", 0)]
+
+
+def test_a_repeated_text_is_read_once() -> None:
+    found = [part(0, "a"), part(0, "b", station="a"), part(1, "b")]
+    assert read(found, found, 100 * SIZE) == [("a", 0), ("b", 1)]
+
+
+def test_the_best_passage_is_read_whatever_its_size() -> None:
+    found = [part(0, "a"), part(1, "b")]
+    assert read(found, found, 1) == [("a", 0)]
+    assert read([], [], 1) == []
