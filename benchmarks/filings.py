@@ -10,6 +10,10 @@ A figure of an answer is an amount (with a currency sign, a thousands separator,
 answer computed them) do not count. A figure is found if one of the 8 chunks *of that report* has the same number, for a
 percentage with the percent sign. Signs and units are not compared. Questions without such a figure are reported
 separately.
+
+A second table tells what an agent reads within a token budget (Candor's estimate): the found passages alone, or with
+the rest of their tables, pages and sections (``multi_agent/reading.py``). The pages of a question are those of its
+report that have the most of its figures; a page is read whole if every passage on it is read.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import csv
 import fnmatch
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
@@ -28,17 +33,22 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from api.services.library import CollectionLibrary
 from benchmarks.retrieval import ingest
 from ingest.chunking.chunker import Chunker
 from ingest.settings import IngestSettings
+from multi_agent.prompts.show_passages import pack_passages
+from multi_agent.reading import read_around
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import make_embedder
-from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 
 RETRIEVED = 8
+BUDGETS = (2_500, 8_000, 16_000)
 ONE_PASSAGE = "Single-Doc Single-Chunk RAG"
+_SMALLEST = 50  # tokens; so many found passages always fill the budget
 _SOURCE = re.compile(r"\(?SOURCE.*", re.DOTALL)
 _NUMBER = re.compile(r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?P<percent>[\s|)]*%)?")
 _AMOUNT = re.compile(
@@ -92,6 +102,7 @@ def main() -> None:
             f"{len(asked)} with a figure of the report in the answer"
         )
         _report(retriever, asked, ids, list_misses=chosen.misses)
+        _report_reading(retriever, asked)
 
 
 def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[str, str], *, list_misses: bool) -> None:
@@ -114,6 +125,53 @@ def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[st
     for question, names in misses if list_misses else ():
         figures = ", ".join(f"{figure.value:f}{'%' * figure.is_percentage}" for figure in sorted(question.figures))
         print(f"\n{question.text}\n  wanted: {figures} in {question.report}\n  found: {names}")
+
+
+def _report_reading(retriever: Retriever, questions: Sequence[Question]) -> None:
+    library = CollectionLibrary("filings", lambda: (), retriever)
+    on_pages = _chunks_by_page(retriever)
+    table = Table("budget", "read", "passages", "any figure", "every figure", "a page found", "a page read whole")
+    for budget in BUDGETS:
+        most = budget // _SMALLEST
+        for way in ("found alone", "with surroundings"):
+            counts = [0, 0, 0, 0, 0]
+            for question in questions:
+                found = [hit.chunk for hit in retriever.search([question.text], most)]
+                if way == "found alone":
+                    chunks: Sequence[Chunk] = next(pack_passages(found, most=most, tokens=budget), ())
+                else:
+                    chunks = read_around(found, library, budget)
+                read = {chunk.id for chunk in chunks}
+                own = [chunk for chunk in chunks if chunk.name == question.report]
+                figures = question.figures & {figure for chunk in own for figure in _numbers(chunk.reading_text)}
+                pages = _pages(question, on_pages[question.report])
+                counts[0] += len(chunks)
+                counts[1] += bool(figures)
+                counts[2] += figures == question.figures
+                counts[3] += any(read & page for page in pages)
+                counts[4] += any(page <= read for page in pages)
+            shares = (f"{count / len(questions):.3f} ({count})" for count in counts[1:])
+            table.add_row(f"{budget:,}", way, f"{counts[0] / len(questions):.0f}", *shares)
+    Console().print(table)
+
+
+def _chunks_by_page(retriever: Retriever) -> dict[str, dict[int, list[Chunk]]]:
+    """Return the chunks of each page of each report."""
+    on_pages: defaultdict[str, defaultdict[int, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
+    for chunk in retriever.scan():
+        for page in chunk.pages:
+            on_pages[chunk.name][page].append(chunk)
+    return {name: dict(pages) for name, pages in on_pages.items()}
+
+
+def _pages(question: Question, on_pages: Mapping[int, Sequence[Chunk]]) -> list[set[str]]:
+    """Return the chunk ids of each page that has the most figures of the question."""
+    having = {
+        page: len(question.figures & {figure for chunk in chunks for figure in _numbers(chunk.reading_text)})
+        for page, chunks in on_pages.items()
+    }
+    most = max(having.values(), default=0)
+    return [{chunk.id for chunk in on_pages[page]} for page, figures in having.items() if figures == most]
 
 
 def _questions(path: Path, texts: dict[str, list[str]]) -> list[Question]:

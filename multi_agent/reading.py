@@ -20,14 +20,14 @@ Place = tuple[str, int]
 """A document id and the position of a passage in it."""
 
 
-def read_around(found: Sequence[Chunk], library: Library, most: int, tokens: int) -> tuple[Chunk, ...]:
-    """Return at most ``most`` of the found passages, best first, each followed by what is read around it.
+def read_around(found: Sequence[Chunk], library: Library, tokens: int) -> tuple[Chunk, ...]:
+    """Return the found passages, best first, each followed by what is read around it.
 
     A passage with the same text as a better one is left out. All have about ``tokens`` tokens together; the best one is
     always among them. ``found`` is ranked, best first.
     """
     reading = _Reading(tokens)
-    best = _distinct(found)[:most]
+    best = _distinct(found)
     for chunk in best:
         reading.add(chunk, chunk, _FOUND_SHARE)
     near = {(each.document_id, each.index): each for each in library.around(reading.found, _REACH)}

@@ -23,10 +23,10 @@ from multi_agent.prompts.show_passages import (
     best_document_last,
     bullets,
     number_units,
-    pack_passages,
     show_units,
 )
 from multi_agent.prompts.show_task import show_task
+from multi_agent.reading import read_around
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop
@@ -116,7 +116,7 @@ class Reader:
         queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
         searches = "passages" in self._kit.require_prompt().placeholders
         found = await self._search(queries, inputs.documents) if searches else []
-        shown = self._readable(found)
+        shown = await asyncio.to_thread(self._readable, found)
         offered = await self._kit.tools()
         if shown or offered.tools:
             synthesis, read = await self._answer(shown, offered, context, task, inputs)
@@ -141,10 +141,9 @@ class Reader:
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return the best passages that fit into one call."""
-        settings = self._kit.settings
-        best = next(pack_passages(found, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
-        return best_document_last(best)
+        """Return what fits into one call: the best passages with the rest of their tables, pages and sections."""
+        settings, library = self._kit.settings, self._kit.library
+        return best_document_last(read_around(found, library, settings.tokens_per_call)) if found else ()
 
     async def _answer(
         self,
