@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import platformdirs
-from pydantic import Field, SecretStr, StringConstraints, ValidationError, field_validator
+from pydantic import Field, SecretStr, StringConstraints, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from api.errors import SettingsError
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings import ResearchSettings, tokens_per_call
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.settings import SettingsGroup, VectorStoreSettings
 
@@ -85,7 +85,7 @@ class Settings(BaseSettings):
     llms: dict[EndpointName, EndpointSettings] = Field(
         default={}, description="Named model endpoints, for agents and questions that name one."
     )
-    research: ResearchSettings = ResearchSettings()
+    research: ResearchSettings = Field(default=ResearchSettings(), validate_default=True)
     ingest: IngestSettings = IngestSettings()
     store: VectorStoreSettings = VectorStoreSettings()
     service: ServiceSettings = ServiceSettings()
@@ -96,6 +96,16 @@ class Settings(BaseSettings):
     def _set_tables(cls, value: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
         """Tell each endpoint its table, so that its errors name the right settings."""
         return {name: settings.in_table(f"llms.{name}") for name, settings in value.items()}
+
+    @field_validator("research")
+    @classmethod
+    def _set_tokens_per_call(cls, value: ResearchSettings, found: ValidationInfo) -> ResearchSettings:
+        """Let a call read a share of the smallest context window among the models of the panel, unless it is set."""
+        if "tokens_per_call" in value.model_fields_set or not {"llm", "llms"} <= found.data.keys():
+            return value
+        endpoints = [found.data["llm"], *(found.data["llms"].get(name) for name in value.agent_models.values())]
+        window = min(endpoint.context_window for endpoint in endpoints if endpoint)
+        return value.model_copy(update={"tokens_per_call": tokens_per_call(window)})
 
     @classmethod
     def settings_customise_sources(

@@ -12,6 +12,15 @@ SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, as traces and `agent_models` name them."""
 
 
+_WINDOW_SHARE = 4
+_MOST_PASSAGE_TOKENS = 16_000
+
+
+def tokens_per_call(context_window: int) -> int:
+    """Return how many tokens of passages a call reads with a model of this context window (tokens)."""
+    return max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
+
+
 class Budget(SettingsGroup):
     """What a run may spend; None means unlimited. Checked before each model call."""
 
@@ -37,7 +46,8 @@ class ResearchSettings(SettingsGroup):
         default=24, ge=1, description="passages that a search returns to the agents, over all queries"
     )
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
-    tokens_per_call: int = Field(default=4000, ge=200, description="maximum tokens of passages per call")
+    tokens_per_call: int = Field(default=4096, ge=200, description="maximum tokens of passages per call; if it is not "
+        "set, a quarter of the model's context window, at most 16,000")  # fmt: skip
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; more is an error")
     catalogue_limit: int = Field(default=15, ge=0, description="maximum documents listed for triage and planner; with "

@@ -97,3 +97,22 @@ def test_old_and_new_name_together_are_rejected(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("CANDOR_SERVICE__CONCURRENT_RUNS", "2")
     with pytest.raises(SettingsError, match="'runs' is the old name of 'concurrent_runs'"):
         load_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("toml", "tokens"),
+    [
+        ("", 4096),
+        ("[llm]\ncontext_window = 32768", 8192),
+        ("[llm]\ncontext_window = 200000", 16_000),
+        ("[llm]\ncontext_window = 32768\n[llms.small]\ncontext_window = 8192", 8192),
+        ('[llms.small]\ncontext_window = 8192\n[research.agent_models]\nReader = "small"', 2048),
+        ("[llm]\ncontext_window = 32768\n[research]\ntokens_per_call = 500", 500),
+    ],
+)
+def test_a_call_reads_a_share_of_the_context_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, tokens: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "candor.toml").write_text(toml)
+    assert load_settings(tmp_path / "home").research.tokens_per_call == tokens
