@@ -19,7 +19,7 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 from api.errors import SettingsError
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings, tokens_per_call
+from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.settings import SettingsGroup, VectorStoreSettings
 
@@ -99,13 +99,12 @@ class Settings(BaseSettings):
 
     @field_validator("research")
     @classmethod
-    def _set_tokens_per_call(cls, value: ResearchSettings, found: ValidationInfo) -> ResearchSettings:
-        """Let a call read a share of the smallest context window among the models of the panel, unless it is set."""
-        if "tokens_per_call" in value.model_fields_set or not {"llm", "llms"} <= found.data.keys():
+    def _set_amounts_read(cls, value: ResearchSettings, found: ValidationInfo) -> ResearchSettings:
+        """Derive how much a call reads from the smallest context window among the models of the panel."""
+        if not {"llm", "llms"} <= found.data.keys():  # they are invalid
             return value
-        endpoints = [found.data["llm"], *(found.data["llms"].get(name) for name in value.agent_models.values())]
-        window = min(endpoint.context_window for endpoint in endpoints if endpoint)
-        return value.model_copy(update={"tokens_per_call": tokens_per_call(window)})
+        named = (found.data["llms"].get(name) for name in value.agent_models.values())
+        return value.for_window(min(each.context_window for each in (found.data["llm"], *named) if each))
 
     @classmethod
     def settings_customise_sources(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field
 
@@ -14,11 +14,7 @@ SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
 
 _WINDOW_SHARE = 4
 _MOST_PASSAGE_TOKENS = 16_000
-
-
-def tokens_per_call(context_window: int) -> int:
-    """Return how many tokens of passages a call reads with a model of this context window (tokens)."""
-    return max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
+_TOKENS_PER_FOUND_PASSAGE = 400  # room for a passage and what is around it
 
 
 class Budget(SettingsGroup):
@@ -57,7 +53,8 @@ class ResearchSettings(SettingsGroup):
     step_retries: int = Field(default=1, ge=0, description="how often a step is retried after a transient error")
     max_revisions: int = Field(default=2, ge=0, description="how often a plan is revised when something is missing")
     samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, for a vote")
-    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader reads per question")
+    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; if it is "
+        "not set, one for each 400 of `tokens_per_call`")  # fmt: skip
     check_claims: bool = Field(default=True, description="whether a model call checks the claims that rules can "
         "neither confirm nor reject")  # fmt: skip
     records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")
@@ -73,3 +70,13 @@ class ResearchSettings(SettingsGroup):
         default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Triage`, "
         "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
     budget: Budget = Budget()
+
+    def for_window(self, context_window: int) -> Self:
+        """Return a copy in which the amounts read per call that are not set follow from the model's window (tokens)."""
+        tokens = self.tokens_per_call
+        if "tokens_per_call" not in self.model_fields_set:
+            tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
+        passages = self.reader_passages
+        if "reader_passages" not in self.model_fields_set:
+            passages = max(1, tokens // _TOKENS_PER_FOUND_PASSAGE)
+        return self.model_copy(update={"tokens_per_call": tokens, "reader_passages": passages})

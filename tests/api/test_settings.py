@@ -100,19 +100,21 @@ def test_old_and_new_name_together_are_rejected(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize(
-    ("toml", "tokens"),
+    ("toml", "tokens", "passages"),
     [
-        ("", 4096),
-        ("[llm]\ncontext_window = 32768", 8192),
-        ("[llm]\ncontext_window = 200000", 16_000),
-        ("[llm]\ncontext_window = 32768\n[llms.small]\ncontext_window = 8192", 8192),
-        ('[llms.small]\ncontext_window = 8192\n[research.agent_models]\nReader = "small"', 2048),
-        ("[llm]\ncontext_window = 32768\n[research]\ntokens_per_call = 500", 500),
+        ("", 4096, 10),
+        ("[llm]\ncontext_window = 32768", 8192, 20),
+        ("[llm]\ncontext_window = 200000", 16_000, 40),
+        ("[llm]\ncontext_window = 32768\n[llms.small]\ncontext_window = 8192", 8192, 20),
+        ('[llms.small]\ncontext_window = 8192\n[research.agent_models]\nReader = "small"', 2048, 5),
+        ("[llm]\ncontext_window = 32768\n[research]\ntokens_per_call = 500", 500, 1),
+        ("[research]\nreader_passages = 3", 4096, 3),
     ],
 )
 def test_a_call_reads_a_share_of_the_context_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, tokens: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, tokens: int, passages: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "candor.toml").write_text(toml)
-    assert load_settings(tmp_path / "home").research.tokens_per_call == tokens
+    research = load_settings(tmp_path / "home").research
+    assert (research.tokens_per_call, research.reader_passages) == (tokens, passages)
