@@ -18,7 +18,7 @@ from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.llm.llm import Message
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, number_units, pack_passages, show_units
-from multi_agent.prompts.show_task import show_task
+from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
@@ -116,6 +116,7 @@ class Extractor:
         packed = list(pack_passages(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
         shape = response_model(context.record_fields)
         common = {
+            "today": show_today(context),
             "task": show_task(context, instruction=task.instruction),
             "strategies": _show_strategies(context.strategies),
             "fields": _show_fields(context.record_fields),

@@ -25,7 +25,7 @@ from multi_agent.prompts.show_passages import (
     number_units,
     show_units,
 )
-from multi_agent.prompts.show_task import show_task
+from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.reading import read_around
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
@@ -155,6 +155,7 @@ class Reader:
     ) -> tuple[Synthesis, tuple[Chunk, ...]]:
         """Return the answer and all passages it was written from, including those from tools."""
         values = {
+            "today": show_today(context),
             "task": show_task(context, inputs.question, task.instruction),
             "whole": context.question,
             "intent": context.understanding.intent,

@@ -22,7 +22,7 @@ from multi_agent.prompts.show_evidence import (
     show_records,
 )
 from multi_agent.prompts.show_passages import bullets
-from multi_agent.prompts.show_task import show_task
+from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
 
 T = TypeVar("T", Evidence, Computation)
@@ -70,6 +70,7 @@ class Synthesizer:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         shown = select_evidence(context, self._kit.settings.records_shown)
         messages = self._kit.require_prompt().render(
+            today=show_today(context),
             task=show_task(context, instruction=task.instruction),
             read=_show_read(context),
             evidence=show_evidence(context, shown),

@@ -19,8 +19,15 @@ def show_task(context: ResearchContext, question: str = "", instruction: str = "
     lines += [f"Asked for: {context.understanding.intent}"] if _words(context.understanding.intent) not in known else []
     lines += [f"A complete answer contains:\n{bullets(requirements)}"] if requirements else []
     lines += [f"Task: {instruction}"] if _words(instruction) not in known else []
-    lines += [f"Today is {context.today}."] if context.today else []
     return "\n".join([*lines, f"Your question, a part of it: {asked}" if is_part else f"Question: {asked}"])
+
+
+def show_today(context: ResearchContext) -> str:
+    """Return the line that names the day of the run, for the beginning of a prompt.
+
+    Next to the question, a model of 1.5 billion parameters gave the day as the answer.
+    """
+    return f"Today is {context.today}.\n\n" if context.today else ""
 
 
 def _words(text: str) -> str:

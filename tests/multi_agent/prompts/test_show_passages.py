@@ -11,7 +11,7 @@ from multi_agent.prompts.show_passages import (
     show_passages,
     show_units,
 )
-from multi_agent.prompts.show_task import show_task
+from multi_agent.prompts.show_task import show_task, show_today
 from support.chunks import make_chunk
 from support.kits import make_context
 from vectorstore.models import PageSpan
@@ -70,6 +70,12 @@ def test_a_title_is_shown_once() -> None:
     ]
     assert show_passages(chunks) == ("=== 0042.md\nThe Lee House\nRoof\nIt is flat.\n\n=== 0042.md, Walls\nIt is red.")
     assert show_passages(chunks[1:]).startswith("=== 0042.md (The Lee House), Walls\n")
+
+
+def test_a_prompt_begins_with_the_day_if_it_is_known() -> None:
+    context = make_context("How cold?")
+    assert show_today(context) == ""
+    assert show_today(context.model_copy(update={"today": "2026-11-22"})) == "Today is 2026-11-22.\n\n"
 
 
 def test_a_task_shows_only_what_adds_to_the_question() -> None:
