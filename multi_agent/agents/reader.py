@@ -188,7 +188,7 @@ class Reader:
         await publish_unknown((number for each in cited for number in each.unknown), units, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = _rules(question, units, response.short)
-        ask = self._kit.settings.check_claims
+        ask = self._kit.settings.check_claims and response.sufficient  # what only comes close answers no question
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
         return await check.judge(statements)
 

@@ -99,7 +99,7 @@ class Synthesizer:
         for number in dict.fromkeys(number for claim in response.claims for number in sources.unknown(claim)):
             reason = f"There is no evidence {number}."
             await self._kit.publish(EvidenceRejected(quote=f"[{number}]", passage="", reason=reason, final=True))
-        ask = self._kit.settings.check_claims
+        ask = self._kit.settings.check_claims and response.sufficient  # what only comes close answers no question
         question, kit = sources.question, self._kit
         check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)
         return await check.judge(sources.statement(claim) for claim in response.claims)

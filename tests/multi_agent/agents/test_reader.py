@@ -280,6 +280,20 @@ async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serv
     assert (checked.supported, checked.method) == (True, "model")
 
 
+async def test_what_only_comes_close_is_not_checked_by_a_model(serve: Serve, books: CollectionLibrary) -> None:
+    asked: list[Request] = []
+
+    def check(request: Request) -> str:
+        asked.append(request)
+        return json.dumps({"answers": ["none"]})
+
+    near = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
+    bench = Bench(Reader, serve(answering(near, sufficient=False, ClaimCheck=check)), books)
+    update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
+    assert [claim.supported for claim in update.findings[0].synthesis.claims] == [True]
+    assert not asked
+
+
 async def test_the_check_call_can_be_turned_off(serve: Serve, books: CollectionLibrary) -> None:
     wrong_year = {"text": "It was founded in 1962.", "sentences": [5]}
     other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [5]}
