@@ -176,6 +176,7 @@ class Reader:
         synthesis = build_synthesis(
             response,
             judged,
+            inputs.question,
             evidence=number_evidence(item for each in judged for item in each.statement.evidence),
             looked_for=_looked_for(inputs),
             found=describe_read(use.passages),

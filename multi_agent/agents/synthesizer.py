@@ -87,6 +87,7 @@ class Synthesizer:
         synthesis = build_synthesis(
             response,
             judged,
+            context.question,
             evidence=context.evidence,
             computations=sources.computations,
             looked_for=context.looked_for,

@@ -35,6 +35,7 @@ class WrittenResponse(BaseModel, Generic[ClaimT]):
 def build_synthesis(
     response: WrittenResponse[Any],
     judged: Sequence[Judged],
+    question: str,
     *,
     evidence: tuple[Evidence, ...],
     computations: tuple[Computation, ...] = (),
@@ -57,7 +58,7 @@ def build_synthesis(
         computations=computations,
         layout=response.layout,
         sufficient=sufficient,
-        confidence=SHARE_RIGHT[signal_of(judged, sufficient=sufficient)],
+        confidence=SHARE_RIGHT[signal_of(judged, question, sufficient=sufficient)],
         reasoning=_reasoning(judged, sufficient=sufficient),
         looked_for=looked_for,
         found=found,

@@ -65,7 +65,7 @@ async def test_an_answer_has_a_located_quote(serve: Serve, books: CollectionLibr
     [finding] = update.findings
     assert (finding.step, finding.question) == ("maker", QUESTION)
     assert finding.synthesis.text == "Kestrel Kompressoren makes it. [1]"
-    assert finding.synthesis.confidence == SHARE_RIGHT[Signal.RULE]
+    assert finding.synthesis.confidence == SHARE_RIGHT[Signal.ON_QUESTION]
     [evidence] = finding.synthesis.evidence
     assert (evidence.name, evidence.pages, evidence.number) == ("parts.pdf", (4,), 1)
     assert evidence.quote == "The compressor of the Borea 12 is made by Kestrel Kompressoren."

@@ -149,14 +149,21 @@ def test_scripts_without_spaces_are_compared_by_characters() -> None:
 
 
 def test_the_signal_is_the_weakest_check() -> None:
-    by_rule = judge("What colour?", "blue", 4)
-    by_model = by_rule._replace(method="model")
-    rejected = by_rule._replace(supported=False)
-    assert signal_of([by_rule, by_rule], sufficient=True) is Signal.RULE
-    assert signal_of([by_rule, by_model], sufficient=True) is Signal.MODEL
-    assert signal_of([by_rule, rejected], sufficient=True) is Signal.PARTLY
-    assert signal_of([rejected], sufficient=True) is Signal.INSUFFICIENT
-    assert signal_of([by_rule], sufficient=False) is Signal.INSUFFICIENT
+    judged = judge("What colour?", "blue", 4)
+    rejected = judged._replace(supported=False)
+    quote = judged.statement.evidence[0].quote
+    assert signal_of([judged], f"What is it: {quote}", sufficient=True) is Signal.ON_QUESTION
+    assert signal_of([judged], "Who founded the Kestrel works in Tornby?", sufficient=True) is Signal.OFF_QUESTION
+    assert signal_of([judged, rejected], quote, sufficient=True) is Signal.PARTLY
+    assert signal_of([rejected], quote, sufficient=True) is Signal.INSUFFICIENT
+    assert signal_of([judged], quote, sufficient=False) is Signal.INSUFFICIENT
+
+
+def test_the_purpose_of_a_computation_counts_as_a_quote() -> None:
+    computed = Computation(purpose="sum of the deliveries", sql="SELECT", columns=("n",), rows=((1130,),), evidence=())
+    judged = judge("What colour?", "blue", 4)
+    judged = judged._replace(statement=Statement("1,130", (), (computed,)))
+    assert signal_of([judged], "How many deliveries?", sufficient=True) is Signal.ON_QUESTION
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,7 @@ async def test_several_samples_are_voted_on(panel: MakePanel, trace: Trace) -> N
     with ScriptedEndpoint(Panel("°C", roles={SYNTHESIS: write})) as server:
         answer = await panel(server.settings("openai")).research(Asked(question=QUESTION, samples=3))
     assert (answer.status, answer.short) == (Status.ANSWERED, "-25 °C")
-    assert answer.confidence == pytest.approx(SHARE_RIGHT[Signal.RULE] * 2 / 3)
+    assert answer.confidence == pytest.approx(SHARE_RIGHT[Signal.ON_QUESTION] * 2 / 3)
     [vote] = bodies(trace, answer.run_id, "voted")
     assert vote.share == pytest.approx(2 / 3)
     written = [request for request in server.requests if role_of(request) == SYNTHESIS]
