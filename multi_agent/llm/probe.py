@@ -28,7 +28,7 @@ from vectorstore.models import FrozenModel
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12
 # About one question in mode `fast`: what benchmarks/local_model counts for the 1.5B model, over all calls.
-_QUESTION_PROMPT_TOKENS, _QUESTION_COMPLETION_TOKENS = 1_800, 60
+_QUESTION_PROMPT_TOKENS, _QUESTION_COMPLETION_TOKENS = 3_000, 130
 _OUTPUT_LIMIT = 1_000  # tokens of a response, thinking included; the answers are short
 _FEWEST_PARTS = 2  # of a stream, to tell reading from writing
 _QUESTION = Message.user("What colour is fresh grass, and are you certain?")
