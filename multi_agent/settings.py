@@ -55,8 +55,8 @@ class ResearchSettings(SettingsGroup):
     samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, for a vote")
     reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; if it is "
         "not set, one for each 400 of `tokens_per_call`")  # fmt: skip
-    check_claims: bool = Field(default=True, description="whether a model call checks the claims that rules can "
-        "neither confirm nor reject")  # fmt: skip
+    check_claims: bool = Field(default=False, description="whether a model call checks the claims that rules can "
+        "neither confirm nor reject; for capable models")  # fmt: skip
     records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")
     sql_rows: int = Field(default=100, ge=1, description="rows kept of a computation's result")
     sql_seconds: float = Field(default=5, gt=0, description="maximum seconds of a query over the records")

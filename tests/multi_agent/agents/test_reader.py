@@ -28,6 +28,7 @@ TOWN = "Kestrel Kompressoren was founded in 1961 by Marta Olin.\nIts works stand
 RECIPE = "Whisk the eggs.\nBake for 40 minutes at 180 °C."
 QUESTION = "Who makes the compressor of the Borea 12?"
 INPUTS: dict[str, Any] = {"question": QUESTION, "queries": ["compressor supplier"]}
+CHECKING = ResearchSettings(check_claims=True)
 Serve = Callable[..., EndpointSettings]
 
 
@@ -257,7 +258,7 @@ async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: Collec
         return json.dumps({"answers": ["none"]})
 
     numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [6]}
-    bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books)
+    bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books, CHECKING)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 quiet?", "queries": []})
     assert not update.findings[0].synthesis.sufficient
     [checked] = bench.of_type("claim_checked")
@@ -273,7 +274,7 @@ async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serv
     """The claim of a bare "no" need not contain the word."""
     numbered = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
     check = {"ClaimCheck": lambda _: json.dumps({"answers": ["No."]})}
-    bench = Bench(Reader, serve(answering(numbered, short="no", **check)), books)
+    bench = Bench(Reader, serve(answering(numbered, short="no", **check)), books, CHECKING)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
     assert update.findings[0].synthesis.sufficient
     [checked] = bench.of_type("claim_checked")
@@ -288,17 +289,16 @@ async def test_what_only_comes_close_is_not_checked_by_a_model(serve: Serve, boo
         return json.dumps({"answers": ["none"]})
 
     near = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
-    bench = Bench(Reader, serve(answering(near, sufficient=False, ClaimCheck=check)), books)
+    bench = Bench(Reader, serve(answering(near, sufficient=False, ClaimCheck=check)), books, CHECKING)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
     assert [claim.supported for claim in update.findings[0].synthesis.claims] == [True]
     assert not asked
 
 
-async def test_the_check_call_can_be_turned_off(serve: Serve, books: CollectionLibrary) -> None:
+async def test_without_the_check_call_figures_and_names_decide(serve: Serve, books: CollectionLibrary) -> None:
     wrong_year = {"text": "It was founded in 1962.", "sentences": [5]}
     other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [5]}
-    settings = ResearchSettings(check_claims=False)
-    bench = Bench(Reader, serve(answering(wrong_year, other_words)), books, settings)
+    bench = Bench(Reader, serve(answering(wrong_year, other_words)), books)
     update = await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
     assert [claim.supported for claim in update.findings[0].synthesis.claims] == [False, True]
     [rejected] = bench.of_type("claim_checked")
