@@ -31,6 +31,8 @@ from vectorstore.models import Chunk, ChunkKind
 _QUESTION_MARKS = ("?", "？", "؟", ";")
 _COMMON = 3  # passages: a word that as many of those shown contain says little about one claim
 _MIN_COMPARISON = 4  # letters of words such as "more" and "less"
+_MIN_COPIED = 6  # words of a claim that is looked up as a copy
+_MOST_COPIED = 4  # sentences of such a claim
 _NONE = "none"
 _LONGEST_QUOTE = 1200  # characters shown to the check call
 
@@ -112,9 +114,9 @@ class SupportRules:
         repair = ""
         # A sentence that only adds an ordinary word is about something else.
         telling = any(term.kind != "word" for term in missing)
-        if telling and (quote := self._quote_with(missing, statement)):
-            repair = f"a claim pointed past its sentence; added {quote.quote!r}"
-            statement = statement._replace(evidence=(*statement.evidence, quote))
+        if telling and (quotes := self._quotes_with(missing, statement)):
+            repair = f"a claim pointed past its sentence; added {_show(quotes)}"
+            statement = statement._replace(evidence=(*statement.evidence, *quotes))
             evidence = TermIndex(self._evidence_text(statement))
             missing = []
         supported, reason = self._verdict(statement, terms, missing, evidence)
@@ -147,17 +149,19 @@ class SupportRules:
     def _find_evidence(self, statement: Statement) -> Judged:
         """Return the statement with the quote that has all its terms, if there is one."""
         terms = [term for term in find_terms(statement.text, min_word=1) if term not in self._asked]
-        quote = self._quote_with(terms, statement) if terms else None
-        if quote is None:
+        quotes = self._quotes_with(terms, statement) if terms else ()
+        if not quotes:
             return Judged(statement, False, "It names no evidence.")
-        repair = f"a claim named no sentence; added {quote.quote!r}"
-        return Judged(statement._replace(evidence=(quote,)), True, "Its evidence contains what it says.", repair=repair)
+        repair = f"a claim named no sentence; added {_show(quotes)}"
+        return Judged(statement._replace(evidence=quotes), True, "Its evidence contains what it says.", repair=repair)
 
-    def _quote_with(self, missing: Sequence[Term], statement: Statement) -> Evidence | None:
-        """Return the quote that has all missing terms and most terms of the question; None if different ones do.
+    def _quotes_with(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
+        """Return the quotes that the statement copies, or the one with all missing terms and most of the question's.
 
-        Overlapping passages repeat sentences.
+        Return none if different quotes have them. Overlapping passages repeat sentences.
         """
+        if copied := self._copied(statement.text):
+            return copied
         places = {item.place for item in statement.evidence}
         asked = list(find_terms(self._question))
         having = {
@@ -167,7 +171,24 @@ class SupportRules:
         }
         most = max(having.values(), default=0)
         best = [self._shown[at] for at, shared in having.items() if shared == most]
-        return best[0] if most and len({tuple(words_of(item.quote)) for item in best}) == 1 else None
+        return (best[0],) if most and len({tuple(words_of(item.quote)) for item in best}) == 1 else ()
+
+    def _copied(self, text: str) -> tuple[Evidence, ...]:
+        """Return the fewest adjacent quotes of a passage that contain the text word for word; none for a short text."""
+        words = words_of(text)
+        if len(words) < _MIN_COPIED:
+            return ()
+        for count in range(1, _MOST_COPIED + 1):
+            for first in range(len(self._shown) - count + 1):
+                quotes = self._shown[first : first + count]
+                joined = " ".join(self._words[first : first + count])
+                if f" {' '.join(words)} " in f" {joined} " and len({item.chunk_id for item in quotes}) == 1:
+                    return tuple(quotes)
+        return ()
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return [" ".join(words_of(item.quote)) for item in self._shown]
 
     @cached_property
     def _indexes(self) -> list[TermIndex]:
@@ -286,6 +307,10 @@ def settle(judged: Judged) -> Judged:
     if judged.supported is not None:
         return judged
     return judged._replace(supported=all(term.kind == "word" for term in judged.missing))
+
+
+def _show(quotes: Sequence[Evidence]) -> str:
+    return ", ".join(repr(item.quote) for item in quotes)
 
 
 def _compares(statement: Statement, found: Sequence[Term]) -> bool:

@@ -133,6 +133,19 @@ def test_a_missing_figure_is_named() -> None:
     assert settle(judged).supported is False, "and without a check call the claim is rejected"
 
 
+def test_a_claim_that_copies_several_sentences_gets_them() -> None:
+    text = "Revenue came to €61.4 million; Ulrike Sandvoss has been chief executive since 2019."
+    for sentences in ([4], []):
+        judged = judge("Is it well led?", text, *sentences)
+        assert judged.supported
+        assert [item.quote for item in judged.statement.evidence][-2:] == [SHOWN[1].quote, SHOWN[2].quote]
+        assert SHOWN[2].quote in judged.repair
+
+
+def test_a_copy_over_two_passages_is_no_quote() -> None:
+    assert judge("Who?", "since 2019. The pumps are blue. Country; deliveries in 2023", 1).supported is not True
+
+
 def test_a_computation_supports_its_figures() -> None:
     evidence: tuple[Evidence, ...] = cite([6, 7], UNITS).evidence
     computed = Computation(purpose="sum", sql="SELECT", columns=("n",), rows=((1130,),), evidence=evidence)
