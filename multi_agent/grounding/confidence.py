@@ -22,13 +22,13 @@ class Signal(StrEnum):
 
 
 SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
-    {Signal.ON_QUESTION: 0.75, Signal.OFF_QUESTION: 0.25, Signal.PARTLY: 0.5, Signal.INSUFFICIENT: 0.25}
+    {Signal.ON_QUESTION: 0.7, Signal.OFF_QUESTION: 0.3, Signal.PARTLY: 0.5, Signal.INSUFFICIENT: 0.4}
 )
 """Share of right answers by signal; for insufficient ones, of questions that the documents do not answer.
 
 From ``benchmarks/local_model``, 2026-11-22: 65 questions answered by a model of 1.5 billion parameters, a third of them
-unanswerable, and 40 answered by careful readers. On the question: 15 of 30 and 37 of 40; off the question: 5 of 22 and
-none; insufficient: 3 of 13 and none. No answer was partly supported; that figure is a guess.
+unanswerable, and 40 answered by careful readers. On the question: 15 of 33 and 37 of 40; off the question: 7 of 25 and
+none; insufficient: 3 of 7 and none. No answer was partly supported; that figure is a guess.
 """
 
 
