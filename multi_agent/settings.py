@@ -12,9 +12,9 @@ SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, as traces and `agent_models` name them."""
 
 
-_WINDOW_SHARE = 4
+_WINDOW_SHARE = 6  # of the default window, about as much as ten passages: a small model reads slowly
 _MOST_PASSAGE_TOKENS = 16_000
-_TOKENS_PER_FOUND_PASSAGE = 400  # room for a passage and what is around it
+_TOKENS_PER_FOUND_PASSAGE = 270  # as much as a passage of English prose
 
 
 class Budget(SettingsGroup):
@@ -42,7 +42,7 @@ class ResearchSettings(SettingsGroup):
         default=24, ge=1, description="passages that a search returns to the agents, over all queries"
     )
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
-    tokens_per_call: int = Field(default=4096, ge=200, description="maximum tokens of passages per call; if it is not "
+    tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; if it is not "
         "set, a quarter of the model's context window, at most 16,000")  # fmt: skip
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; more is an error")
@@ -54,7 +54,7 @@ class ResearchSettings(SettingsGroup):
     max_revisions: int = Field(default=2, ge=0, description="how often a plan is revised when something is missing")
     samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, for a vote")
     reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; if it is "
-        "not set, one for each 400 of `tokens_per_call`")  # fmt: skip
+        "not set, one for each 270 of `tokens_per_call`")  # fmt: skip
     check_claims: bool = Field(default=False, description="whether a model call checks the claims that rules can "
         "neither confirm nor reject; for capable models")  # fmt: skip
     records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")

@@ -148,7 +148,7 @@ def _settings(home: Path | None) -> Any:
         update={
             "home": home.absolute() if home else base.home / "demo",
             "store": store,
-            "research": ResearchSettings(plan_examples=0),
+            "research": ResearchSettings(plan_examples=0, tokens_per_call=4096),
         }
     )
 

@@ -102,13 +102,13 @@ def test_old_and_new_name_together_are_rejected(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize(
     ("toml", "tokens", "passages"),
     [
-        ("", 4096, 10),
-        ("[llm]\ncontext_window = 32768", 8192, 20),
-        ("[llm]\ncontext_window = 200000", 16_000, 40),
-        ("[llm]\ncontext_window = 32768\n[llms.small]\ncontext_window = 8192", 8192, 20),
-        ('[llms.small]\ncontext_window = 8192\n[research.agent_models]\nReader = "small"', 2048, 5),
+        ("", 2730, 10),
+        ("[llm]\ncontext_window = 32768", 5461, 20),
+        ("[llm]\ncontext_window = 200000", 16_000, 59),
+        ("[llm]\ncontext_window = 32768\n[llms.small]\ncontext_window = 8192", 5461, 20),
+        ('[llms.small]\ncontext_window = 8192\n[research.agent_models]\nReader = "small"', 1365, 5),
         ("[llm]\ncontext_window = 32768\n[research]\ntokens_per_call = 500", 500, 1),
-        ("[research]\nreader_passages = 3", 4096, 3),
+        ("[research]\nreader_passages = 3", 2730, 3),
     ],
 )
 def test_a_call_reads_a_share_of_the_context_window(
