@@ -139,7 +139,8 @@ def demo_questions() -> list[str]:
 def _settings(home: Path | None) -> Any:
     """Return settings that make the prompts the same on every machine: own data folder, float32, default agents.
 
-    Earlier plans are not shown as examples, as they would change the prompts of a second demo.
+    Earlier plans are not shown as examples, as they would change the prompts of a second demo. Claims are checked, as
+    the recorded model is a capable one.
     """
     base = load_settings(home)
     embedding = base.store.embedding.model_copy(update={"precision": "float32"})
@@ -148,7 +149,7 @@ def _settings(home: Path | None) -> Any:
         update={
             "home": home.absolute() if home else base.home / "demo",
             "store": store,
-            "research": ResearchSettings(plan_examples=0, tokens_per_call=4096),
+            "research": ResearchSettings(plan_examples=0, tokens_per_call=4096, check_claims=True),
         }
     )
 

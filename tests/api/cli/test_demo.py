@@ -98,7 +98,7 @@ def test_a_changed_prompt_replays_with_a_warning(run: Run, tmp_path: Path, monke
     assert result.code == 0, result.err
     assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
     assert "2:02:08" in result.json["answers"][0]["answer"]
-    assert "Warning: 3 of 14 recorded prompts have changed: 3 of Extractor (Extraction)." in result.err
+    assert "Warning: 3 of 15 recorded prompts have changed: 3 of Extractor (Extraction)." in result.err
     drifted = result.json["drifted"]
     assert [(call["caller"], call["response_model"]) for call in drifted] == [("Extractor", "Extraction")] * 3
     assert all(call["key"] != call["recorded_key"] for call in drifted)
@@ -132,7 +132,7 @@ def test_the_recording_is_split_by_question() -> None:
     runs = split_by_question(RecordedJournal.load(RECORDING).entries, demo_questions())
     assert [[entry.caller for entry in run if entry.caller != "Extractor"] for run in runs] == [
         ["Triage", "Planner", "DataInspector", "PatternGenerator", "Analyst", "Synthesizer"],
-        ["Triage", "Reader"],
+        ["Triage", "Reader", "Reader"],
         ["Triage", "Reader", "Planner"],
     ]
 
