@@ -57,7 +57,7 @@ def run_demo(
 
     Raises the errors of ingesting and of research.
     """
-    candor = Candor(_settings(home))
+    candor = Candor(_settings(home, check_claims=not live or record is not None))
     with as_file(files("sample_docs") / "documents") as folder:
         _drop_foreign_collection(candor, folder, progress=progress)
         run_ingest(candor, [folder], COLLECTION, progress=progress)
@@ -136,11 +136,11 @@ def demo_questions() -> list[str]:
     return [json.loads(line)["question"] for line in lines[:QUESTIONS]]
 
 
-def _settings(home: Path | None) -> Any:
+def _settings(home: Path | None, *, check_claims: bool) -> Any:
     """Return settings that make the prompts the same on every machine: own data folder, float32, default agents.
 
-    Earlier plans are not shown as examples, as they would change the prompts of a second demo. Claims are checked, as
-    the recorded model is a capable one.
+    Earlier plans are not shown as examples, as they would change the prompts of a second demo. Claims are checked
+    for a recording, which a capable model answers.
     """
     base = load_settings(home)
     embedding = base.store.embedding.model_copy(update={"precision": "float32"})
@@ -149,7 +149,7 @@ def _settings(home: Path | None) -> Any:
         update={
             "home": home.absolute() if home else base.home / "demo",
             "store": store,
-            "research": ResearchSettings(plan_examples=0, tokens_per_call=4096, check_claims=True),
+            "research": ResearchSettings(plan_examples=0, tokens_per_call=4096, check_claims=check_claims),
         }
     )
 
