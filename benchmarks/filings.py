@@ -11,9 +11,10 @@ answer computed them) do not count. A figure is found if one of the 8 chunks *of
 percentage with the percent sign. Signs and units are not compared. Questions without such a figure are reported
 separately.
 
-A second table tells what an agent reads within a token budget (Candor's estimate): the found passages alone, or with
-the rest of their tables, pages and sections (``multi_agent/reading.py``). The pages of a question are those of its
-report that have the most of its figures; a page is read whole if every passage on it is read.
+A second table tells what an agent reads within a token budget (Candor's estimate), by the share of the budget that
+found passages take. The rest of their tables, pages and sections takes the remaining tokens
+(``multi_agent/reading.py``). The pages of a question are those of its report that have the most of its figures; a page
+is read whole if every passage on it is read.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ import csv
 import fnmatch
 import re
 import tempfile
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
@@ -37,7 +38,6 @@ from api.services.library import CollectionLibrary
 from benchmarks.retrieval import ingest
 from ingest.chunking.chunker import Chunker
 from ingest.settings import IngestSettings
-from multi_agent.prompts.show_passages import pack_passages
 from multi_agent.reading import read_around
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import make_embedder
@@ -47,6 +47,7 @@ from vectorstore.settings import EmbeddingSettings
 
 RETRIEVED = 8
 BUDGETS = (2_500, 8_000, 16_000)
+SHARES = (1, 0.8, 0.7, 0.5)
 ONE_PASSAGE = "Single-Doc Single-Chunk RAG"
 _SMALLEST = 50  # tokens; so many found passages always fill the budget
 _SOURCE = re.compile(r"\(?SOURCE.*", re.DOTALL)
@@ -130,29 +131,37 @@ def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[st
 def _report_reading(retriever: Retriever, questions: Sequence[Question]) -> None:
     library = CollectionLibrary("filings", lambda: (), retriever)
     on_pages = _chunks_by_page(retriever)
-    table = Table("budget", "read", "passages", "any figure", "every figure", "a page found", "a page read whole")
+    table = Table(
+        "budget", "share for found passages", "any figure", "every figure", "a page found", "a page read whole"
+    )
     for budget in BUDGETS:
-        most = budget // _SMALLEST
-        for way in ("found alone", "with surroundings"):
-            counts = [0, 0, 0, 0, 0]
-            for question in questions:
-                found = [hit.chunk for hit in retriever.search([question.text], most)]
-                if way == "found alone":
-                    chunks: Sequence[Chunk] = next(pack_passages(found, most=most, tokens=budget), ())
-                else:
-                    chunks = read_around(found, library, budget)
-                read = {chunk.id for chunk in chunks}
-                own = [chunk for chunk in chunks if chunk.name == question.report]
-                figures = question.figures & {figure for chunk in own for figure in _numbers(chunk.reading_text)}
-                pages = _pages(question, on_pages[question.report])
-                counts[0] += len(chunks)
-                counts[1] += bool(figures)
-                counts[2] += figures == question.figures
-                counts[3] += any(read & page for page in pages)
-                counts[4] += any(page <= read for page in pages)
-            shares = (f"{count / len(questions):.3f} ({count})" for count in counts[1:])
-            table.add_row(f"{budget:,}", way, f"{counts[0] / len(questions):.0f}", *shares)
+        ranked = {each: retriever.search([each.text], budget // _SMALLEST) for each in questions}
+        for share in SHARES:
+            counts: Counter[str] = Counter()
+            for question, hits in ranked.items():
+                chunks = read_around([hit.chunk for hit in hits], library, budget, share)
+                counts.update(_what_is_read(question, chunks, on_pages[question.report]))
+            shown = (
+                f"{counts[name] / len(questions):.3f} ({counts[name]})" for name in ("any", "every", "found", "whole")
+            )
+            table.add_row(f"{budget:,}", f"{share:g}", *shown)
     Console().print(table)
+
+
+def _what_is_read(
+    question: Question, chunks: Sequence[Chunk], on_pages: Mapping[int, Sequence[Chunk]]
+) -> Iterator[str]:
+    """Return the columns of the table that hold for this question."""
+    own = [chunk for chunk in chunks if chunk.name == question.report]
+    figures = question.figures & {figure for chunk in own for figure in _numbers(chunk.reading_text)}
+    read, pages = {chunk.id for chunk in own}, _pages(question, on_pages)
+    holds = {
+        "any": bool(figures),
+        "every": figures == question.figures,
+        "found": any(read & page for page in pages),
+        "whole": any(page <= read for page in pages),
+    }
+    return (name for name, is_true in holds.items() if is_true)
 
 
 def _chunks_by_page(retriever: Retriever) -> dict[str, dict[int, list[Chunk]]]:

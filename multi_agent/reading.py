@@ -14,26 +14,28 @@ from vectorstore.models import Chunk
 
 _REACH = 12
 """Passages before and after a found one that may belong to its table, page or section."""
-_FOUND_SHARE = 0.7
+FOUND_SHARE = 0.7
 """Share of the budget that found passages take first. Of 56 questions about 20 quarterly reports, 16,000 tokens hold a
 figure of the answer for 41, 43 and 41 with shares of 0.5, 0.7 and 1, and its whole page for 24, 22 and 3; 8,000 tokens
 for 32, 34 and 37, and 13, 8 and 2 (``benchmarks/filings.py``)."""
 
-Place = tuple[str, int]
-"""A document id and the position of a passage in it."""
+Place = tuple[str, str, int]
+"""A document id, its version and the position of a passage in it. An ingest may replace the version meanwhile."""
 
 
-def read_around(found: Sequence[Chunk], library: Library, tokens: int) -> tuple[Chunk, ...]:
+def read_around(
+    found: Sequence[Chunk], library: Library, tokens: int, found_share: float = FOUND_SHARE
+) -> tuple[Chunk, ...]:
     """Return the found passages, best first, each followed by what is read around it.
 
-    A passage with the same text as a better one is left out. All have about ``tokens`` tokens together; the best one is
-    always among them. ``found`` is ranked, best first.
+    ``found`` is ranked, best first. The passages have at most ``tokens`` tokens together, by Candor's estimate; the
+    best one is always among them. A text that was read is not read again.
     """
     reading = _Reading(tokens)
     best = _distinct(found)
     for chunk in best:
-        reading.add(chunk, chunk, _FOUND_SHARE)
-    near = {(each.document_id, each.index): each for each in library.around(reading.found, _REACH)}
+        reading.add(chunk, chunk, found_share)
+    near = {(each.document_id, each.version, each.index): each for each in library.around(reading.found, _REACH)}
     for chunk in reading.found:
         for each in _around(chunk, near):
             reading.add(each, chunk)
@@ -92,7 +94,7 @@ def _run(chunk: Chunk, near: Mapping[Place, Chunk], belongs: Callable[[Chunk, Ch
     """Yield the unbroken run of passages before and after that belong to the chunk."""
     for step in (-1, 1):
         position = chunk.index + step
-        while (each := near.get((chunk.document_id, position))) and belongs(chunk, each):
+        while (each := near.get((chunk.document_id, chunk.version, position))) and belongs(chunk, each):
             yield each
             position += step
 

@@ -43,7 +43,7 @@ class ResearchSettings(SettingsGroup):
     )
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
     tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; if it is not "
-        "set, a quarter of the model's context window, at most 16,000")  # fmt: skip
+        "set, a sixth of the model's context window, at most 16,000")  # fmt: skip
     sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
     scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; more is an error")
     catalogue_limit: int = Field(default=15, ge=0, description="maximum documents listed for triage and planner; with "

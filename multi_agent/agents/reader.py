@@ -18,13 +18,7 @@ from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, settle
 from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
 from multi_agent.library import within
-from multi_agent.prompts.show_passages import (
-    Unit,
-    best_document_last,
-    bullets,
-    number_units,
-    show_units,
-)
+from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.reading import read_around
 from multi_agent.tasks import TaskData

@@ -72,7 +72,15 @@ def test_a_gap_ends_what_belongs_together() -> None:
     assert read([shelf[2]], shelf, 100 * SIZE) == [("a", 3), ("a", 2)]
 
 
-def test_found_passages_take_half_of_the_budget_before_their_surroundings() -> None:
+def test_a_version_ingested_meanwhile_is_not_mixed_in() -> None:
+    old, new = (
+        [part(index, section=("One",)).model_copy(update={"version": version}) for index in range(3)]
+        for version in ("old", "new")
+    )
+    assert read([old[1]], new, 100 * SIZE) == [("a", 1)]
+
+
+def test_found_passages_take_their_share_of_the_budget_before_their_surroundings() -> None:
     shelf = [part(index, document, section=("One",)) for document in "abc" for index in range(3)]
     found = [shelf[0], shelf[3], shelf[6]]
     assert read(found, shelf, 4 * SIZE) == [("a", 0), ("a", 1), ("a", 2), ("b", 0)]
