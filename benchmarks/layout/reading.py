@@ -1,0 +1,171 @@
+"""What each library reads from a PDF: tables as rows of cells, and headings, with their pages."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.document import Block, BlockKind, ParsedDocument
+from ingest.parser import load_parser
+
+_RULE = re.compile(r"^\|(?: --- \|)+$")
+_BORDER = re.compile(r"(?<!\\)\|")
+
+
+class NotAvailable(Exception):
+    """The library cannot run here. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    page: int
+    cells: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(cell for cell in self.cells if cell)
+
+
+Table = tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A heading, or other text outside tables, and its page."""
+
+    page: int
+    text: str
+    kind: str = "heading"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a library reads from a document. ``headings`` is None if it has no headings."""
+
+    tables: tuple[Table, ...]
+    headings: tuple[Text, ...] | None = None
+    others: tuple[Text, ...] = field(default=())
+    """Other text, for the list of failures."""
+
+
+Read = Callable[[Path, Collection[int]], Reading]
+
+
+def candor(path: Path, pages: Collection[int]) -> Reading:
+    """Read with Candor's default parser: always the whole document."""
+    return reading_of(load_parser("default").parse(path))
+
+
+def reading_of(document: ParsedDocument) -> Reading:
+    """Return the tables and headings of a parsed document. Tables that run over pages are one table."""
+    pages = [(span.start, span.number) for span in document.pages]
+    headings = [block for block in document.blocks if block.kind is BlockKind.HEADING]
+    others = [block for block in document.blocks if block.kind not in (BlockKind.HEADING, BlockKind.TABLE)]
+    return Reading(
+        tables=tuple(
+            tuple(_rows(document.text, block, pages)) for block in document.blocks if block.kind is BlockKind.TABLE
+        ),
+        headings=tuple(Text(_page_at(block.start, pages), _text(document, block)) for block in headings),
+        others=tuple(Text(_page_at(block.start, pages), _text(document, block), str(block.kind)) for block in others),
+    )
+
+
+def _text(document: ParsedDocument, block: Block) -> str:
+    return document.text[block.start : block.end]
+
+
+def _page_at(offset: int, pages: Sequence[tuple[int, int]]) -> int:
+    return max((page for page in pages if page[0] <= offset), default=(0, 1))[1]
+
+
+def _rows(text: str, block: Block, pages: Sequence[tuple[int, int]]) -> Iterator[Row]:
+    offset = block.start
+    for line in text[block.start : block.end].split("\n"):
+        if not _RULE.match(line):
+            cells = (cell.strip().replace("\\|", "|") for cell in _BORDER.split(line)[1:-1])
+            yield Row(_page_at(offset, pages), tuple(cells))
+        offset += len(line) + 1
+
+
+def pdfplumber(path: Path, pages: Collection[int]) -> Reading:
+    """Read with pdfplumber's ``extract_tables``, with its default settings. It has no headings."""
+    library = _library("pdfplumber")
+    tables: list[Table] = []
+    with library.open(path) as document:
+        for page in document.pages:
+            if page.page_number in pages:
+                grids = page.extract_tables()
+                tables += (tuple(Row(page.page_number, tuple(_filled(row))) for row in grid) for grid in grids)
+            page.close()
+    return Reading(join_pages(tables))
+
+
+def _filled(row: Iterable[str | None]) -> Iterator[str]:
+    """Yield the cells. pdfplumber returns None where a cell is merged with the one before: it gets the same text."""
+    last = ""
+    for cell in row:
+        last = last if cell is None else cell
+        yield last
+
+
+def kreuzberg(path: Path, pages: Collection[int]) -> Reading:
+    """Read with kreuzberg's own tables and document structure, without the layout model, which it downloads."""
+    library = _library("kreuzberg")
+    config = library.ExtractionConfig(
+        include_document_structure=True, use_cache=False, pages=library.PageConfig(extract_pages=True)
+    )
+    result = library.extract_file_sync(str(path), config=config)
+    tables = [tuple(Row(table.page_number, tuple(map(str, row))) for row in table.cells) for table in result.tables]
+    nodes = (result.document or {}).get("nodes", ())
+    return Reading(
+        join_pages([table for table in tables if table]),
+        headings=tuple(
+            Text(int(node.get("page") or 0), str(node["content"]["text"]))
+            for node in nodes
+            if node["content"].get("node_type") == "heading"
+        ),
+    )
+
+
+def docling(path: Path, pages: Collection[int]) -> Reading:
+    """Read with docling. It needs its models on this machine."""
+    converter = _library("docling.document_converter").DocumentConverter()
+    try:
+        document = converter.convert(path).document
+    except OSError as error:  # it tries to download its models
+        raise NotAvailable(f"its models are not on this machine: {error}") from error
+    tables = [
+        tuple(Row(table.prov[0].page_no, tuple(cell.text for cell in row)) for row in table.data.grid)
+        for table in document.tables
+    ]
+    headings = (item for item in document.texts if item.label in ("section_header", "title") and item.prov)
+    return Reading(join_pages(tables), tuple(Text(item.prov[0].page_no, item.text) for item in headings))
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise NotAvailable(f"not installed ({error})") from error
+
+
+def join_pages(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Join the last table of a page with the first of the next page if both have the same number of columns.
+
+    Candor joins its tables by the same rule.
+    """
+    joined: list[Table] = []
+    for table in filter(None, tables):
+        last = joined[-1] if joined else ()
+        if last and table[0].page == last[-1].page + 1 and len(table[0].cells) == len(last[0].cells):
+            joined[-1] = (*last, *table)
+        else:
+            joined.append(table)
+    return tuple(joined)
+
+
+READERS: dict[str, Read] = {"candor": candor, "pdfplumber": pdfplumber, "kreuzberg": kreuzberg, "docling": docling}
