@@ -116,7 +116,10 @@ def kreuzberg(path: Path, pages: Collection[int]) -> Reading:
     """Read with kreuzberg's own tables and document structure, without the layout model, which it downloads."""
     library = _library("kreuzberg")
     config = library.ExtractionConfig(
-        include_document_structure=True, use_cache=False, pages=library.PageConfig(extract_pages=True)
+        include_document_structure=True,
+        output_format="markdown",  # without it, the structure has no headings
+        pages=library.PageConfig(extract_pages=True),
+        use_cache=False,
     )
     result = library.extract_file_sync(str(path), config=config)
     tables = [tuple(Row(table.page_number, tuple(map(str, row))) for row in table.cells) for table in result.tables]
