@@ -30,8 +30,12 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_prompt(messages: Iterable[Message]) -> int:
-    """Return an estimate of the number of tokens in the contents of ``messages``."""
-    return sum(estimate_tokens(message.content) for message in messages)
+    """Return an estimate of the number of tokens in the contents of ``messages``, pictures included."""
+    return sum(map(_estimate_message, messages))
+
+
+def _estimate_message(message: Message) -> int:
+    return estimate_tokens(message.content) + sum(picture.tokens for picture in message.pictures)
 
 
 class ContextWindowCheck(EndpointWrapper):
@@ -42,7 +46,7 @@ class ContextWindowCheck(EndpointWrapper):
         self._settings = settings
 
     async def send(self, request: EndpointRequest) -> Reply:
-        self._require_fit(sum(estimate_tokens(message.content) + _MESSAGE_TOKENS for message in request.messages))
+        self._require_fit(estimate_prompt(request.messages) + _MESSAGE_TOKENS * len(request.messages))
         return await super().send(request)
 
     def _require_fit(self, prompt_tokens: int) -> None:

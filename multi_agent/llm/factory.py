@@ -8,6 +8,7 @@
         AnnouncingLLM        publishes an event before a call; innermost, for calls that are really made
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
+        PictureErrors        says how to do without pictures where a request with some fails
         ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
         RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
         ReplyQueue           returns replies one at a time
@@ -43,6 +44,7 @@ from multi_agent.llm.repetition import RepetitionCheck
 from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.typed import TypedLLM
+from multi_agent.llm.vision import PictureErrors, Vision
 from multi_agent.settings import Budget
 
 
@@ -57,7 +59,7 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
         endpoint = CrossProcessLimit(endpoint, shared, settings)
     endpoint = ReplyQueue(ConcurrencyLimit(endpoint, settings.parallel))
     endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
-    return TypedLLM(endpoint, settings)
+    return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared))
 
 
 def build_client(

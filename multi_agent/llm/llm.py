@@ -17,6 +17,7 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
+from multi_agent.llm.picture import Picture
 from vectorstore.models import FrozenModel
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
@@ -32,6 +33,9 @@ class Message(FrozenModel):
 
     role: Literal["system", "user", "assistant"]
     content: str
+    pictures: tuple[Picture, ...] = Field(
+        default=(), exclude_if=lambda pictures: not pictures, description="pictures that belong to the text, in order"
+    )
 
     @classmethod
     def system(cls, content: str) -> Message:
@@ -113,6 +117,13 @@ class LLM(ABC):
     def model(self) -> str:
         """Name of the model at its endpoint."""
 
+    async def takes_pictures(self) -> bool:
+        """Return whether messages may carry pictures. The endpoint is asked once. Raises a subclass of LLMError."""
+        return False
+
+    async def check_settings(self) -> None:  # noqa: B027 - most models have no settings
+        """Raise LLMRefused if the settings demand what the model cannot do. Sends a request only if they demand it."""
+
     async def complete(
         self,
         messages: Sequence[Message],
@@ -144,6 +155,12 @@ class LLMWrapper(LLM):
     @property
     def model(self) -> str:
         return self._inner.model
+
+    async def takes_pictures(self) -> bool:
+        return await self._inner.takes_pictures()
+
+    async def check_settings(self) -> None:
+        await self._inner.check_settings()
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         return await self._inner.answer(request)

@@ -23,6 +23,7 @@ from multi_agent.llm.repair import repair
 from multi_agent.llm.schema import schema_of
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from multi_agent.llm.typed import TypedLLM, with_schema
+from multi_agent.llm.vision import Vision
 from vectorstore.models import FrozenModel
 
 _LISTING_TIMEOUT_S = 5.0
@@ -59,9 +60,9 @@ class _Stations(BaseModel):
 
 
 async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
-    """Check the endpoint, the model, its context window, structured output, and speed.
+    """Check the endpoint, the model, its context window, structured output, speed, and pictures.
 
-    Stops at the first check that makes the others pointless. The last two send requests to the model. ``folder`` is
+    Stops at the first check that makes the others pointless. The last three send requests to the model. ``folder`` is
     where the endpoint keeps what it found out.
     """
     limited = min(settings.max_output_tokens, _OUTPUT_LIMIT)
@@ -76,6 +77,7 @@ async def check(settings: EndpointSettings, folder: Path | None = None) -> list[
             checks.append(await _check_structured_output(settings, client))
             if checks[-1].ok:
                 checks.append(await _check_speed(settings, client))
+                checks.append(await _check_vision(settings, folder))
         return checks
     finally:
         if isinstance(client, LocalModel):
@@ -185,6 +187,21 @@ async def _find_form(settings: EndpointSettings, client: Client, on_text: OnText
 def _colour_request(form: ResponseForm, on_text: OnText) -> EndpointRequest:
     messages = [_QUESTION] if form in ENFORCED else with_schema([_QUESTION], _Colour)
     return EndpointRequest(tuple(messages), schema_of(_Colour), 0.0, on_text)
+
+
+async def _check_vision(settings: EndpointSettings, folder: Path | None) -> Check:
+    """Ask whether the model takes pictures, even if that is known: the model of that name may have changed."""
+    name = f"{settings.table} pictures"
+    if settings.vision == "off":
+        return Check(name=name, ok=True, detail="not sent, by the settings")
+    vision = Vision(settings, folder)
+    try:
+        await vision.ask()
+        takes = await vision.available()
+    except LLMError as error:
+        return Check(name=name, ok=False, detail="whether the model takes them", remedy=str(error))
+    detail = "the model takes them" if takes else "the model takes none, so pages are read as text only"
+    return Check(name=name, ok=True, detail=detail)
 
 
 async def _check_speed(settings: EndpointSettings, client: Client) -> Check:

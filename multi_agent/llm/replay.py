@@ -35,11 +35,16 @@ class ReplayingLLM(LLM):
     def __init__(self, entries: Iterable[JournalEntry], model: str) -> None:
         self._remaining = list(entries)
         self._model = model
+        self._had_pictures = any(message.pictures for entry in self._remaining for message in entry.messages)
         self.drifted: list[DriftedCall] = []
 
     @property
     def model(self) -> str:
         return self._model
+
+    async def takes_pictures(self) -> bool:
+        """Return whether the recorded model got pictures, so that the replayed run asks as the recorded one did."""
+        return self._had_pictures
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         """Return the matching response. Raises RecordingMissing if there is none, or if it is no longer valid."""

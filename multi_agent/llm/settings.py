@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, PrivateAttr, SecretStr, field_validator
+from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
 from vectorstore.settings import SettingsGroup
 
 Provider = Literal["ollama", "openai", "local"]
 Engine = Literal["auto", "openvino", "llama_cpp"]
+Vision = Literal["auto", "on", "off"]
 ResponseForm = Literal["json_schema", "guided_json", "tools", "json_object", "none"]
 DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1", "local": ""}
 SAMPLING_TEMPERATURE = 0.7
@@ -68,6 +69,9 @@ class EndpointSettings(SettingsGroup):
     response_format: Literal["auto"] | ResponseForm = Field(
         default="auto", description="how an `openai` endpoint is told the schema of a response; `auto` uses the first "
         "form that it accepts, and remembers it")  # fmt: skip
+    vision: Vision = Field(
+        default="auto", description="whether pictures of pages are sent to the model; `auto` asks the endpoint once "
+        "whether the model takes pictures, and remembers it; `on` is an error if it does not")  # fmt: skip
     timeout_s: float = Field(
         default=300, gt=0, description="maximum seconds without new text; without streaming, of the whole response"
     )
@@ -91,6 +95,12 @@ class EndpointSettings(SettingsGroup):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{value!r} is not a URL such as http://127.0.0.1:11434")
         return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _may_see(self) -> Self:
+        if self.provider == "local" and self.vision == "on":
+            raise ValueError("vision must be 'auto' or 'off': a `local` model takes no pictures")
+        return self
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, 
 from multi_agent.llm.repair import Repaired, repair
 from multi_agent.llm.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.vision import Vision
 from multi_agent.prompt import Prompt
 
 _EXCERPT = 200
@@ -29,20 +31,27 @@ _EXCERPT = 200
 class TypedLLM(LLM):
     """The LLM of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, settings: EndpointSettings) -> None:
+    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, vision: Vision | None = None) -> None:
         self._endpoint = endpoint
         self._settings = settings
+        self._vision = vision or Vision(settings)
 
     @property
     def model(self) -> str:
         return self._settings.model
 
+    async def takes_pictures(self) -> bool:
+        return await self._vision.available()
+
+    async def check_settings(self) -> None:
+        if self._settings.vision == "on":
+            await self._vision.available()
+
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        conversation = _Conversation(self._endpoint, self._settings, request)
+        messages = with_schema(request.messages, request.response_model)
+        conversation = _Conversation(self._endpoint, self._settings, request, messages)
         try:
-            value = await self._converse(
-                conversation, with_schema(request.messages, request.response_model), request.response_model
-            )
+            value = await self._converse(conversation, messages, request.response_model)
         except LLMError as error:
             error.usage, error.exchanges = conversation.usage, tuple(conversation.exchanges)
             raise
@@ -68,7 +77,7 @@ class TypedLLM(LLM):
         try:
             checked = await create(
                 response_model=_checker(response_model),
-                messages=[message.model_dump() for message in messages],
+                messages=[{"role": message.role, "content": message.content} for message in messages],
                 max_retries=self._settings.response_retries,
                 strict=False,  # accept "3" for 3, as pydantic does by default
                 hooks=hooks,
@@ -116,8 +125,12 @@ def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
 class _Conversation:
     """The requests and responses of one call, behind the client interface that instructor drives."""
 
-    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, request: LLMRequest[Any]) -> None:
+    def __init__(
+        self, endpoint: Endpoint, settings: EndpointSettings, request: LLMRequest[Any], opening: Sequence[Message]
+    ) -> None:
+        """``opening`` are the messages that instructor gets; it adds others after them."""
         self._endpoint = endpoint
+        self._pictures = [message.pictures for message in opening]
         self._settings = settings
         self._response_model: type[BaseModel] = request.response_model
         self._on_text = request.on_text
@@ -126,13 +139,14 @@ class _Conversation:
         self.exchanges: list[Exchange] = []
         self.usage = Usage()
 
-    async def create(self, *, messages: list[dict[str, str]], **_: object) -> SimpleNamespace:
+    async def create(self, *, messages: list[dict[str, Any]], **_: object) -> SimpleNamespace:
         """Send the messages and return the parts of OpenAI's response object that instructor reads.
 
         After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if it is incomplete,
         too.
         """
-        sent = tuple(Message.model_validate(message) for message in messages)
+        pictures = chain(self._pictures, repeat(()))  # instructor knows the text only
+        sent = tuple(Message(**text, pictures=each) for text, each in zip(messages, pictures, strict=False))
         if self.exchanges:  # instructor's own request quotes pydantic's links
             sent = (*sent[:-1], Message.user(Prompt.part("correct_response", fault=self.exchanges[-1].fault)))
         answer, incomplete = await self._ask(sent)

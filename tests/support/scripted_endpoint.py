@@ -15,6 +15,7 @@ A responder gets the parsed ``Request`` and returns a text or a ``Reply``. The f
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import threading
 import time
@@ -52,6 +53,8 @@ class Request:
     headers: Mapping[str, str]
     at: float
     abandoned: bool = False
+    pictures: list[bytes] = field(default_factory=list)
+    """The images of all messages, in order. ``messages`` has their text only."""
 
     @property
     def prompt(self) -> str:
@@ -246,8 +249,10 @@ class ScriptedEndpoint:
         api_key: str | None = None,
         listing_hangs: bool = False,
         accepts: ResponseForm | None = None,
+        sees: bool = False,
+        refusal: int = 400,
     ) -> None:
-        """With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
+        """It takes pictures if it ``sees``; otherwise it rejects them with the status ``refusal``. With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
         context length of its models; otherwise it lists it as llama.cpp does.
         """
         self.requests: list[Request] = []
@@ -258,6 +263,7 @@ class ScriptedEndpoint:
         self._api_key = api_key
         self._listing_hangs = listing_hangs
         self._accepts = accepts
+        self._sees, self._refusal = sees, refusal
         self._active = 0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -333,6 +339,8 @@ class ScriptedEndpoint:
         request = self._record("openai", http, body, schema, body.get("temperature"), limit, form)
         if self._accepts and form not in (self._accepts, "none"):
             return _error("openai", fail(400, f"{form}: extra inputs are not permitted"))
+        if request.pictures and not self._sees:
+            return _error("openai", fail(self._refusal, "image input is not supported"))
         return await self._answer(request, http, _openai_body)
 
     async def _chat_ollama(self, http: web.Request) -> web.StreamResponse:
@@ -356,7 +364,7 @@ class ScriptedEndpoint:
             number=len(self.requests) + 1,
             protocol=protocol,
             model=body.get("model", ""),
-            messages=body.get("messages", []),
+            messages=[_without_pictures(message) for message in body.get("messages", [])],
             schema=schema,
             temperature=temperature,
             max_tokens=max_tokens,
@@ -364,6 +372,7 @@ class ScriptedEndpoint:
             body=body,
             headers=dict(http.headers),
             at=time.monotonic(),
+            pictures=[picture for message in body.get("messages", []) for picture in _pictures_in(message)],
         )
         self.requests.append(request)
         return request
@@ -420,7 +429,25 @@ class ScriptedEndpoint:
 
     async def _show_ollama(self, _: web.Request) -> web.StreamResponse:
         info = {"general.architecture": "test", "test.context_length": self._context_length}
-        return web.json_response({"details": {}, "model_info": info, "capabilities": ["completion"]})
+        capabilities = ["completion", "vision"] if self._sees else ["completion"]
+        return web.json_response({"details": {}, "model_info": info, "capabilities": capabilities})
+
+
+def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of either protocol with its text as the content."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": "".join(part.get("text", "") for part in content)}
+    return message
+
+
+def _pictures_in(message: dict[str, Any]) -> list[bytes]:
+    """Return the images of a message of either protocol."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    encoded = [url.removeprefix("data:image/png;base64,") for url in urls] + list(message.get("images", ()))
+    return [base64.b64decode(each, validate=True) for each in encoded]
 
 
 def _form_of(body: dict[str, Any]) -> tuple[ResponseForm, dict[str, Any] | None]:

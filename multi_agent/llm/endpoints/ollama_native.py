@@ -5,6 +5,7 @@ Ollama's OpenAI-compatible API cannot set ``num_ctx`` and truncates long prompts
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -19,7 +20,7 @@ from multi_agent.llm.endpoints.transport import (
     transport_errors,
     wrong_protocol,
 )
-from multi_agent.llm.llm import OnText
+from multi_agent.llm.llm import Message, OnText
 from multi_agent.llm.settings import EndpointSettings
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class OllamaNative:
         started = time.monotonic()
         body: dict[str, Any] = {
             "model": self._settings.model,
-            "messages": [message.model_dump() for message in request.messages],
+            "messages": [_message(message) for message in request.messages],
             "format": request.schema,
             "options": self._options(request.temperature),
         }
@@ -102,6 +103,11 @@ class OllamaNative:
         info = shown.modelinfo or {}
         return next((int(value) for key, value in info.items() if key.endswith(".context_length")), None)
 
+    async def capabilities(self) -> tuple[str, ...]:
+        """Return what the model can do, such as ``completion`` and ``vision``. Raises a subclass of LLMError."""
+        shown = await self._call(self._client.show(self._settings.model))
+        return tuple(shown.capabilities or ())
+
     def _options(self, temperature: float | None) -> dict[str, Any]:
         options = {"num_ctx": self._settings.context_window, "num_predict": self._settings.max_output_tokens}
         return options if temperature is None else options | {"temperature": temperature}
@@ -119,6 +125,13 @@ class OllamaNative:
         if response.is_error:
             await response.aread()
             raise error_for_status(self._settings, response.status_code, response.text, response.headers)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """Return the message as Ollama takes it: pictures as base64 in a field of their own."""
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
+    images = [base64.b64encode(picture.png).decode() for picture in message.pictures]
+    return plain | {"images": images} if images else plain
 
 
 def _reply(last: ChatResponse, text: str, thinking: str, started: float) -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
@@ -18,7 +19,7 @@ from multi_agent.llm.endpoints.transport import (
     transport_errors,
     wrong_protocol,
 )
-from multi_agent.llm.llm import OnText
+from multi_agent.llm.llm import Message, OnText
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings, ResponseForm
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class OpenAICompatible:
         limit = "max_completion_tokens" if settings.base_url == DEFAULT_URLS["openai"] else "max_tokens"
         body = {
             "model": settings.model,
-            "messages": [message.model_dump() for message in request.messages],
+            "messages": [_message(message) for message in request.messages],
             "extra_body": fields(form, request.schema),  # as arguments, the client would walk through all of them
             limit: settings.max_output_tokens,
         }
@@ -165,6 +166,15 @@ class OpenAICompatible:
             raise wrong_protocol(settings, str(error)) from error
         except openai.APIError as error:  # an error in place of a chunk
             raise stream_interrupted(settings, error.message) from error
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """Return the message as the protocol takes it: pictures are parts of the content, as data URLs."""
+    if not message.pictures:
+        return {"role": message.role, "content": message.content}
+    images = (base64.b64encode(picture.png).decode() for picture in message.pictures)
+    parts = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}} for image in images]
+    return {"role": message.role, "content": [{"type": "text", "text": message.content}, *parts]}
 
 
 def _context_length(model: Any) -> int | None:

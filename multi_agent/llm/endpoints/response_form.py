@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from pathlib import Path
 from typing import Any, get_args
 
 from multi_agent.llm.endpoint import JsonSchema
+from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 
 FORMS: tuple[ResponseForm, ...] = get_args(ResponseForm)
@@ -46,9 +45,9 @@ class ResponseForms:
     def __init__(self, settings: EndpointSettings, folder: Path | None) -> None:
         self.candidates = FORMS if settings.response_format == "auto" else (settings.response_format,)
         """The forms that the settings allow, the strictest first."""
-        self._key = f"{settings.base_url} {settings.model}"
-        self._file = folder / "response_forms.json" if folder else None
-        self._remembered = self._read().get(self._key)
+        self._memory = EndpointMemory(settings, folder, "response_forms.json")
+        kept = self._memory.recall()
+        self._remembered = next((form for form in FORMS if form == kept), None)
 
     def to_try(self) -> tuple[ResponseForm, ...]:
         """Return the candidates, the remembered one first."""
@@ -59,14 +58,4 @@ class ResponseForms:
         if form == (self._remembered or self.candidates[0]):
             return
         self._remembered = form
-        if self._file:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self._file.with_suffix(f".{os.getpid()}")
-            temporary.write_text(json.dumps(self._read() | {self._key: form}, indent=1), encoding="utf-8")
-            temporary.replace(self._file)
-
-    def _read(self) -> dict[str, ResponseForm]:
-        if self._file is None or not self._file.exists():
-            return {}
-        entries: dict[str, ResponseForm] = json.loads(self._file.read_text(encoding="utf-8"))
-        return {key: form for key, form in entries.items() if form in FORMS}
+        self._memory.keep(form)

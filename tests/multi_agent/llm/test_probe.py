@@ -53,6 +53,7 @@ async def test_all_checks_pass(protocol: Protocol) -> None:
         ("llm context window", True, ""),
         ("llm structured output", True, ""),
         ("llm speed", True, ""),
+        ("llm pictures", True, ""),
     ]
 
 
@@ -116,22 +117,22 @@ class TestResponseForm:
             checks = await check(settings, tmp_path)
             asked = len(endpoint.requests)
             await check(settings, tmp_path)
+            checked = len(endpoint.requests)
             reply = await build_llm(settings, tmp_path).complete([Message.user("Which colour?")], Colour)
-        assert [each.ok for each in checks] == [True] * 5
-        assert f"({form}" in checks[-2].detail
-        assert [f"{other} rejected" in checks[-2].detail for other in FORMS[: FORMS.index(form)]] == [
+        assert [each.ok for each in checks] == [True] * 6
+        assert f"({form}" in checks[-3].detail
+        assert [f"{other} rejected" in checks[-3].detail for other in FORMS[: FORMS.index(form)]] == [
             True
         ] * FORMS.index(form)
-        assert [request.form for request in endpoint.requests[asked - 2 : asked]] == [form, form]
+        assert [request.form for request in endpoint.requests[asked - 4 : asked - 2]] == [form, form]
         assert reply.value.colour == "green"
-        assert endpoint.requests[-1].form == form
-        assert endpoint.requests[-2].form == form, "one request for the question"
+        assert [request.form for request in endpoint.requests[checked:]] == [form], "one request for the question"
 
     async def test_a_form_that_is_ignored_is_not_used(self, tmp_path: Path) -> None:
         """The endpoint accepts every form, and enforces the schema only by tools."""
         with ScriptedEndpoint(lambda request: GREEN if request.form == "tools" else "It is green.") as endpoint:
             checks = await check(endpoint.settings("openai"), tmp_path)
-        assert "(tools; json_schema not followed; guided_json not followed)" in checks[-2].detail
+        assert "(tools; json_schema not followed; guided_json not followed)" in checks[-3].detail
 
     async def test_a_changed_endpoint_is_asked_again(self, tmp_path: Path) -> None:
         with ScriptedEndpoint(always(GREEN), accepts="guided_json") as endpoint:
@@ -160,7 +161,7 @@ class TestResponseForm:
 async def test_the_speed_is_measured_without_the_cached_tokens(protocol: Protocol) -> None:
     slow = Reply(text=GREEN, cut=9, pause=0.1, delay=0.5, prompt_tokens=600, completion_tokens=30)
     with ScriptedEndpoint(always(slow)) as endpoint:
-        speed = (await check(endpoint.settings(protocol)))[-1]
+        speed = (await check(endpoint.settings(protocol)))[-2]
     found = re.fullmatch(
         r"([\d.]+) prompt and ([\d.]+) completion tokens per second; a question in mode fast takes about ([\d.]+) s",
         speed.detail,

@@ -50,6 +50,8 @@ class LocalModel:
 
         ``timeout_s`` limits the time without new text. The time to load the model does not count.
         """
+        if any(message.pictures for message in request.messages):
+            raise self._refused("It takes no pictures.")
         generation = Generation(
             messages=tuple((message.role, message.content) for message in request.messages),
             grammar=grammar_of(request.schema),

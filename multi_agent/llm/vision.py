@@ -1,0 +1,136 @@
+"""Whether a model takes pictures, and the errors of requests that carry some.
+
+Ollama says what its models can do. Servers that speak OpenAI's protocol do not, so a tiny picture is sent to them. They
+reject it with different statuses: OpenAI and vLLM with 400, DeepSeek with 422, OpenRouter with 404, llama.cpp with 500.
+Hence the same request is sent without the picture: if it succeeds then, the picture was the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import zlib
+from pathlib import Path
+
+from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable, LLMUnreachable, PromptTooLong
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
+from multi_agent.llm.endpoints.memory import EndpointMemory
+from multi_agent.llm.endpoints.ollama_native import OllamaNative
+from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
+from multi_agent.llm.llm import Message
+from multi_agent.llm.picture import Picture
+from multi_agent.llm.settings import EndpointSettings
+
+_FILE = "vision.json"
+_SIDE = 64  # pixels; some models reject smaller pictures
+_RED = b"\xd0\x10\x10"
+_OUTPUT_LIMIT = 1_000  # tokens of the answer, thinking included
+_QUESTION = "Answer with one word: green."
+_REJECTED = (LLMRefused, LLMUnavailable)
+
+
+class Vision:
+    """Whether one model takes pictures: as the settings say, or as its endpoint says when it is first asked."""
+
+    def __init__(self, settings: EndpointSettings, folder: Path | None = None) -> None:
+        """``folder`` keeps the endpoint's answer."""
+        self._settings = settings
+        self._memory = EndpointMemory(settings, folder, _FILE)
+        kept = self._memory.recall() if settings.vision == "auto" else None
+        self._known = kept if isinstance(kept, bool) else None
+        self._turn = asyncio.Lock()
+
+    async def available(self) -> bool:
+        """Return whether pictures may be sent. Asks the endpoint once.
+
+        Raises LLMRefused if the settings demand pictures and the model takes none; otherwise as the request does.
+        """
+        if self._settings.vision == "off":
+            return False
+        async with self._turn:
+            known = self._known if self._known is not None else await self.ask()
+        if self._settings.vision == "on" and not known:
+            setting = self._settings.setting
+            raise LLMRefused(
+                f"{setting('vision')} is 'on', but the {self._settings.name} takes no pictures. Choose a model that "
+                f"does with {setting('model')}, or set it to 'auto' or 'off'."
+            )
+        return known
+
+    async def ask(self) -> bool:
+        """Ask the endpoint, and keep its answer. Raises a subclass of LLMError."""
+        self._known = await _ask(self._settings)
+        self._memory.keep(self._known)
+        return self._known
+
+
+class PictureErrors(EndpointWrapper):
+    """An endpoint that adds to an error of a request with pictures how to do without them."""
+
+    def __init__(self, inner: Endpoint, settings: EndpointSettings) -> None:
+        super().__init__(inner)
+        self._settings = settings
+
+    async def send(self, request: EndpointRequest) -> Reply:
+        try:
+            return await super().send(request)
+        except (*_REJECTED, PromptTooLong) as error:
+            pictures = sum(len(message.pictures) for message in request.messages)
+            if not pictures or isinstance(error, LLMUnreachable):
+                raise
+            raise type(error)(f"{error} {self._advice(pictures)}", retry_after=error.retry_after) from error
+
+    def _advice(self, pictures: int) -> str:
+        number = "a picture of a page" if pictures == 1 else f"{pictures} pictures of pages"
+        return (
+            f"The request carried {number}. To send fewer, lower `pictures_per_call` under [research]; to send none, "
+            f"set {self._settings.setting('vision')} to 'off'."
+        )
+
+
+async def _ask(settings: EndpointSettings) -> bool:
+    limited = settings.model_copy(update={"max_output_tokens": min(settings.max_output_tokens, _OUTPUT_LIMIT)})
+    match settings.provider:
+        case "local":
+            return False
+        case "ollama":
+            return "vision" in await OllamaNative(limited).capabilities()
+        case "openai":
+            return await _accepts_picture(OpenAICompatible(limited))
+
+
+async def _accepts_picture(client: OpenAICompatible) -> bool:
+    """Send a request with a tiny picture, and without it if it is rejected. Raises what the second request raises.
+
+    A server may fail for another reason, so a status of 5xx counts only if it repeats.
+    """
+    if (error := await _rejection(client, Picture.of(_tiny_png()))) is None:
+        return True
+    if (other := await _rejection(client)) is not None:
+        raise other
+    return isinstance(error, LLMUnavailable) and await _rejection(client, Picture.of(_tiny_png())) is None
+
+
+async def _rejection(client: OpenAICompatible, *pictures: Picture) -> LLMError | None:
+    """Return the error with which the endpoint rejects the pictures; None if it accepts them."""
+    message = Message(role="user", content=_QUESTION, pictures=pictures)
+    try:
+        await client.send_as("none", EndpointRequest((message,), {}, None))
+    except LLMUnreachable:
+        raise
+    except _REJECTED as error:
+        return error
+    return None
+
+
+def _tiny_png() -> bytes:
+    """Return a red square as PNG."""
+    rows = (b"\0" + _RED * _SIDE) * _SIDE
+    header = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    chunks = (struct.pack(">I", len(data)) + kind + data + _checksum(kind + data) for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def _checksum(data: bytes) -> bytes:
+    return struct.pack(">I", zlib.crc32(data))
