@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from api.services.documents import Documents
     from api.services.evaluations import Evaluations
     from api.services.ingest import IngestService
+    from api.services.page_pictures import PagePictureDrawer
     from api.services.plans import Plans
     from api.services.research import PanelFactory
     from api.services.skills import Skills
@@ -193,7 +194,14 @@ class Candor:
 
         model = self.settings.store.embedding.model
         return Collections(
-            self.store, self.aliases, self.ledger, self.uploads, self.engine, model, lambda: self.embedder
+            self.store,
+            self.aliases,
+            self.ledger,
+            self.uploads,
+            self.engine,
+            model,
+            lambda: self.embedder,
+            lambda *page: self.page_pictures.draw(*page),
         )
 
     @cached_property
@@ -209,6 +217,13 @@ class Candor:
         from ingest.pages.renderer import PageRenderer
 
         return PageRenderer()
+
+    @cached_property
+    def page_pictures(self) -> PagePictureDrawer:
+        """Draws pages of documents for models."""
+        from api.services.page_pictures import PagePictureDrawer
+
+        return PagePictureDrawer(self.ledger, self.settings.ingest.max_file_mb)
 
     @cached_property
     def agents(self) -> Agents:

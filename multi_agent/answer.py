@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from multi_agent.context import Claim, Computation, Evidence, ResearchContext, Synthesis
+from multi_agent.context import Claim, Computation, Evidence, PictureSource, ResearchContext, Synthesis
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel, Scalar
 
@@ -30,7 +30,7 @@ class Coverage(FrozenModel):
 
 
 class Quote(FrozenModel):
-    """One item of evidence in an answer: ``parsed_text[start:end] == quote``."""
+    """One item of evidence in an answer: ``parsed_text[start:end] == quote``, unless it is from a picture."""
 
     number: int
     document: str = Field(description="path of the document as ingested")
@@ -40,6 +40,9 @@ class Quote(FrozenModel):
     start: int
     end: int
     quote: str
+    picture: PictureSource | None = Field(
+        default=None, description="if a model read the words in the picture of a page: where; nothing verified them"
+    )
 
     @classmethod
     def of(cls, evidence: Evidence) -> Quote:
@@ -130,7 +133,10 @@ def status_of(synthesis: Synthesis) -> Status:
 def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
     """Return the quotes found so far as claims, for a run that ends before its answer is written."""
     quotes = context.evidence
-    claims = tuple(Claim(text=each.why or each.quote, evidence=(each.number,), supported=True) for each in quotes)
+    claims = tuple(
+        Claim(text=each.why or each.quote, evidence=(each.number,), supported=True, pictured=bool(each.picture))
+        for each in quotes
+    )
     return Synthesis(
         claims=claims,
         evidence=context.evidence,

@@ -51,8 +51,28 @@ class RecordField(FrozenModel):
     meaning: str
 
 
+Region = tuple[float, float, float, float]
+"""A part of a page: left, top, right and bottom, in fractions of its width and height."""
+
+
+class PictureSource(FrozenModel):
+    """Where a model read something in the picture of a page."""
+
+    page: int = Field(ge=1)
+    region: Region | None = Field(
+        default=None, description="left, top, right and bottom as fractions of the page; null if the model gave none"
+    )
+
+    def __str__(self) -> str:
+        return f"read from the picture of page {self.page}, not verified"
+
+
 class Evidence(FrozenModel):
-    """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text."""
+    """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text.
+
+    With ``picture`` it is none: ``quote`` is what a model read in the picture of a page, and ``start`` and ``end`` are
+    both the beginning of that page in its passage.
+    """
 
     number: int = Field(ge=1, description="the answer's reference to it; assigned in order of document and position")
     document: str
@@ -64,11 +84,17 @@ class Evidence(FrozenModel):
     end: int
     quote: str
     why: str = Field(default="", description="what it shows, in the Extractor's words")
+    picture: PictureSource | None = Field(default=None, description="where it was read, if in the picture of a page")
 
     @property
-    def place(self) -> tuple[str, int, int]:
-        """Its identity, independent of its number: document id and span."""
-        return self.document_id, self.start, self.end
+    def place(self) -> Place:
+        """Its identity, independent of its number: document id and span; of a reading of a picture, also its words."""
+        span = (self.document_id, self.start, self.end)
+        return (*span, self.quote) if self.picture else span
+
+
+Place = tuple[str, int, int] | tuple[str, int, int, str]
+"""The identity of evidence."""
 
 
 class Record(FrozenModel):
@@ -100,6 +126,9 @@ class Claim(FrozenModel):
     evidence: tuple[int, ...] = ()
     computations: tuple[int, ...] = ()
     supported: bool
+    pictured: bool = Field(
+        default=False, description="whether it rests on what a model read in a picture, which no rule can verify"
+    )
 
 
 class Synthesis(FrozenModel):

@@ -10,6 +10,7 @@ AgentError                      base
 │   ├── InvalidResponse         user: use a model that follows a schema
 │   ├── PromptTooLong           user: raise the context window, or narrow the question
 │   └── RecordingMissing        user: record again, or use a live model
+├── PictureUnavailable          user: ingest the document again, or set `vision` to 'off'
 ├── PlanError                   the model's plan is invalid after all retries
 ├── StepError                   see the message: the agent's author, or the cause it names
 ├── RunEnded                    see the message: every plan would fail the same way
@@ -84,6 +85,10 @@ class PromptTooLong(LLMError):
 
 class RecordingMissing(LLMError):
     """A replay has no recorded response for this request."""
+
+
+class PictureUnavailable(AgentError):
+    """The picture of a page cannot be shown to the model: its file is gone, changed or damaged."""
 
 
 class PlanError(AgentError):

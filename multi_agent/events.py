@@ -280,13 +280,16 @@ class DraftWithdrawn(FrozenModel):
 
 
 class ClaimChecked(FrozenModel):
-    """A claim was rejected because its evidence does not support it, or a model judged whether it does."""
+    """A claim was rejected because its evidence does not support it, or a model judged whether it does.
+
+    With the method ``picture`` nobody verified it: it rests on what a model read in the picture of a page.
+    """
 
     type: Literal["claim_checked"] = "claim_checked"
     agent: str
     claim: str
     supported: bool
-    method: Literal["rule", "model"]
+    method: Literal["rule", "model", "picture"]
     reason: str
 
 

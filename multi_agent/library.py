@@ -43,6 +43,10 @@ class Library(Protocol):
         """Return every chunk in reading order, optionally of the named documents only."""
         ...
 
+    def page_picture(self, chunk: Chunk, page: int) -> bytes:
+        """Return the picture of a page of the chunk's document, as PNG. Raises PictureUnavailable."""
+        ...
+
 
 def within(query: str, documents: Sequence[str]) -> str:
     """Return the query with the documents that the search was limited to."""

@@ -14,6 +14,8 @@ SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
 
 _WINDOW_SHARE = 6  # of the default window, about as much as ten passages: a small model reads slowly
 _MOST_PASSAGE_TOKENS = 16_000
+_TOKENS_PER_PICTURE = 8_192  # of the window: a picture takes up to 1,800 beside the text and the response
+_MOST_PICTURES = 4
 _TOKENS_PER_FOUND_PASSAGE = 270  # as much as a passage of English prose
 
 
@@ -55,6 +57,9 @@ class ResearchSettings(SettingsGroup):
     samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, for a vote")
     reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; if it is "
         "not set, one for each 270 of `tokens_per_call`")  # fmt: skip
+    pictures_per_call: int = Field(default=2, ge=0, le=8, description="pictures of pages that the Reader sends with "
+        "their text, if the model takes pictures (`vision` of its endpoint); if it is not set, one for each 8,192 "
+        "tokens of the model's context window, at most 4")  # fmt: skip
     check_claims: bool = Field(default=False, description="whether a model call checks the claims that rules can "
         "neither confirm nor reject; for capable models")  # fmt: skip
     records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")
@@ -79,4 +84,8 @@ class ResearchSettings(SettingsGroup):
         passages = self.reader_passages
         if "reader_passages" not in self.model_fields_set:
             passages = max(1, tokens // _TOKENS_PER_FOUND_PASSAGE)
-        return self.model_copy(update={"tokens_per_call": tokens, "reader_passages": passages})
+        pictures = self.pictures_per_call
+        if "pictures_per_call" not in self.model_fields_set:
+            pictures = max(1, min(context_window // _TOKENS_PER_PICTURE, _MOST_PICTURES))
+        update = {"tokens_per_call": tokens, "reader_passages": passages, "pictures_per_call": pictures}
+        return self.model_copy(update=update)

@@ -51,8 +51,10 @@ def serve() -> Iterator[Callable[..., EndpointSettings]]:
     """Return a function that starts a scripted endpoint and returns its settings. Endpoints stop after the test."""
     running: list[ScriptedEndpoint] = []
 
-    def start(responder: Responder, protocol: Protocol = "openai", **settings: Any) -> EndpointSettings:
-        endpoint = ScriptedEndpoint(responder)
+    def start(
+        responder: Responder, protocol: Protocol = "openai", *, sees: bool = False, **settings: Any
+    ) -> EndpointSettings:
+        endpoint = ScriptedEndpoint(responder, sees=sees)
         running.append(endpoint.__enter__())
         return endpoint.settings(protocol, **settings)
 

@@ -7,6 +7,7 @@ stores: ``parsed_text[chunk.start:chunk.end] == chunk.text``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,6 +16,10 @@ Scalar = str | int | float | bool
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 """The pattern of collection names."""
+
+
+PICTURED_PAGES = "pictured_pages"
+"""Key of the metadata that lists the pages of a document with more to see than their text: see ``page_ranges``."""
 
 
 class FrozenModel(BaseModel):
@@ -73,6 +78,12 @@ class Chunk(FrozenModel):
         return tuple(span.number for span in self.page_spans)
 
     @property
+    def pictured_pages(self) -> tuple[int, ...]:
+        """Numbers of its pages with more to see than their text, ascending: scans, and pages with large figures."""
+        listed = pages_in(str(self.metadata.get(PICTURED_PAGES, "")))
+        return tuple(page for page in self.pages if any(page in pages for pages in listed))
+
+    @property
     def reading_text(self) -> str:
         """The passage with the header of its table."""
         return f"{self.header.text}\n{self.text}" if self.header else self.text
@@ -93,6 +104,20 @@ class Chunk(FrozenModel):
     def pages_of(self, start: int, end: int) -> tuple[int, ...]:
         """Return the numbers of the pages that the span [start, end) is on, ascending."""
         return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)
+
+
+def page_ranges(pages: Iterable[int]) -> str:
+    """Return page numbers as a text such as ``2, 5-7``."""
+    numbers = sorted(set(pages))
+    starts = [page for page in numbers if page - 1 not in numbers]
+    ends = [page for page in numbers if page + 1 not in numbers]
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
+
+
+def pages_in(ranges: str) -> list[range]:
+    """Return the pages in a text of ``page_ranges``. Raises ValueError for another text."""
+    parts = (part.partition("-") for part in ranges.split(", ") if part)
+    return [range(int(first), int(last or first) + 1) for first, _, last in parts]
 
 
 class ChunkFilter(FrozenModel):

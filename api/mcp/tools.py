@@ -84,7 +84,7 @@ class Cited(FrozenModel):
 
     mark: str = Field(description="what the answer refers to it as")
     document: str = Field(description="its id, for read_document")
-    where: str = Field(description="document and page")
+    where: str = Field(description="document and page; and if a model read the words in the picture of the page")
     start: int
     end: int
     quote: str

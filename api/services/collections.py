@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from api.auth.permissions import Caller, Right
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.ledger.lock import IngestLock
     from multi_agent.library import CatalogueEntry
     from vectorstore.embedding.embedder import Embedder
-    from vectorstore.models import CollectionSpec
+    from vectorstore.models import Chunk, CollectionSpec
     from vectorstore.store import Collection, VectorStore
 
 
@@ -31,6 +32,7 @@ class Collections:
     """All collections of a data folder. Calls block.
 
     ``load_embedder`` returns the embedding model and loads it on the first call; ``embedding_model`` is its name.
+    ``draw_page`` returns the picture of a page as PNG, given the collection, a chunk on the page and its number.
     """
 
     def __init__(
@@ -42,9 +44,10 @@ class Collections:
         engine: Engine,
         embedding_model: str,
         load_embedder: Callable[[], Embedder],
+        draw_page: Callable[[str, Chunk, int], bytes],
     ) -> None:
         self.store, self.aliases, self.ledger = store, aliases, ledger
-        self.load_embedder = load_embedder
+        self.load_embedder, self._draw_page = load_embedder, draw_page
         self._uploads, self._engine, self._embedding_model = uploads, engine, embedding_model
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
@@ -124,7 +127,8 @@ class Collections:
         from api.services.library import CollectionLibrary
         from vectorstore.retrieval import Retriever
 
-        return CollectionLibrary(name, lambda: self.catalogue(name), Retriever(collection, self.load_embedder()))
+        retriever = Retriever(collection, self.load_embedder())
+        return CollectionLibrary(name, lambda: self.catalogue(name), retriever, partial(self._draw_page, name))
 
     def catalogue(self, name: str) -> list[CatalogueEntry]:
         """Return the searchable documents of a collection."""

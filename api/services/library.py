@@ -6,10 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingest.ledger.ledger import Ledger
+from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
+
+
+def no_pictures(chunk: Chunk, page: int) -> bytes:
+    """Raise PictureUnavailable: for a library without the files of its documents."""
+    raise PictureUnavailable(f"Page {page} of {chunk.name!r} cannot be drawn: the library has no files.")
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,8 @@ class CollectionLibrary:
     collection: str
     catalogue: Callable[[], Sequence[CatalogueEntry]]
     retriever: Retriever
+    draw: Callable[[Chunk, int], bytes] = no_pictures
+    """Returns the picture of a page of a chunk's document, as PNG."""
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         if (where := self._filter(documents)) is None:
@@ -31,6 +39,9 @@ class CollectionLibrary:
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         where = self._filter(documents)
         return [] if where is None else list(self.retriever.scan(where))
+
+    def page_picture(self, chunk: Chunk, page: int) -> bytes:
+        return self.draw(chunk, page)
 
     def _filter(self, documents: Sequence[str]) -> ChunkFilter | None:
         """Return None when none of the named documents exists (an empty filter would match everything)."""

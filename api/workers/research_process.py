@@ -144,6 +144,8 @@ class ResearchProcess:
                 return self._libraries[request.task].around(*request.arguments)
             case "scan":
                 return self._libraries[request.task].scan(*request.arguments)
+            case "page_picture":
+                return self._libraries[request.task].page_picture(*request.arguments)
             case "embed":
                 return self._embed(*request.arguments)
 

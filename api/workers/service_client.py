@@ -70,3 +70,7 @@ class RemoteLibrary:
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         found: list[Chunk] = self.service.call("scan", self.task, documents)
         return found
+
+    def page_picture(self, chunk: Chunk, page: int) -> bytes:
+        picture: bytes = self.service.call("page_picture", self.task, chunk, page)
+        return picture

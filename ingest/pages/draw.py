@@ -63,7 +63,7 @@ def _render_image(request: PageRequest) -> tuple[RenderedPage, bytes]:
     rendered = RenderedPage(width=upright.width, height=upright.height)
     if not request.scale:
         return rendered, b""
-    side = min(1.0, request.scale, (_MAX_PIXELS / (upright.width * upright.height)) ** 0.5)
+    side = min(1.0, _scale(request, upright.width, upright.height))
     return rendered, _png(upright.resize((max(1, int(upright.width * side)), max(1, int(upright.height * side)))))
 
 
@@ -80,10 +80,16 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
         rendered = RenderedPage(width=width, height=height, located=bool(boxes), boxes=boxes)
         if not request.scale:
             return rendered, b""
-        scale = min(request.scale, (_MAX_PIXELS / max(width * height, 1)) ** 0.5)
-        return rendered, _png(_highlight(page.render(scale=scale).to_pil(), boxes))
+        return rendered, _png(_highlight(page.render(scale=_scale(request, width, height)).to_pil(), boxes))
     except pypdfium2.PdfiumError as error:
         return RenderedPage(error=f"page {request.page} of the PDF cannot be shown: {error}"), b""
+
+
+def _scale(request: PageRequest, width: float, height: float) -> float:
+    """Return the scale within the limits."""
+    largest = float((_MAX_PIXELS / max(width * height, 1)) ** 0.5)
+    longest = request.longest / max(width, height, 1) if request.longest else largest
+    return min(request.scale, largest, longest)
 
 
 def _highlight(image: Image, boxes: Sequence[PageBox]) -> Image:

@@ -19,6 +19,7 @@ class PageRequest(FrozenModel):
     start: int = 0
     end: int = 0
     scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no image")
+    longest: int | None = Field(default=None, gt=0, description="pixels on the longer side; more are scaled down")
 
 
 class RenderedPage(FrozenModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.pdf.ocr import ScanReader
+from ingest.readers.pdf.ocr import ScanReader, list_pictured
 from ingest.readers.pdf.pdf import write_pages
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
@@ -13,7 +13,7 @@ def read_image(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]
     """Add the recognised blocks and pages to the builder."""
     scans = ScanReader(request.options, request.path)
     write_pages(scans.image(request.data), into)
-    return scans.report(into)
+    return scans.report(into) | list_pictured(scans.recognised)
 
 
-READER = Reader(name="image", version=1, read=read_image, mime_types=("image/*",))
+READER = Reader(name="image", version=2, read=read_image, mime_types=("image/*",))

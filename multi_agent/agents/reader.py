@@ -13,9 +13,17 @@ from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
 from multi_agent.context_merge import number_evidence
 from multi_agent.events import Searched
-from multi_agent.grounding.citations import cite, publish_unknown
+from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
-from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, settle
+from multi_agent.grounding.pictures import PagePictures, PictureReading
+from multi_agent.grounding.support import (
+    Judged,
+    Statement,
+    SupportCheck,
+    SupportRules,
+    mark_pictured,
+    settle,
+)
 from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
 from multi_agent.library import within
 from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
@@ -83,6 +91,18 @@ class ReaderAnswer(WrittenResponse[ReaderClaim]):
     pass
 
 
+class PicturedClaim(ReaderClaim):
+    pictures: list[PictureReading] = Field(description="what states it in the pictures; [] if nothing there does")
+
+
+class PicturedAnswer(ReaderAnswer):
+    model_config = ConfigDict(title="ReaderAnswer")
+
+    claims: list[PicturedClaim] = Field(  # type: ignore[assignment]  # nothing appends to it
+        description="what answers the question, or comes closest"
+    )
+
+
 class Reader:
     """Searches, reads the best passages and answers. Checks that the sentences support the claims."""
 
@@ -112,8 +132,9 @@ class Reader:
         found = await self._search(queries, inputs.documents) if searches else []
         shown = await asyncio.to_thread(self._readable, found)
         offered = await self._kit.tools()
+        pictures = await self._pictures(found, shown)
         if shown or offered.tools:
-            synthesis, read = await self._answer(shown, offered, context, task, inputs)
+            synthesis, read = await self._answer(shown, pictures, offered, context, task, inputs)
         else:
             synthesis, read = _nothing(inputs), ()
         found = list({chunk.id: chunk for chunk in (*found, *read)}.values())
@@ -139,9 +160,17 @@ class Reader:
         settings, library = self._kit.settings, self._kit.library
         return best_document_last(read_around(found, library, settings.tokens_per_call)) if found else ()
 
+    async def _pictures(self, found: Sequence[Chunk], shown: Sequence[Chunk]) -> PagePictures:
+        """Return the pictures of the best pages that are read. Raises PictureUnavailable, LLMError."""
+        read = {chunk.id: chunk for chunk in shown}
+        ranked = {chunk.id: chunk for chunk in (*(each for each in found if each.id in read), *shown)}
+        kit = self._kit
+        return await PagePictures.load(ranked.values(), kit.settings.pictures_per_call, kit.library, kit.llm)
+
     async def _answer(
         self,
         chunks: Sequence[Chunk],
+        pictures: PagePictures,
         offered: OfferedTools,
         context: ResearchContext,
         task: TaskData,
@@ -160,13 +189,14 @@ class Reader:
             "passages": show_units(number_units(chunks)),
         }
         prompt = self._kit.require_prompt()
-        messages = prompt.render(**{name: values[name] for name in prompt.placeholders})
+        messages = pictures.attach(prompt.render(**{name: values[name] for name in prompt.placeholders}))
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
         units = number_units(use.passages)
-        draft = _DraftChecker(inputs.question, units)
-        on_text = draft_callback(task, self.card.name, ReaderAnswer, draft.check, self._kit.publish)
-        response = (await self._kit.llm.complete(use.closing, ReaderAnswer, on_text=on_text)).value
-        judged = await self._judge(response, inputs.question, units)
+        draft = _DraftChecker(inputs.question, units, pictures)
+        shape = PicturedAnswer if pictures else ReaderAnswer
+        on_text = draft_callback(task, self.card.name, shape, draft.check, self._kit.publish)
+        response = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
+        judged = await self._judge(response, inputs.question, units, pictures)
         synthesis = build_synthesis(
             response,
             judged,
@@ -177,10 +207,14 @@ class Reader:
         )
         return synthesis, use.passages
 
-    async def _judge(self, response: ReaderAnswer, question: str, units: Sequence[Unit]) -> list[Judged]:
+    async def _judge(
+        self, response: ReaderAnswer, question: str, units: Sequence[Unit], pictures: PagePictures
+    ) -> list[Judged]:
         claims = response.claims or _bare_answer(response)
-        cited = [cite(claim.sentences, units) for claim in claims]
+        cited = [_cite(claim, units, pictures) for claim in claims]
         await publish_unknown((number for each in cited for number in each.unknown), units, self._kit.publish)
+        readings = [reading for claim in claims for reading in _readings(claim)]
+        await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = _rules(question, units, response.short)
         ask = self._kit.settings.check_claims and response.sufficient  # what only comes close answers no question
@@ -191,20 +225,35 @@ class Reader:
 class _DraftChecker:
     """Checks drafted claims one by one. Numbers evidence in order of arrival; the finished answer numbers it again."""
 
-    def __init__(self, question: str, units: Sequence[Unit]) -> None:
-        self._units = units
+    def __init__(self, question: str, units: Sequence[Unit], pictures: PagePictures) -> None:
+        self._units, self._pictures = units, pictures
         self._rules = _rules(question, units)
         self._numbers: dict[Hashable, int] = {}
 
     def check(self, written: ReaderClaim) -> CheckedClaim:
-        cited = cite(written.sentences, self._units)
-        judged = settle(self._rules.judge(Statement(written.text, cited.evidence)))
+        cited = _cite(written, self._units, self._pictures)
+        judged = mark_pictured(settle(self._rules.judge(Statement(written.text, cited.evidence))), self._rules)
         evidence = {}
         for item in judged.statement.evidence:
             number = self._numbers.setdefault(item.place, len(self._numbers) + 1)
             evidence[number] = item.model_copy(update={"number": number})
-        claim = Claim(text=written.text, evidence=tuple(sorted(evidence)), supported=bool(judged.supported))
+        claim = Claim(
+            text=written.text,
+            evidence=tuple(sorted(evidence)),
+            supported=bool(judged.supported),
+            pictured=judged.pictured,
+        )
         return CheckedClaim(claim, tuple(evidence.values()), tuple(f"[{number}]" for number in cited.unknown))
+
+
+def _cite(claim: ReaderClaim, units: Sequence[Unit], pictures: PagePictures) -> Cited:
+    """Return the quotes and the readings of pictures that a claim points at."""
+    cited = cite(claim.sentences, units)
+    return cited._replace(evidence=(*cited.evidence, *pictures.evidence(_readings(claim))))
+
+
+def _readings(claim: ReaderClaim) -> Sequence[PictureReading]:
+    return claim.pictures if isinstance(claim, PicturedClaim) else ()
 
 
 def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:

@@ -11,7 +11,7 @@ from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
 from multi_agent.events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
-from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, settle
+from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
 from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
 from multi_agent.prompts.show_evidence import (
     renumber_computations,
@@ -137,13 +137,14 @@ class _Sources:
         return [number for number in written.evidence if number not in self._evidence]
 
     def check_draft(self, written: WrittenClaim) -> CheckedClaim:
-        judged = settle(self._draft_rules.judge(self.statement(written)))
+        judged = mark_pictured(settle(self._draft_rules.judge(self.statement(written))), self._draft_rules)
         evidence = sorted(judged.statement.evidence, key=lambda item: item.number)
         claim = Claim(
             text=written.text,
             evidence=tuple(item.number for item in evidence),
             computations=tuple(each.number for each in judged.statement.computations),
             supported=bool(judged.supported),
+            pictured=judged.pictured,
         )
         return CheckedClaim(claim, tuple(evidence))
 

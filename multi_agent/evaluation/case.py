@@ -36,6 +36,7 @@ class Cited(FrozenModel):
     pages: tuple[int, ...]
     quote: str
     in_source: bool = Field(description="whether the parsed text has exactly these words at this position")
+    pictured: bool = Field(default=False, description="whether a model read the words in the picture of a page")
 
 
 class Case(FrozenModel):

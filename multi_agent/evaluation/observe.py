@@ -29,7 +29,7 @@ def observe(question: Question, answer: Answer, events: Sequence[Event], source_
     chunks = {chunk["id"]: chunk for fields in updates for chunk in fields.get("chunks", ())}
     evidence = {_position(item): item for fields in updates for item in _collect_evidence(fields)}
     names = {each["document_id"]: each["name"] for each in (*chunks.values(), *evidence.values())}
-    cited = {(each.document_id, each.start, each.end): each.model_dump() for each in _cited_quotes(answer)}
+    cited = {_position(item): item for item in (each.model_dump() for each in _cited_quotes(answer))}
     return Case(
         question=question,
         answer=answer,
@@ -63,8 +63,9 @@ def _cited_quotes(answer: Answer) -> Iterable[Quote]:
             yield from computation.evidence
 
 
-def _position(item: dict[str, Any]) -> tuple[str, int, int]:
-    return item["document_id"], item["start"], item["end"]
+def _position(item: dict[str, Any]) -> tuple[str, int, int, str]:
+    """Return the place of a quote, or that of the words that a model read in a picture."""
+    return item["document_id"], item["start"], item["end"], item["quote"] if item.get("picture") else ""
 
 
 def _make_passage(chunk: dict[str, Any], source_of: SourceOf) -> Passage:
@@ -77,7 +78,7 @@ def _make_passage(chunk: dict[str, Any], source_of: SourceOf) -> Passage:
 
 
 def _make_cited(item: dict[str, Any], names: dict[str, str], source_of: SourceOf) -> Cited:
-    document, start, end = _position(item)
+    document, start, end, _ = _position(item)
     source = source_of(document)
     return Cited(
         document=names.get(document, item["document"]),
@@ -85,4 +86,5 @@ def _make_cited(item: dict[str, Any], names: dict[str, str], source_of: SourceOf
         pages=tuple(item["pages"]),
         quote=item["quote"],
         in_source=source.text[start:end] == item["quote"],
+        pictured=bool(item.get("picture")),
     )

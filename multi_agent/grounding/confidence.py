@@ -17,18 +17,26 @@ class Signal(StrEnum):
 
     ON_QUESTION = "every claim supported; the quotes have at least half of the question's words"
     OFF_QUESTION = "every claim supported; the quotes have fewer"
+    PICTURED = "every claim supported; some only by what a model read in a picture"
     PARTLY = "some claims not supported"
     INSUFFICIENT = "insufficient"
 
 
 SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
-    {Signal.ON_QUESTION: 0.7, Signal.OFF_QUESTION: 0.3, Signal.PARTLY: 0.5, Signal.INSUFFICIENT: 0.4}
+    {
+        Signal.ON_QUESTION: 0.7,
+        Signal.OFF_QUESTION: 0.3,
+        Signal.PICTURED: 0.3,
+        Signal.PARTLY: 0.5,
+        Signal.INSUFFICIENT: 0.4,
+    }
 )
 """Share of right answers by signal; for insufficient ones, of questions that the documents do not answer.
 
 From ``benchmarks/local_model``, 2026-11-22: 65 questions answered by a model of 1.5 billion parameters, a third of them
 unanswerable, and 40 answered by careful readers. On the question: 15 of 33 and 37 of 40; off the question: 7 of 25 and
-none; insufficient: 3 of 7 and none. No answer was partly supported; that figure is a guess.
+none; insufficient: 3 of 7 and none. No answer was partly supported, and none rested on a picture; these figures are
+guesses.
 """
 
 
@@ -39,6 +47,8 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
         return Signal.INSUFFICIENT
     if len(supported) < len(judged):
         return Signal.PARTLY
+    if any(each.pictured for each in supported):
+        return Signal.PICTURED
     statements = [each.statement for each in supported]
     quotes = [item.quote for statement in statements for item in statement.evidence]
     results = [computed.purpose for statement in statements for computed in statement.computations]

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.answer import Status, status_of
 from multi_agent.bus import Publish
-from multi_agent.context import Synthesis
+from multi_agent.context import Place, Synthesis
 from multi_agent.errors import InvalidResponse
 from multi_agent.events import Voted, VoteGroup
 from multi_agent.grounding.equality import are_distinct, parse_value
@@ -56,7 +56,7 @@ class Candidate(FrozenModel):
         return " ".join(claim.text.strip() for claim in self.synthesis.claims)
 
     @cached_property
-    def support(self) -> frozenset[tuple[str, int, int]]:
+    def support(self) -> frozenset[Place]:
         """Places of the quotes that support the claims, directly or through a computation."""
         synthesis = self.synthesis
         cited = {number for claim in synthesis.claims for number in claim.evidence}

@@ -34,6 +34,7 @@ _MIN_COMPARISON = 4  # letters of words such as "more" and "less"
 _MIN_COPIED = 6  # words of a claim that is looked up as a copy
 _MOST_COPIED = 4  # sentences of such a claim
 _NONE = "none"
+PICTURED = "It rests on what a model read in the picture of a page, which no rule can verify."
 _LONGEST_QUOTE = 1200  # characters shown to the check call
 
 
@@ -56,6 +57,8 @@ class Judged(NamedTuple):
     """What was repaired in the statement."""
     missing: tuple[Term, ...] = ()
     """Terms of the statement that are not in its evidence."""
+    pictured: bool = False
+    """Whether it rests on what a model read in a picture."""
 
 
 class SupportRules:
@@ -243,16 +246,16 @@ class SupportCheck:
         judged = [self._rules.judge(statement) for statement in statements]
         if repairs := tuple(each.repair.strip() for each in judged if each.repair):
             await self._publish(ResponseRepaired(caller=self._agent, repairs=repairs))
-        judged = await self._settle(judged)
+        judged = [mark_pictured(each, self._rules) for each in await self._settle(judged)]
         for each in judged:
-            if each.method == "model" or not each.supported:
+            if each.method == "model" or each.pictured or not each.supported:
                 await self._publish(
                     ClaimChecked(
                         agent=self._agent,
                         claim=each.statement.text,
                         supported=bool(each.supported),
-                        method=each.method,
-                        reason=each.reason,
+                        method="picture" if each.pictured else each.method,
+                        reason=f"{each.reason} {PICTURED}" if each.pictured else each.reason,
                     )
                 )
         return judged
@@ -307,6 +310,21 @@ def settle(judged: Judged) -> Judged:
     if judged.supported is not None:
         return judged
     return judged._replace(supported=all(term.kind == "word" for term in judged.missing))
+
+
+def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
+    """Return the verdict, marked if the statement is supported, but not without what was read in a picture.
+
+    The rules compare the statement with the words that the model says it read. Whether these are in the picture, they
+    cannot tell.
+    """
+    statement = judged.statement
+    verbatim = tuple(item for item in statement.evidence if not item.picture)
+    if not judged.supported or len(verbatim) == len(statement.evidence):
+        return judged
+    alone = statement._replace(evidence=verbatim)
+    verified = bool(verbatim or alone.computations) and settle(rules.judge(alone)).supported
+    return judged._replace(pictured=not verified)
 
 
 def _show(quotes: Sequence[Evidence]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.context import Claim, Computation, Evidence, Synthesis
+from multi_agent.context import Claim, Computation, Evidence, Place, Synthesis
 from multi_agent.grounding.confidence import SHARE_RIGHT, signal_of
 from multi_agent.grounding.support import Judged
 from vectorstore.models import Chunk
@@ -76,13 +76,14 @@ def describe_read(chunks: Sequence[Chunk]) -> str:
     return f"Read {passages} of {', '.join(names[:_NAMES_SHOWN])}{more}."
 
 
-def _claim(judged: Judged, numbers: dict[tuple[str, int, int], int]) -> Claim:
+def _claim(judged: Judged, numbers: dict[Place, int]) -> Claim:
     statement = judged.statement
     return Claim(
         text=statement.text,
         evidence=tuple(sorted({numbers[item.place] for item in statement.evidence})),
         computations=tuple(dict.fromkeys(each.number for each in statement.computations)),
         supported=bool(judged.supported),
+        pictured=judged.pictured,
     )
 
 
@@ -91,9 +92,13 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     rejected = [f"Not supported: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)
-        by_rule = len(judged) - len(rejected) - checked
+        seen = sum(each.pictured for each in judged)
+        by_rule = (
+            len(judged) - len(rejected) - checked - sum(each.pictured and each.method == "rule" for each in judged)
+        )
         facts = [f"Rules found {_count(by_rule)} in the quotes." if by_rule else ""]
         facts += [f"A check call confirmed {_count(checked)}." if checked else ""]
+        facts += [f"A model read {_count(seen)} in pictures of pages; no rule can verify that." if seen else ""]
     else:
         facts = ["What was read does not answer the question."]
     return " ".join(filter(None, (*facts, *rejected)))

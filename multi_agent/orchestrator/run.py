@@ -94,6 +94,7 @@ class Run:
             await self._tools.close()
 
     async def _research(self) -> Answer:
+        await self._models.check_settings()
         examples = await self._find_examples()
         remembered = self._resumed.remembered or await self._recall()
         await self._bus.publish(self._first_event(examples, remembered))

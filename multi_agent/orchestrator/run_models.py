@@ -25,6 +25,11 @@ class RunModels:
         """Name of the model for callers without a model of their own."""
         return self._default.model
 
+    async def check_settings(self) -> None:
+        """Raise LLMRefused if the settings demand of a model what it cannot do, before the run calls any."""
+        for model in self._dependencies.models_of(self._request):
+            await model.check_settings()
+
     def for_step(self, caller: str, publish: Publish, *, varied: bool) -> RunLLM:
         """Return the model of a step's agent. ``varied`` makes every request a sample."""
         model = self._dependencies.model_of(caller, self._request)

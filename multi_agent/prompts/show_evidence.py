@@ -81,7 +81,8 @@ def show_records(context: ResearchContext) -> str:
 
 def _show_quote(item: Evidence, chunk: Chunk) -> str:
     why = f"\n    It shows: {item.why}" if item.why else ""
-    return f"[{item.number}] {show_location(chunk, item.pages)}: {item.quote}{why}"
+    origin = f" ({item.picture})" if item.picture else ""
+    return f"[{item.number}] {show_location(chunk, item.pages)}{origin}: {item.quote}{why}"
 
 
 def _columns(chunk: Chunk) -> str:

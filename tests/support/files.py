@@ -89,6 +89,32 @@ def write_encrypted_pdf(path: Path) -> Path:
     return path
 
 
+def write_chart(path: Path, caption: str, bars: Sequence[int] = (30, 90, 60)) -> Path:
+    """Write a PDF page with a caption and a bar chart of filled rectangles without any words."""
+    from fpdf import FPDF
+
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    pdf.multi_cell(0, 6, caption, new_x="LMARGIN", new_y="NEXT")
+    pdf.set_fill_color(20, 60, 140)
+    for number, height in enumerate(bars):
+        pdf.rect(30 + 55 * number, 200 - height, 45, height, style="F")
+    pdf.output(str(path))
+    return path
+
+
+def make_png(width: int = 40, height: int = 30) -> bytes:
+    """Return a white picture."""
+    import io
+
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new("RGB", (width, height), "white").save(out, "PNG")
+    return out.getvalue()
+
+
 def write_scan(path: Path, pages: Sequence[Path | None], *, dpi: int = 200) -> Path:
     """Write a PDF of images: each is the first page of another PDF, or blank for None."""
     import pypdfium2

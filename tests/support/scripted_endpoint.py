@@ -252,7 +252,9 @@ class ScriptedEndpoint:
         sees: bool = False,
         refusal: int = 400,
     ) -> None:
-        """It takes pictures if it ``sees``; otherwise it rejects them with the status ``refusal``. With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
+        """It takes pictures if it ``sees``; otherwise it rejects them with the status ``refusal``.
+
+        With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
         context length of its models; otherwise it lists it as llama.cpp does.
         """
         self.requests: list[Request] = []
@@ -272,6 +274,10 @@ class ScriptedEndpoint:
     def accept(self, form: ResponseForm) -> None:
         """Know another form of a schema from now on."""
         self._accepts = form
+
+    def see(self) -> None:
+        """Take pictures from now on."""
+        self._sees = True
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -11,6 +11,7 @@ from rich.text import Text
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
 from api.services.exports.export import gaps_heading
 from multi_agent.answer import Answer, Computed, Quote
+from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
 
 MAX_ROWS = 20
@@ -24,7 +25,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     show_paragraph(console, answer.answer or answer.reasoning)
     for quote in answer.cited:
         console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)
-        show_paragraph(console, f"“{' '.join(quote.quote.split())}”")
+        words = " ".join(quote.quote.split())
+        show_paragraph(console, f"{_from_picture(quote.picture)}: {words}" if quote.picture else f"“{words}”")
     for computed in answer.computations:
         _show_computed(console, computed)
     if answer.on_the_way:
@@ -60,6 +62,14 @@ def _show_computed(console: Console, computed: Computed) -> None:
 
 def _cell(value: object) -> str:
     return "" if value is None else str(value)
+
+
+def _from_picture(picture: PictureSource) -> str:
+    """Return where words come from that are no quote; the region as per cent of the page."""
+    if not picture.region:
+        return str(picture).capitalize()
+    left, top, right, bottom = (round(100 * share) for share in picture.region)
+    return f"{str(picture).capitalize()} ({left}-{right} % from the left, {top}-{bottom} % from the top)"
 
 
 def _source(quote: Quote) -> str:

@@ -158,6 +158,12 @@ def _claim_drafted(body: events.ClaimDrafted) -> list[str]:
     return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
 
 
+def _verdict(body: events.ClaimChecked) -> str:
+    if body.method == "picture":
+        return "claim not verified"
+    return f"claim {'confirmed' if body.supported else 'rejected'} by a {body.method}"
+
+
 def _voted(body: events.Voted) -> list[str]:
     groups = [f"{group.weight:g}: {group.answer} ({', '.join(group.voters)})" for group in body.groups]
     tie = [f"tie broken by {body.tie}"] if body.tie else []
@@ -218,9 +224,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
         body.reason,
     ],
     events.ClaimDrafted: _claim_drafted,
-    events.ClaimChecked: lambda body: [
-        f"claim {'confirmed' if body.supported else 'rejected'} by a {body.method}", body.claim, body.reason
-    ],
+    events.ClaimChecked: lambda body: [_verdict(body), body.claim, body.reason],
     events.DraftWithdrawn: lambda body: [f"{body.agent} restarts its answer; {body.claims} claims withdrawn"],
     events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {format_arguments(body.arguments)}", body.why],
     events.ToolReturned: _tool_returned,

@@ -60,6 +60,12 @@ class Source(FrozenModel):
     mark: str
     where: str = Field(description="document and page")
     quote: str
+    verbatim: bool = Field(default=True, description="whether the document has these words, not a picture of its page")
+
+    @property
+    def shown(self) -> str:
+        """The quote in quotation marks, or the words that a model read in a picture without them."""
+        return f"“{self.quote}”" if self.verbatim else self.quote
 
 
 class Calculation(FrozenModel):
@@ -162,8 +168,10 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
 
 
 def _source(quote: Quote, names: dict[str, str]) -> Source:
-    where = ", ".join(part for part in (names[quote.document], show_pages(quote.pages)) if part)
-    return Source(mark=str(quote.number), where=where, quote=_plain(quote.quote))
+    origin = str(quote.picture) if quote.picture else ""
+    where = ", ".join(part for part in (names[quote.document], show_pages(quote.pages), origin) if part)
+    verbatim = quote.picture is None
+    return Source(mark=str(quote.number), where=where, quote=_plain(quote.quote), verbatim=verbatim)
 
 
 def _calculation(computed: Computed, names: dict[str, str]) -> Calculation:

@@ -32,7 +32,7 @@ def _blocks(report: Report) -> Iterator[str]:
         yield "## Evidence"
     for source in report.sources:
         yield f"**[{source.mark}]** {_text(source.where)}"
-        yield f"> “{_text(source.quote)}”"
+        yield f"> {_text(source.shown)}"
     if report.calculations:
         yield "## Computations"
     for calculation in report.calculations:

@@ -59,7 +59,7 @@ def _fill(body: Tree.Element, report: Report) -> None:
     for source in report.sources:
         place = _add(body, "div", id=f"evidence-{source.mark}", **{"class": "source"})
         _add(place, "div", f"[{source.mark}] {source.where}", **{"class": "where"})
-        _add(place, "blockquote", f"“{source.quote}”")
+        _add(place, "blockquote", source.shown)
     if report.calculations:
         _add(body, "h2", "Computations")
     for calculation in report.calculations:

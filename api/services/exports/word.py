@@ -43,7 +43,7 @@ def _fill(document: Document, report: Report) -> None:
         document.add_heading("Evidence", level=2)
     for source in report.sources:
         _numbered(document, source.mark, source.where)
-        document.add_paragraph(f"“{source.quote}”", style="Quote")
+        document.add_paragraph(source.shown, style="Quote")
     if report.calculations:
         document.add_heading("Computations", level=2)
     for calculation in report.calculations:

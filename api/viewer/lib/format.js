@@ -68,7 +68,7 @@ const DESCRIPTIONS = {
   searched: (body) => [body.method, `${plural(body.chunks_found, "passage")} in ${plural(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
   evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
   claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (sentence not found: ${body.dropped.join("; ")})` : ""}`],
-  claim_checked: (body) => [body.supported ? "claim checked" : "claim rejected", `${body.claim} (${body.reason})`],
+  claim_checked: (body) => [body.method === "picture" ? "claim not verified" : body.supported ? "claim checked" : "claim rejected", `${body.claim} (${body.reason})`],
   draft_withdrawn: (body) => ["claims withdrawn", `${body.agent} restarts its answer.`],
   computed: (body) => ["computed", `${body.purpose}: ${body.error || plural(body.rows, "row")}`],
   tool_called: (body) => ["tool call", `${body.agent} calls ${body.tool}: ${body.why}`],

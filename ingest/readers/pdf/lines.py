@@ -1,6 +1,6 @@
 """The lines of a PDF's pages: words with their boxes and type, read with PDFium.
 
-Of the readers, only this module and ``drawing.py`` use PDFium.
+Of the readers, only this module, ``drawing.py`` and ``figures.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -95,7 +95,13 @@ def joined(words: Iterable[Word]) -> str:
     return " ".join(word.text for word in words)
 
 
-def read_lines(data: bytes, path: Path, recognise: Recognise) -> tuple[list[list[Line]], dict[str, Scalar]]:
+Inspect = Callable[["PdfPage", int, Sequence["Line"]], None]
+"""Takes an open page, its number and the lines of its own text."""
+
+
+def read_lines(
+    data: bytes, path: Path, recognise: Recognise, inspect: Inspect = lambda *_: None
+) -> tuple[list[list[Line]], dict[str, Scalar]]:
     """Return the lines of every page in PDFium's reading order, and metadata such as title and authors.
 
     Raises EncryptedDocument, CorruptDocument. ``path`` is for error messages.
@@ -103,7 +109,9 @@ def read_lines(data: bytes, path: Path, recognise: Recognise) -> tuple[list[list
     document = _open(data, path)
     try:
         pages = (_page(document, number, path) for number in range(1, len(document) + 1))
-        return [_lines(page, number, recognise) for number, page in enumerate(pages, start=1)], _metadata(document)
+        return [_lines(page, number, recognise, inspect) for number, page in enumerate(pages, start=1)], _metadata(
+            document
+        )
     finally:
         document.close()
 
@@ -142,9 +150,10 @@ def _metadata(document: PdfDocument) -> dict[str, Scalar]:
     }
 
 
-def _lines(page: PdfPage, number: int, recognise: Recognise) -> list[Line]:
+def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect) -> list[Line]:
     try:
         lines = _written_lines(page, number)
+        inspect(page, number, lines)
         if not _has_objects(page):
             return lines
         dpi = _resolution(page)

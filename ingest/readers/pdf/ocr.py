@@ -21,7 +21,7 @@ from ingest.heartbeat import still_working
 from ingest.reader import OcrMode, ParserOptions
 from ingest.readers.pdf.lines import Line, Word, split_cells
 from ingest.readers.shared.document_builder import DocumentBuilder
-from vectorstore.models import Scalar
+from vectorstore.models import PICTURED_PAGES, Scalar, page_ranges
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -67,6 +67,11 @@ class ScanReader:
         pages = [[*_numbered(lines, number)] for number, lines in enumerate(self._pages(data, dpi=None), start=1)]
         self._recognised += [number for number, lines in enumerate(pages, start=1) if lines]
         return pages
+
+    @property
+    def recognised(self) -> tuple[int, ...]:
+        """Numbers of the pages whose text was recognised."""
+        return tuple(self._recognised)
 
     def report(self, into: DocumentBuilder) -> dict[str, Scalar]:
         """Return metadata that names the recognised pages; add a warning about unread pages to the builder.
@@ -184,9 +189,11 @@ def _numbered(lines: Sequence[Line], page: int) -> Iterator[Line]:
     return (replace(line, page=page) for line in lines)
 
 
+def list_pictured(pages: Sequence[int]) -> dict[str, Scalar]:
+    """Return metadata that lists the pages with more to see than their text; nothing if there are none."""
+    return {PICTURED_PAGES: page_ranges(pages)} if pages else {}
+
+
 def _spans(pages: Sequence[int]) -> str:
     """Format page numbers: 'page 3', 'pages 1-4, 7'."""
-    starts = [page for page in pages if page - 1 not in pages]
-    ends = [page for page in pages if page + 1 not in pages]
-    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True))
-    return f"page {shown}" if len(pages) == 1 else f"pages {shown}"
+    return f"page {page_ranges(pages)}" if len(pages) == 1 else f"pages {page_ranges(pages)}"

@@ -12,14 +12,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.pdf.figures import has_figure
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
-from ingest.readers.pdf.ocr import ScanReader
+from ingest.readers.pdf.ocr import ScanReader, list_pictured
 from ingest.readers.pdf.page_headers import without_page_headers
 from ingest.readers.pdf.tables import find_tables
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from vectorstore.models import Scalar
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfPage
 
 _PARAGRAPH_GAP = 0.75  # in line heights: lines further apart belong to different paragraphs
 _HEADING_SIZE = 1.12  # times the body's type size
@@ -69,9 +74,15 @@ _Element = _Heading | _Paragraph | _Table
 def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the PDF's blocks and pages to the builder; return its title, authors and other properties."""
     scans = ScanReader(request.options, request.path)
-    pages, metadata = read_lines(request.data, request.path, scans.page)
+    figures: list[int] = []
+
+    def find_figures(page: PdfPage, number: int, lines: Sequence[Line]) -> None:
+        if has_figure(page, lines):
+            figures.append(number)
+
+    pages, metadata = read_lines(request.data, request.path, scans.page, find_figures)
     write_pages(pages, into)
-    return metadata | scans.report(into)
+    return metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
 
 
 def write_pages(pages: Sequence[Sequence[Line]], into: DocumentBuilder) -> None:
@@ -243,4 +254,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 page = element.last_page
 
 
-READER = Reader(name="pdf", version=1, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=2, read=read_pdf, mime_types=("application/pdf",))

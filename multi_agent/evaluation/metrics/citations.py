@@ -31,8 +31,8 @@ class Citations:
         figures: dict[str, float] = {}
         if claims := case.answer.claims:
             figures["claims_cited"] = _share([claim.supported for claim in claims])
-        if case.cited:
-            figures["citation_in_source"] = _share([each.in_source for each in case.cited])
+        if quotes := [each for each in case.cited if not each.pictured]:
+            figures["citation_in_source"] = _share([each.in_source for each in quotes])
         if gold := case.question.gold:
             figures["citation_recall"] = _share([any(matches_gold(g, each) for each in case.cited) for g in gold])
             if case.cited:

@@ -36,6 +36,10 @@ class RunDependencies:
         """
         return self.models.get(self._endpoint_of(caller) or request.model)
 
+    def models_of(self, request: Request) -> set[LLM]:
+        """Return the models of all callers that the request may have. Raises UnknownModel."""
+        return {self.model_of(caller, request) for caller in (*SUPERVISORS, *self.registry.names)}
+
     def require_models(self, request: Request) -> None:
         """Raise UnknownModel or UnknownAgent if the request or the settings name one that does not exist."""
         self.models.require(request.model)

@@ -82,7 +82,8 @@ function marks(claim, at, answer, collection) {
   });
   const computed = claim.computations.map((number) =>
     mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
-  return [...quotes, ...computed];
+  const unverified = claim.pictured && h("span", {class: "mark none", title: "It rests on what a model read in the picture of a page. No rule can verify it."}, "from a picture");
+  return [...quotes, ...computed, unverified].filter(Boolean);
 }
 
 /** `at` is the index of the claim. It is part of the key, so that a focused mark keeps the focus in the final answer. */
@@ -91,7 +92,7 @@ function mark(label, at, title, open) {
 }
 
 function sourceOf(quote) {
-  return [fileName(quote.document), pages(quote.pages)].filter(Boolean).join(", ");
+  return [fileName(quote.document), pages(quote.pages), quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
 }
 
 function listed(title, items) {

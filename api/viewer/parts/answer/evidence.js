@@ -24,7 +24,11 @@ export function openQuote(quotes, number, collection, label = "Evidence") {
   openPanel({
     name,
     title: `${label} [${number}]`,
-    content: [quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head, h("blockquote", {}, quote.quote), body],
+    content: [
+      quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head,
+      quote.picture && h("p", {class: "note"}, `Read from the picture of page ${quote.picture.page}. A model read it; no rule can verify it.`),
+      h(quote.picture ? "p" : "blockquote", {}, quote.quote), body,
+    ],
     key: pagerKeys(go),
   });
   fill(body, {quotes, quote, collection, isOpen: () => panelShows(name)});
@@ -36,6 +40,11 @@ async function fill(body, what) {
     const document = await textOf(what.quote.document_id, what.collection);
     if (!what.isOpen()) return;
     const container = h("div", {});
+    if (what.quote.picture) { // its words are not in the text
+      body.replaceChildren(container);
+      await fillPage(container, document, what);
+      return;
+    }
     body.replaceChildren(...(what.quote.pages.length ? [switcher(() => fill(body, what))] : []), container);
     if (what.quote.pages.length && !asText) await fillPage(container, document, what);
     else fillText(container, document, what);
@@ -54,6 +63,7 @@ async function fillPage(container, document, what) {
   } catch (error) {
     if (!(error instanceof Problem)) throw error; // no image: show the text
     container.replaceChildren(h("p", {class: "note"}, `No image of this page. ${error.message}`));
+    if (what.quote.picture) return;
     const text = h("div", {});
     container.append(text);
     fillText(text, document, what);
@@ -61,7 +71,7 @@ async function fillPage(container, document, what) {
 }
 
 function fillText(container, document, {quotes, quote}) {
-  const marks = quotes.filter((each) => each.document_id === quote.document_id).map((each) => ({
+  const marks = quotes.filter((each) => each.document_id === quote.document_id && !each.picture).map((each) => ({
     number: each.number, start: document.offset(each.start), end: document.offset(each.end), current: each === quote,
   }));
   textAround(container, document, marks, quote);

@@ -4,6 +4,7 @@ import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 
+const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
 const ZOOMS = [1, 1.5, 2, 3]; // relative to the available width
 let zoom = 0; // index of the last choice
 
@@ -14,7 +15,7 @@ export class PageView {
     this.sheet = h("div", {class: "sheet"});
     this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
     this.number = h("span", {role: "status"});
-    this.notLocated = h("p", {class: "note", hidden: true}, "The exact position of the quote on this page is unknown. Choose Text to see it.");
+    this.notLocated = h("p", {class: "note", hidden: true}, NOT_LOCATED);
     const turnButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);
     const zoomButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.zoomBy(by)}}, sign);
     this.element = h("div", {class: "page-view"},
@@ -30,7 +31,7 @@ export class PageView {
     const here = quotes.filter((each) => each.document_id === quote.document_id && each.pages.includes(page));
     const [image, ...boxes] = await Promise.all([
       api.pageImage(quote.document_id, collection, page),
-      ...here.map((each) => api.pageBoxes(quote.document_id, collection, page, each.start, each.end)),
+      ...here.map((each) => each.picture ? regionOf(each.picture) : api.pageBoxes(quote.document_id, collection, page, each.start, each.end)),
     ]);
     if (page !== this.page) return; // another page was chosen meanwhile
     const canvas = h("canvas", {width: image.width, height: image.height, role: "img", "aria-label": `Page ${page}`});
@@ -39,6 +40,7 @@ export class PageView {
     this.sheet.replaceChildren(canvas, ...here.flatMap((each, at) => boxes[at].boxes.map((box) => marked(box, each, each === quote))));
     const found = boxes[here.indexOf(quote)];
     this.notLocated.hidden = !found || found.located;
+    this.notLocated.textContent = quote.picture ? "The model did not say where on this page it read this." : NOT_LOCATED;
     this.scale();
     this.sheet.querySelector(".box.current")?.scrollIntoView({block: "center", inline: "center"});
   }
@@ -65,8 +67,13 @@ export class PageView {
   }
 }
 
+/** The region that the model gave, in the form in which the service locates quotes. */
+function regionOf({region}) {
+  return {located: Boolean(region), boxes: region ? [region] : []};
+}
+
 function marked([left, top, right, bottom], quote, current) {
-  const box = h("span", {class: current ? "box current" : "box", title: `[${quote.number}] ${quote.quote}`});
+  const box = h("span", {class: ["box", current && "current", quote.picture && "region"].filter(Boolean).join(" "), title: `[${quote.number}] ${quote.quote}`});
   for (const [name, share] of Object.entries({left, top, width: right - left, height: bottom - top})) box.style[name] = `${share * 100}%`;
   return box;
 }

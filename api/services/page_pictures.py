@@ -1,0 +1,51 @@
+"""Pictures of pages for models: the pages that the viewer shows, without marks and in a size that models read."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api.errors import OriginalGone
+from api.services.originals import open_original
+from ingest.errors import IngestError
+from ingest.ledger.ledger import Ledger
+from ingest.pages.renderer import PageRenderer
+from ingest.pages.request import PageRequest
+from multi_agent.errors import PictureUnavailable
+from vectorstore.models import Chunk
+
+_LONGEST = 1_400  # pixels: print of 8 points on A4 stays legible; models scale larger pictures down
+_SCALE = 2.0  # pixels per point, for small pages
+_AT_ONCE = 2
+
+
+class PagePictureDrawer:
+    """Draws pages of the documents of all collections. Calls block; any number of threads may use it."""
+
+    def __init__(self, ledger: Ledger, max_member_mb: int) -> None:
+        self._ledger, self._max_member_mb = ledger, max_member_mb
+        self._slots = threading.BoundedSemaphore(_AT_ONCE)
+
+    def draw(self, collection: str, chunk: Chunk, page: int) -> bytes:
+        """Return the picture of a page of the chunk's document, as PNG. Raises PictureUnavailable."""
+        with self._slots, _picture_errors(chunk, page):
+            document = self._ledger.find(collection, chunk.document_id)
+            if document.version != chunk.version:
+                raise OriginalGone("The document has changed since the passage was found. Ask again.")
+            with open_original(self._ledger, document, self._max_member_mb) as path:
+                request = PageRequest(path=str(path), page=page, scale=_SCALE, longest=_LONGEST)
+                _, picture = asyncio.run(PageRenderer().render(request))
+                return picture
+
+
+@contextmanager
+def _picture_errors(chunk: Chunk, page: int) -> Iterator[None]:
+    try:
+        yield
+    except (OriginalGone, IngestError) as error:
+        raise PictureUnavailable(
+            f"The picture of page {page} of {chunk.name!r} cannot be sent to the model. {error} To answer from "
+            "the text alone, set `vision` of the model's endpoint to 'off'."
+        ) from error

@@ -1,0 +1,92 @@
+"""Finds pages with a large figure: an image or a drawing that the text of the page does not have.
+
+The rule reads the page's form, not its meaning. A page has a figure if it has few words, and images and drawn shapes
+cover a good part of it where there are no words. Lines, white shapes and rectangles behind words do not count: they
+frame and underlie text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ingest.readers.pdf.lines import Line, Word
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfPage
+
+_MOST_WORDS = 300  # a full page of prose has 400 and more
+_LEAST_SHARE = 0.15  # of the page
+_CELLS = 40  # the page is divided into as many rows and columns
+_THICKEST_LINE = 3  # points
+_MOST_OBJECTS = 4000
+_WHITE = 0xF5  # a lighter colour in all channels counts as white
+_LABEL = 1  # word
+_BOX_SEGMENTS = 5  # of the outline of a rectangle; a shape with more is drawn
+
+_Bounds = tuple[float, float, float, float]
+
+
+def has_figure(page: PdfPage, lines: Sequence[Line]) -> bool:
+    """Return whether the page has a large figure beside its lines of text."""
+    words = [word for line in lines for word in line.words]
+    if len(words) > _MOST_WORDS:
+        return False
+    width, height = page.get_size()
+    covered = [bytearray(_CELLS) for _ in range(_CELLS)]
+    for bounds in _figures(page, words):
+        _fill(covered, bounds, width, height, 1)
+    for word in words:
+        _fill(covered, (word.x0, word.bottom, word.x1, word.top), width, height, 0)
+    return sum(map(sum, covered)) >= _LEAST_SHARE * _CELLS**2
+
+
+def _figures(page: PdfPage, words: Sequence[Word]) -> Iterator[_Bounds]:
+    """Yield left, bottom, right and top of each image and each drawn shape, in points."""
+    import pypdfium2.raw as pdfium
+
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _MOST_OBJECTS)):
+        shape = pdfium.FPDFPage_GetObject(page.raw, index)
+        kind = pdfium.FPDFPageObj_GetType(shape)
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT or not pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
+            continue
+        bounds = (left.value, bottom.value, right.value, top.value)
+        if min(bounds[2] - bounds[0], bounds[3] - bounds[1]) <= _THICKEST_LINE:
+            continue
+        is_box = kind == pdfium.FPDF_PAGEOBJ_PATH and pdfium.FPDFPath_CountSegments(shape) <= _BOX_SEGMENTS
+        if not is_box or (_is_filled(shape) and not _underlies(bounds, words)):
+            yield bounds
+
+
+def _underlies(bounds: _Bounds, words: Sequence[Word]) -> bool:
+    """Return whether several words are in the bounds. One may be the label of a bar."""
+    left, bottom, right, top = bounds
+    inside = (word for word in words if left <= word.middle[0] <= right and bottom <= word.middle[1] <= top)
+    return len(list(islice(inside, _LABEL + 1))) > _LABEL
+
+
+def _is_filled(path: ctypes.c_void_p) -> bool:
+    """Return whether a path is filled with a colour other than white."""
+    import pypdfium2.raw as pdfium
+
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
+    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    if fill.value == pdfium.FPDF_FILLMODE_NONE or not pdfium.FPDFPageObj_GetFillColor(path, red, green, blue, alpha):
+        return False
+    return alpha.value > 0 and min(red.value, green.value, blue.value) < _WHITE
+
+
+def _fill(cells: list[bytearray], bounds: _Bounds, width: float, height: float, value: int) -> None:
+    """Set the cells that the bounds touch."""
+    left, right = (_cell(x, width) for x in (bounds[0], bounds[2]))
+    first, last = (_cell(y, height) for y in (bounds[1], bounds[3]))
+    for row in range(first, last + 1):
+        cells[row][left : right + 1] = bytes([value]) * (right + 1 - left)
+
+
+def _cell(at: float, size: float) -> int:
+    return min(max(int(at / max(size, 1) * _CELLS), 0), _CELLS - 1)

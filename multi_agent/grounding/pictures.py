@@ -1,0 +1,137 @@
+"""Pictures of pages that a model reads beside the text, and the evidence that it reads there.
+
+    pictures = await PagePictures.load(best_first, most, library, llm)
+    completion = await llm.complete(pictures.attach(messages), shape)
+    pictures.evidence(claim.pictures)
+
+A quote of the text is verbatim by construction. What a model reads in a picture is not: it writes the words itself, and
+no rule can compare them with the picture. So such evidence says where it comes from (``Evidence.picture``), and claims
+that rest on nothing else are marked (``Claim.pictured``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.bus import Publish
+from multi_agent.context import Evidence, PictureSource, Region
+from multi_agent.events import EvidenceRejected, ResponseRepaired
+from multi_agent.library import Library
+from multi_agent.llm.llm import LLM, Message
+from multi_agent.llm.picture import Picture
+from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_passages import show_location
+from vectorstore.models import Chunk
+
+
+class PictureReading(BaseModel):
+    # A docstring would be shown to the model.
+    model_config = ConfigDict(extra="forbid")
+
+    picture: int = Field(description="number of the picture, without the P")
+    words: str = Field(min_length=1, description="the words or the value, exactly as the picture shows them")
+    region: list[float] | None = Field(
+        description="where in the picture: left, top, right and bottom as fractions from 0 to 1; null if unsure"
+    )
+
+
+class ShownPicture(NamedTuple):
+    """The picture of a page, with a passage on that page."""
+
+    chunk: Chunk
+    page: int
+    picture: Picture
+
+
+class PagePictures:
+    """The pictures of one call, numbered from 1. Empty if there are none or the model takes none."""
+
+    def __init__(self, shown: Sequence[ShownPicture] = ()) -> None:
+        self._shown = tuple(shown)
+
+    @classmethod
+    async def load(cls, chunks: Iterable[Chunk], most: int, library: Library, llm: LLM) -> Self:
+        """Return the pictures of at most ``most`` pages of the chunks, in their order.
+
+        Only pages with something that their text does not have are taken. The model is asked whether it takes pictures
+        only if there are such pages. Raises PictureUnavailable; LLMError as ``llm.takes_pictures``.
+        """
+        pages: dict[tuple[str, int], Chunk] = {}
+        for chunk in chunks:
+            for page in chunk.pictured_pages:
+                pages.setdefault((chunk.document_id, page), chunk)
+        chosen = [(chunk, page) for (_, page), chunk in pages.items()][:most]
+        if not chosen or not await llm.takes_pictures():
+            return cls()
+        return cls([await _load(chunk, page, library) for chunk, page in chosen])
+
+    def __bool__(self) -> bool:
+        return bool(self._shown)
+
+    def attach(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages with the pictures, and the text that introduces them, in the last one."""
+        if not self._shown:
+            return list(messages)
+        listed = "\n".join(
+            f"[P{number}] picture of {show_location(each.chunk, (each.page,))}"
+            for number, each in enumerate(self._shown, 1)
+        )
+        *earlier, last = messages
+        content = f"{last.content}\n\n{Prompt.part('pictures', pictures=listed)}"
+        pictures = tuple(each.picture for each in self._shown)
+        return [*earlier, last.model_copy(update={"content": content, "pictures": pictures})]
+
+    def evidence(self, readings: Iterable[PictureReading]) -> tuple[Evidence, ...]:
+        """Return what was read in pictures that were shown. All evidence has number 1 until merged."""
+        return tuple(_evidence(self._shown[each.picture - 1], each) for each in readings if self._has(each))
+
+    async def publish_faults(self, readings: Sequence[PictureReading], caller: str, publish: Publish) -> None:
+        """Publish an event for each picture that does not exist, and one for regions that are none."""
+        for each in readings:
+            if not self._has(each):
+                reason = f"There is no picture P{each.picture}; {len(self._shown)} were shown."
+                await publish(EvidenceRejected(quote=f"[P{each.picture}]", passage="", reason=reason, final=True))
+        if repairs := tuple(_wrong_regions(readings)):
+            await publish(ResponseRepaired(caller=caller, repairs=repairs))
+
+    def _has(self, reading: PictureReading) -> bool:
+        return 1 <= reading.picture <= len(self._shown)
+
+
+async def _load(chunk: Chunk, page: int, library: Library) -> ShownPicture:
+    return ShownPicture(chunk, page, Picture.of(await asyncio.to_thread(library.page_picture, chunk, page)))
+
+
+def _evidence(shown: ShownPicture, reading: PictureReading) -> Evidence:
+    chunk, page = shown.chunk, shown.page
+    start = next(span.start for span in chunk.page_spans if span.number == page)
+    return Evidence(
+        number=1,
+        document=chunk.document,
+        document_id=chunk.document_id,
+        name=chunk.name,
+        chunk_id=chunk.id,
+        pages=(page,),
+        start=start,
+        end=start,
+        quote=reading.words.strip(),
+        picture=PictureSource(page=page, region=_region(reading)),
+    )
+
+
+def _region(reading: PictureReading) -> Region | None:
+    """Return the region if it is one."""
+    match reading.region:
+        case [left, top, right, bottom] if 0 <= left < right <= 1 and 0 <= top < bottom <= 1:
+            return left, top, right, bottom
+    return None
+
+
+def _wrong_regions(readings: Iterable[PictureReading]) -> Iterator[str]:
+    for each in readings:
+        if each.region and _region(each) is None:
+            yield f"the region {each.region} of picture P{each.picture} is none; it was left out"

@@ -1,0 +1,124 @@
+"""Whether a model takes pictures: what its endpoint says, what is remembered of it, and what the settings say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from multi_agent.errors import LLMError, LLMRefused
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.probe import check
+from multi_agent.llm.settings import EndpointSettings
+from support import scripted_endpoint as scripted
+from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request, ScriptedEndpoint, always
+
+GREEN = '{"colour": "green", "certain": true}'
+
+
+@pytest.fixture(params=PROTOCOLS)
+def protocol(request: pytest.FixtureRequest) -> Protocol:
+    value: Protocol = request.param
+    return value
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_the_endpoint_is_asked_once_and_its_answer_kept(protocol: Protocol, sees: bool, tmp_path: Path) -> None:
+    with ScriptedEndpoint(always("green"), sees=sees) as endpoint:
+        settings = endpoint.settings(protocol)
+        llm = build_llm(settings, tmp_path)
+        assert [await llm.takes_pictures() for _ in range(2)] == [sees, sees]
+        asked = len(endpoint.requests)
+    assert asked == {"ollama": 0, "openai": 1 if sees else 2}[protocol], "Ollama lists what its models can do"
+    assert await build_llm(settings, tmp_path).takes_pictures() is sees, "the endpoint has stopped"
+
+
+@pytest.mark.parametrize("status", [400, 404, 422, 500])
+async def test_every_status_that_only_the_picture_causes_is_a_no(status: int) -> None:
+    with ScriptedEndpoint(always("green"), refusal=status) as endpoint:
+        assert not await build_llm(endpoint.settings("openai")).takes_pictures()
+
+
+@pytest.mark.parametrize("reply", [scripted.model_missing(), scripted.unauthorised(), scripted.server_error()])
+async def test_an_error_with_another_cause_is_no_answer(reply: Reply, tmp_path: Path) -> None:
+    with ScriptedEndpoint(always(reply), sees=True) as endpoint:
+        settings = endpoint.settings("openai")
+        with pytest.raises(LLMError):
+            await build_llm(settings, tmp_path).takes_pictures()
+    with ScriptedEndpoint(always("green"), sees=True) as endpoint:
+        same = settings.model_copy(update={"base_url": endpoint.url("openai")})
+        assert await build_llm(same, tmp_path).takes_pictures()
+
+
+async def test_a_server_that_fails_once_is_asked_again() -> None:
+    def fail_first(request: Request) -> Reply | str:
+        return scripted.server_error() if request.number == 1 else "green"
+
+    with ScriptedEndpoint(fail_first, sees=True) as endpoint:
+        assert await build_llm(endpoint.settings("openai")).takes_pictures()
+
+
+async def test_off_asks_nothing(protocol: Protocol) -> None:
+    with ScriptedEndpoint(always("green"), sees=True) as endpoint:
+        llm = build_llm(endpoint.settings(protocol, vision="off"))
+        assert not await llm.takes_pictures()
+        await llm.check_settings()
+    assert endpoint.requests == []
+
+
+async def test_on_without_support_is_an_error(protocol: Protocol, tmp_path: Path) -> None:
+    with ScriptedEndpoint(always("green")) as endpoint:
+        llm = build_llm(endpoint.settings(protocol, vision="on"), tmp_path)
+        with pytest.raises(LLMRefused, match=r"CANDOR_LLM__VISION .* is 'on', but the model 'scripted' .* takes no"):
+            await llm.check_settings()
+        await build_llm(endpoint.settings(protocol, vision="auto"), tmp_path).check_settings()
+
+
+async def test_on_does_not_trust_an_earlier_no(protocol: Protocol, tmp_path: Path) -> None:
+    """Another model may have the same name now."""
+    with ScriptedEndpoint(always("green")) as endpoint:
+        settings = endpoint.settings(protocol)
+        assert not await build_llm(settings, tmp_path).takes_pictures()
+        endpoint.see()
+        assert not await build_llm(settings, tmp_path).takes_pictures()
+        assert await build_llm(settings.model_copy(update={"vision": "on"}), tmp_path).takes_pictures()
+        assert await build_llm(settings, tmp_path).takes_pictures()
+
+
+def test_a_local_model_cannot_be_made_to_see() -> None:
+    with pytest.raises(ValidationError, match="a `local` model takes no pictures"):
+        EndpointSettings(provider="local", vision="on")
+
+
+class TestDoctor:
+    """What ``candor doctor`` shows."""
+
+    @pytest.mark.parametrize(
+        ("sees", "vision", "ok", "detail"),
+        [
+            (True, "auto", True, "the model takes them"),
+            (False, "auto", True, "the model takes none, so pages are read as text only"),
+            (True, "off", True, "not sent, by the settings"),
+            (False, "on", False, "whether the model takes them"),
+        ],
+    )
+    async def test_the_result_is_shown(
+        self, protocol: Protocol, sees: bool, vision: str, ok: bool, detail: str
+    ) -> None:
+        with ScriptedEndpoint(always(GREEN), sees=sees) as endpoint:
+            found = (await check(endpoint.settings(protocol, vision=vision)))[-1]
+        assert (found.name, found.ok, found.detail) == ("llm pictures", ok, detail)
+        assert ("CANDOR_LLM__MODEL" in found.remedy) is not ok
+
+    async def test_a_changed_model_is_asked_again(self, protocol: Protocol, tmp_path: Path) -> None:
+        with ScriptedEndpoint(always(GREEN)) as endpoint:
+            settings = endpoint.settings(protocol)
+            await check(settings, tmp_path)
+            endpoint.see()
+            await check(settings, tmp_path)
+            assert await build_llm(settings, tmp_path).takes_pictures()
+
+
+async def test_a_local_model_takes_no_pictures() -> None:
+    assert not await build_llm(EndpointSettings(provider="local", model="any.gguf")).takes_pictures()
