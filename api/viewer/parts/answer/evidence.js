@@ -56,7 +56,7 @@ async function fill(body, what) {
 }
 
 async function fillPage(container, document, what) {
-  const view = new PageView(what.quotes, what.quote, what.collection, document.breaks.length);
+  const view = new PageView(what.quotes, what.quote, what.collection, Math.max(...document.breaks.map((each) => each.number)));
   container.replaceChildren(view.element);
   try {
     await view.show();

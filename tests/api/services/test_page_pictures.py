@@ -1,0 +1,168 @@
+"""Pictures of pages from the document to the answer: in the library, on the command line and over HTTP."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from multi_agent.errors import PictureUnavailable
+from multi_agent.llm.settings import EndpointSettings
+from support.files import write_chart
+from support.panel import READING, TRIAGE, Panel, fast, synthesis
+from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.service import RunningService, follow
+
+CAPTION = "Sales of the Borea 12 by quarter, in thousands."
+QUESTION = "What were the sales of the Borea 12 in the second quarter?"
+REGION = [0.4, 0.3, 0.6, 0.7]
+
+
+class Model:
+    """Reads a value in the picture of the page."""
+
+    def __init__(self) -> None:
+        self.pictures: list[bytes] = []
+
+    def __call__(self, request: Request) -> Reply | str:
+        if request.schema:  # not the tiny picture that asks whether the model takes any
+            self.pictures += request.pictures
+        return Panel(roles={TRIAGE: fast, READING: self._read})(request)
+
+    def _read(self, request: Request) -> str:
+        reading = {"picture": 1, "words": "Q2: 42", "region": REGION}
+        claim: dict[str, Any] = {"sentences": [], "text": "42 thousand in the second quarter.", "pictures": [reading]}
+        seen = synthesis([claim], sufficient=True, short="42")
+        return json.dumps(seen if request.pictures else synthesis([], sufficient=False))
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
+    with ScriptedEndpoint(model, sees=True) as started:
+        yield started
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    return write_chart(folder / "report.pdf", CAPTION)
+
+
+@pytest.fixture
+def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, report: Path) -> Candor:
+    candor = make_candor(llm=endpoint.settings("openai"))
+    run_ingest(candor, [report], "reports", progress=False)
+    return candor
+
+
+def test_a_page_is_drawn_in_a_size_that_models_read(candor: Candor) -> None:
+    with candor.collections.open_library("reports") as library:
+        [chunk] = library.scan()
+        assert chunk.pictured_pages == (1,)
+        picture = Image.open(io.BytesIO(library.page_picture(chunk, 1)))
+    assert max(picture.size) == 1_400
+    assert picture.getpixel((picture.width // 2, picture.height // 2)) == (20, 60, 140), "a bar of the chart"
+
+
+def test_a_changed_file_is_not_drawn(candor: Candor, report: Path) -> None:
+    write_chart(report, "Another caption.", (90, 90, 90))
+    os.utime(report, (1, 1))
+    with candor.collections.open_library("reports") as library:
+        [chunk] = library.scan()
+        with pytest.raises(
+            PictureUnavailable, match=r"page 1 of 'report\.pdf' .*Ingest it again.* set `vision` .* to 'off'"
+        ):
+            library.page_picture(chunk, 1)
+
+
+class TestCommandLine:
+    """``candor ask`` with a model that takes pictures."""
+
+    @pytest.fixture
+    def ask(self, run: Callable, use_model: Callable, endpoint: ScriptedEndpoint, report: Path) -> Callable[..., Any]:
+        use_model(endpoint.settings("ollama"))
+        run("ingest", report)
+        return lambda *options: run("ask", QUESTION, *options)
+
+    def test_the_evidence_is_marked(self, ask: Callable[..., Any], model: Model) -> None:
+        shown = ask()
+        assert shown.code == 0
+        said = " ".join(shown.out.split())
+        assert "42 thousand in the second quarter. [1]" in said
+        assert (
+            "Read from the picture of page 1, not verified (40-60 % from the left, 30-70 % from the top): Q2: 42"
+            in said
+        )
+        assert "“" not in shown.out, "it is no quote"
+        assert "no rule can verify" in said
+        assert len(model.pictures) == 1
+
+    def test_the_answer_as_json_has_the_region(self, ask: Callable[..., Any]) -> None:
+        answer = ask("--json").json
+        assert answer["evidence"][0]["picture"] == {"page": 1, "region": REGION}
+        assert answer["claims"][0]["pictured"] is True
+        assert answer["confidence"] == 0.3
+
+    def test_nothing_is_sent_when_it_is_off(
+        self, ask: Callable[..., Any], model: Model, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CANDOR_LLM__VISION", "off")
+        assert ask("--json").json["status"] == "insufficient"
+        assert model.pictures == []
+
+    def test_a_moved_file_is_an_error_that_says_what_to_do(self, ask: Callable[..., Any], report: Path) -> None:
+        report.unlink()
+        failed = ask("--json").json
+        assert failed["status"] == "failed"
+        assert "page 1 of 'report.pdf' cannot be sent to the model" in failed["reasoning"]
+
+
+def test_on_without_support_ends_the_run_before_it_asks(
+    run: Callable, use_model: Callable, serve: Callable[..., EndpointSettings], report: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Reply | str:
+        asked.append(request)
+        return Panel()(request)
+
+    use_model(serve(answer, "ollama"))
+    monkeypatch.setenv("CANDOR_LLM__VISION", "on")
+    run("ingest", report)
+    failed = run("ask", QUESTION, "--json").json
+    assert failed["status"] == "failed"
+    assert "CANDOR_LLM__VISION" in failed["reasoning"]
+    assert "takes no pictures" in failed["reasoning"]
+    assert asked == []
+
+
+def test_a_page_reaches_the_research_process_and_the_answer_its_reader(candor: Candor, model: Model) -> None:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        asked = http.post("/v1/research", json={"question": QUESTION, "wait": False}).json()["run_id"]
+        follow(http, asked)
+        answer = http.get(f"/v1/runs/{asked}").json()["answer"]
+        report = http.get(f"/v1/runs/{asked}/export", params={"format": "md"}).text
+        journal = http.get(f"/v1/runs/{asked}/journal").json()
+    assert len(model.pictures) == 1
+    assert answer["evidence"][0]["picture"] == {"page": 1, "region": REGION}
+    assert answer["claims"][0]["pictured"] is True
+    assert "report.pdf, page 1, read from the picture of page 1, not verified" in report
+    assert "> Q2: 42" in report
+    [sent] = [message["pictures"] for entry in journal for message in entry["messages"] if "pictures" in message]
+    assert [sorted(each) for each in sent] == [["height", "sha256", "size", "width"]]
