@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
     from ingest.pages.renderer import PageRenderer
+    from ingest.pipeline.figures import FigureDescriber
     from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
@@ -263,6 +264,13 @@ class Candor:
         return Doctor(self.settings, lambda: self.engine, lambda: self.trace, lambda: self.store, lambda: self.embedder)
 
     @cached_property
+    def figure_describer(self) -> FigureDescriber:
+        """Describes the figures of documents."""
+        from api.services.figure_descriptions import ModelDescriber
+
+        return ModelDescriber(self.settings.llm, self.settings.home / "endpoints")
+
+    @cached_property
     def ingest(self) -> IngestService:
         """Plan and execute ingests."""
         from api.services.ingest import IngestService
@@ -275,4 +283,5 @@ class Candor:
             aliases=self.aliases,
             load_embedder=lambda: self.embedder,
             uploads=self.uploads,
+            describer=self.figure_describer if self.settings.ingest.describe_figures else None,
         )

@@ -9,6 +9,7 @@ IngestError
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── PageNotShown            the user reads the document as text
+├── DescriberUnavailable    the user chooses a model that takes pictures, or describes no figures
 ├── LedgerUnavailable       the user frees disk space, or starts or repairs the database
 └── FileError               one file failed; the ingest continues with the others
     ├── UnreadableFile      the user corrects the permissions, or repairs the disk
@@ -17,6 +18,7 @@ IngestError
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file again, or chooses another parser
+    ├── FigureNotDescribed  the user ingests again when the model works, or describes no figures
     ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       the file has no text; a scan needs text recognition
@@ -70,6 +72,14 @@ class LedgerUnavailable(IngestError):
 
 class FileError(IngestError):
     """One file cannot be ingested; the others can."""
+
+
+class DescriberUnavailable(IngestError):
+    """Figures are to be described, but no model can."""
+
+
+class FigureNotDescribed(FileError):
+    """The model did not describe a figure."""
 
 
 class UnreadableFile(FileError):

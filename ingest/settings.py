@@ -28,6 +28,9 @@ class IngestSettings(SettingsGroup):
     ocr_languages: tuple[str, ...] = Field(
         default=(), description="Tesseract language codes; default: all installed languages"
     )
+    describe_figures: bool = Field(
+        default=False, description="let the default model describe pages that are scans or have large figures, and "
+        "index its descriptions; it must take pictures")  # fmt: skip
     parse_workers: int = Field(default=2, ge=1, description="number of parser processes")
     parse_timeout_s: float = Field(default=300.0, gt=0, description="seconds after which parsing a file fails")
     parse_memory_mb: int = Field(default=2048, ge=256, description="memory in MB above which parsing a file fails")

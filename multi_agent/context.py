@@ -70,8 +70,8 @@ class PictureSource(FrozenModel):
 class Evidence(FrozenModel):
     """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text.
 
-    With ``picture`` it is none: ``quote`` is what a model read in the picture of a page, and ``start`` and ``end`` are
-    both the beginning of that page in its passage.
+    With ``picture`` it is none: ``quote`` is what a model read in the picture of a page. ``start`` and ``end`` are both
+    the beginning of that page in its passage, or the span in a description of the page that an ingest has indexed.
     """
 
     number: int = Field(ge=1, description="the answer's reference to it; assigned in order of document and position")

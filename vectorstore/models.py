@@ -21,6 +21,9 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 PICTURED_PAGES = "pictured_pages"
 """Key of the metadata that lists the pages of a document with more to see than their text: see ``page_ranges``."""
 
+DESCRIBED_PAGE = "described_page"
+"""Key of the metadata of a passage in which a model describes the figures of a page: the number of the page."""
+
 
 class FrozenModel(BaseModel):
     """Base of immutable models. Unknown fields are rejected."""
@@ -82,6 +85,12 @@ class Chunk(FrozenModel):
         """Numbers of its pages with more to see than their text, ascending: scans, and pages with large figures."""
         listed = pages_in(str(self.metadata.get(PICTURED_PAGES, "")))
         return tuple(page for page in self.pages if any(page in pages for pages in listed))
+
+    @property
+    def described_page(self) -> int | None:
+        """The page whose figures a model describes in this passage; None for the document's own words."""
+        page = self.metadata.get(DESCRIBED_PAGE)
+        return page if isinstance(page, int) else None
 
     @property
     def reading_text(self) -> str:

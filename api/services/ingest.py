@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ingest.ledger.ledger import Ledger
     from ingest.ledger.lock import IngestLock
     from ingest.ledger.records import DocumentSummary
+    from ingest.parser import Parser
+    from ingest.pipeline.figures import FigureDescriber
     from ingest.pipeline.reembed import ModelChange, ReembedReport
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Collection, VectorStore
@@ -87,7 +89,9 @@ class IngestService:
         aliases: CollectionAliases,
         load_embedder: Callable[[], Embedder],
         uploads: Uploads,
+        describer: FigureDescriber | None = None,
     ) -> None:
+        """``describer`` describes the figures of documents; None describes none."""
         self._home = settings.home
         self._settings = settings.ingest
         self._engine = engine
@@ -96,6 +100,7 @@ class IngestService:
         self._aliases = aliases
         self._load_embedder = load_embedder
         self._uploads = uploads
+        self._describer = describer
 
     @property
     def _embedder(self) -> Embedder:
@@ -106,7 +111,7 @@ class IngestService:
         from ingest.parser import load_parser
 
         self._new_spec(request.collection, self._create_chunker())
-        load_parser(self._settings.parser)
+        self._describing(load_parser(self._settings.parser))
         known = {} if request.paths else self._ledger.snapshot(request.collection)
         require_files(request, known, own=self._home, base=self._uploads.folder(request.collection))
 
@@ -138,12 +143,14 @@ class IngestService:
         with ingest_lock(self._engine, request.collection) as lock:
             prepared = self._prepare(request)
             on_plan(prepared.plan)
+            if self._describer:
+                self._describer.check()
             spec = self._change_model(prepared, lock, progress, on_reembedded, cancelled)
             if cancelled():
                 return _cancelled_report(request.collection)
             with self._create_parser() as parser, (open_collection or self._store.create)(spec) as collection:
                 pipeline = IngestPipeline(
-                    parser=parser,
+                    parser=self._describing(parser),
                     chunker=prepared.chunker,
                     embedder=self._embedder,
                     collection=collection,
@@ -176,9 +183,12 @@ class IngestService:
             )
             known = change.apply(known, chunker.fingerprint)
         plan = plan_ingest(
-            request, known, index_settings(load_parser(self._settings.parser), chunker, self._settings),
-            own=self._home, base=self._uploads.folder(name),
-        )  # fmt: skip
+            request,
+            known,
+            index_settings(self._describing(load_parser(self._settings.parser)), chunker, self._settings),
+            own=self._home,
+            base=self._uploads.folder(name),
+        )
         if change:
             plan = plan.with_notice(change.notice)
         elif self._aliases.building(name):
@@ -243,6 +253,12 @@ class IngestService:
                 "passage: lower it, or name another embedding model."
             )
         return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
+
+    def _describing(self, parser: Parser) -> Parser:
+        """Return the parser, which also describes figures if the settings say so."""
+        from ingest.pipeline.figures import DescribingParser
+
+        return DescribingParser(parser, self._describer) if self._describer else parser
 
     def _create_parser(self) -> IsolatedParser:
         from ingest.isolation.isolated_parser import IsolatedParser

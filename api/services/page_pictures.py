@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +10,10 @@ from api.errors import OriginalGone
 from api.services.originals import open_original
 from ingest.errors import IngestError
 from ingest.ledger.ledger import Ledger
-from ingest.pages.renderer import PageRenderer
-from ingest.pages.request import PageRequest
+from ingest.pages.renderer import draw_for_model
 from multi_agent.errors import PictureUnavailable
 from vectorstore.models import Chunk
 
-_LONGEST = 1_400  # pixels: print of 8 points on A4 stays legible; models scale larger pictures down
-_SCALE = 2.0  # pixels per point, for small pages
 _AT_ONCE = 2
 
 
@@ -35,9 +31,7 @@ class PagePictureDrawer:
             if document.version != chunk.version:
                 raise OriginalGone("The document has changed since the passage was found. Ask again.")
             with open_original(self._ledger, document, self._max_member_mb) as path:
-                request = PageRequest(path=str(path), page=page, scale=_SCALE, longest=_LONGEST)
-                _, picture = asyncio.run(PageRenderer().render(request))
-                return picture
+                return draw_for_model(path, page)
 
 
 @contextmanager

@@ -18,6 +18,8 @@ _MAX_PROCESSES = 2
 _TIMEOUT_S = 20.0
 _EXIT_TIMEOUT_S = 2.0  # after the connection has closed
 _MEMORY_MB = 2048
+_MODEL_SCALE = 2.0  # pixels per point, for small pages
+_MODEL_LONGEST = 1_400  # pixels: print of 8 points on A4 stays legible, and models scale larger pictures down
 
 
 class PageRenderer:
@@ -63,6 +65,12 @@ def _exchange(process: ChildProcess, request: PageRequest) -> tuple[RenderedPage
             return RenderedPage.model_validate_json(connection.recv_bytes()), connection.recv_bytes()
         except (EOFError, OSError) as error:
             raise EOFError(process.wait(_EXIT_TIMEOUT_S)) from error
+
+
+def draw_for_model(path: Path, page: int) -> bytes:
+    """Return the picture of a page as PNG, in a size that models read. Blocks. Raises PageNotShown."""
+    request = PageRequest(path=str(path), page=page, scale=_MODEL_SCALE, longest=_MODEL_LONGEST)
+    return asyncio.run(PageRenderer().render(request))[1]
 
 
 def make_page_request(

@@ -7,6 +7,7 @@ from uuid import UUID, uuid5
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.ledger.records import INDEX_VERSION
+from ingest.pipeline.figures import separate_descriptions
 from vectorstore.models import Chunk
 
 _CHUNK_NAMESPACE = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
@@ -15,7 +16,11 @@ _CHUNK_NAMESPACE = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
 def chunk_document(chunker: Chunker, parsed: ParsedDocument, source: Source, version: str) -> list[Chunk]:
     """Cut the document into chunks of this indexed version."""
     marked = parsed.model_copy(update={"metadata": {**parsed.metadata, INDEX_VERSION: version}})
-    return [chunk.model_copy(update={"id": chunk_id(version, chunk.index)}) for chunk in chunker.chunk(marked, source)]
+    parts = separate_descriptions(marked)
+    chunks = [chunk for part in parts for chunk in chunker.chunk(part, source)]
+    return [
+        chunk.model_copy(update={"index": index, "id": chunk_id(version, index)}) for index, chunk in enumerate(chunks)
+    ]
 
 
 def chunk_id(version: str, index: int) -> str:

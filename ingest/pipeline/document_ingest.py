@@ -267,7 +267,7 @@ class DocumentIngest:
             modified=result.modified,
             mime_type=parsed.mime_type if parsed else "",
             title=document.chunks[0].title if document.chunks else "",
-            pages=len(parsed.pages) if parsed else 0,
+            pages=len({page.number for page in parsed.pages}) if parsed else 0,
             chunks=len(document.chunks),
             tokens=document.tokens,
             parser=self._parser_version(document),

@@ -1,5 +1,7 @@
 """Turns the numbers that a model points at into evidence. Every quote is verbatim by construction.
 
+A quote of a passage in which a model describes a figure is evidence from the picture of that page.
+
 Agents that cite show numbered units (``show_units``) and ask for their numbers. ``cite`` fills in the words.
 """
 
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from multi_agent.bus import Publish
-from multi_agent.context import Evidence
+from multi_agent.context import Evidence, PictureSource
 from multi_agent.events import EvidenceRejected
 from multi_agent.prompts.show_passages import Unit
 
@@ -70,4 +72,5 @@ def _evidence(first: Unit, last: Unit, why: str) -> Evidence:
         end=end,
         quote=chunk.source_text(start, end),
         why=why,
+        picture=PictureSource(page=chunk.described_page) if chunk.described_page else None,
     )

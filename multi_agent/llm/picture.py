@@ -36,6 +36,9 @@ class Picture(FrozenModel):
         width, height = (int.from_bytes(png[start : start + 4], "big") for start in (16, 20))
         return cls(sha256=hashlib.sha256(png).hexdigest(), size=len(png), width=width, height=height, png=png)
 
+    def __str__(self) -> str:
+        return f"{self.width} × {self.height} pixels, {self.size:,} bytes, SHA-256 {self.sha256[:12]}"
+
     @property
     def tokens(self) -> int:
         """An estimate of the tokens that the picture takes in a prompt; it errs on the high side.

@@ -16,6 +16,8 @@ def show_call(console: Console, entry: JournalEntry) -> None:
     console.print(Text(f"\n═══ {entry.caller or 'call'} → {entry.response_model} ({entry.key[:12]})", style="bold"))
     for message in entry.messages:
         _show_part(console, message.role, message.content)
+        for picture in message.pictures:
+            console.print(Text(f"─── a picture, not kept: {picture}", style="dim"), soft_wrap=True)
     for exchange in entry.exchanges:
         if exchange.thinking:
             _show_part(console, "thinking", exchange.thinking)

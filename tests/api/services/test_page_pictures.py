@@ -99,7 +99,7 @@ class TestCommandLine:
         run("ingest", report)
         return lambda *options: run("ask", QUESTION, *options)
 
-    def test_the_evidence_is_marked(self, ask: Callable[..., Any], model: Model) -> None:
+    def test_the_evidence_is_marked(self, ask: Callable[..., Any], run: Callable, model: Model) -> None:
         shown = ask()
         assert shown.code == 0
         said = " ".join(shown.out.split())
@@ -111,6 +111,8 @@ class TestCommandLine:
         assert "“" not in shown.out, "it is no quote"
         assert "no rule can verify" in said
         assert len(model.pictures) == 1
+        run_id = shown.out.rpartition("candor trace ")[2].split()[0]
+        assert "─── a picture, not kept: " in run("trace", run_id, "--prompts").out
 
     def test_the_answer_as_json_has_the_region(self, ask: Callable[..., Any]) -> None:
         answer = ask("--json").json

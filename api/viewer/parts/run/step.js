@@ -90,7 +90,8 @@ export function callView(live, call, open = false) {
 
 function exchange(entry, number) {
   return [
-    ...entry.messages.map((message) => h("div", {class: `message ${message.role}`}, h("h4", {}, message.role), h("pre", {}, message.content))),
+    ...entry.messages.map((message) => h("div", {class: `message ${message.role}`}, h("h4", {}, message.role), h("pre", {}, message.content),
+      (message.pictures ?? []).map((each) => h("p", {class: "note"}, `A picture, not kept: ${each.width} × ${each.height} pixels`)))),
     ...entry.exchanges.map((each, at) => h("div", {class: "message response"},
       h("h4", {}, each.fault ? "rejected response" : "response"),
       each.fault && h("p", {class: "fault"}, each.fault),

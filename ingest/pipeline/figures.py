@@ -1,0 +1,137 @@
+"""Descriptions of figures: a model describes the pages with large figures, and its words become passages of their own.
+
+``DescribingParser`` wraps a parser. It appends each description to the parsed text, under a heading that names the page
+and the model, and notes in the metadata where the descriptions are. ``separate_descriptions`` keeps them apart from the
+rest when the document is chunked, so that no passage mixes the words of the document with those of the model.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import Protocol
+
+from ingest.document import Block, BlockKind, ParsedDocument
+from ingest.errors import FigureNotDescribed, PageNotShown
+from ingest.pages.renderer import draw_for_model
+from ingest.parser import Parser
+from ingest.readers.shared.document_builder import BETWEEN_BLOCKS, clean
+from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, pages_in
+
+DESCRIPTIONS = "figure_descriptions"
+"""Metadata key of a document: page, start and end of each description, such as ``3:1200-1450, 7:1452-1600``."""
+
+_DRAWN_TYPES = ("application/pdf", "image/")
+
+
+class FigureDescriber(Protocol):
+    """Describes figures. Calls block and may come from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model. Documents that another model described are read again."""
+        ...
+
+    def check(self) -> None:
+        """Raise DescriberUnavailable if it cannot describe anything."""
+        ...
+
+    def describe(self, picture: bytes, text: str) -> str:
+        """Describe the figures in the picture of a page (PNG), whose text is ``text``; '' if there is nothing to say.
+
+        Raises FigureNotDescribed.
+        """
+        ...
+
+
+class DescribingParser:
+    """A parser that adds descriptions of figures to PDFs and images."""
+
+    def __init__(self, parser: Parser, describer: FigureDescriber) -> None:
+        self.name = parser.name
+        self._parser, self._describer = parser, describer
+        self._suffix = f", figures by {describer.name}"
+
+    def parse(self, path: Path) -> ParsedDocument:
+        """Parse the file and describe its figures. Raises ParseError, FigureNotDescribed."""
+        parsed = self._parser.parse(path)
+        if not _is_drawn(path, parsed.mime_type):
+            return parsed
+        return self._described(parsed, path).model_copy(update={"parser": parsed.parser + self._suffix})
+
+    def version_of(self, path: PurePath, mime_type: str = "") -> str:
+        version = self._parser.version_of(path, mime_type)
+        return version + self._suffix if _is_drawn(path, mime_type) else version
+
+    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
+        if not _is_drawn(path, mime_type):
+            return self._parser.is_current(stored, path, mime_type)
+        own = stored.removesuffix(self._suffix)
+        return own != stored and self._parser.is_current(own, path, mime_type)
+
+    def _described(self, parsed: ParsedDocument, path: Path) -> ParsedDocument:
+        text, blocks, pages, places = parsed.text, list(parsed.blocks), list(parsed.pages), []
+        for page in _pictured(parsed):
+            description = clean(self._describer.describe(_draw(path, page), _text_of(parsed, page))).strip()
+            if not description:
+                continue
+            heading = f"Figures on page {page}, described by {self._describer.name}"
+            start = len(text) + len(BETWEEN_BLOCKS)
+            middle = start + len(heading)
+            text = BETWEEN_BLOCKS.join((text, heading, description))
+            blocks += [
+                Block(kind=BlockKind.HEADING, start=start, end=middle, level=1),
+                Block(kind=BlockKind.PROSE, start=middle + len(BETWEEN_BLOCKS), end=len(text)),
+            ]
+            pages.append(PageSpan(number=page, start=start, end=len(text)))
+            places.append(f"{page}:{start}-{len(text)}")
+        metadata = parsed.metadata | ({DESCRIPTIONS: ", ".join(places)} if places else {})
+        described = {"text": text, "blocks": tuple(blocks), "pages": tuple(pages), "metadata": metadata}
+        return parsed.model_copy(update=described)
+
+
+def separate_descriptions(parsed: ParsedDocument) -> Iterator[ParsedDocument]:
+    """Yield the document without its descriptions, then each description. All have the whole text, but other blocks."""
+    metadata: dict[str, Scalar] = {key: value for key, value in parsed.metadata.items() if key != DESCRIPTIONS}
+    places = [_place(place) for place in str(parsed.metadata.get(DESCRIPTIONS, "")).split(", ") if place]
+    end_of_document = min((start for _, start, _ in places), default=len(parsed.text))
+    yield _part(parsed, 0, end_of_document, metadata)
+    for page, start, end in places:
+        yield _part(parsed, start, end, metadata | {DESCRIBED_PAGE: page})
+
+
+def _part(parsed: ParsedDocument, start: int, end: int, metadata: dict[str, Scalar]) -> ParsedDocument:
+    blocks = tuple(block for block in parsed.blocks if start <= block.start and block.end <= end)
+    return parsed.model_copy(update={"blocks": blocks, "metadata": metadata})
+
+
+def _place(place: str) -> tuple[int, int, int]:
+    page, _, span = place.partition(":")
+    start, _, end = span.partition("-")
+    return int(page), int(start), int(end)
+
+
+def _is_drawn(path: PurePath, mime_type: str) -> bool:
+    kind = mime_type or mimetypes.guess_type(path.name)[0] or ""
+    return kind.startswith(_DRAWN_TYPES)
+
+
+def _pictured(parsed: ParsedDocument) -> Iterator[int]:
+    for pages in pages_in(str(parsed.metadata.get(PICTURED_PAGES, ""))):
+        yield from pages
+
+
+def _text_of(parsed: ParsedDocument, page: int) -> str:
+    return "\n".join(parsed.text[span.start : span.end] for span in parsed.pages if span.number == page)
+
+
+def _draw(path: Path, page: int) -> bytes:
+    """Return the picture of a page as PNG. Raises FigureNotDescribed."""
+    try:
+        return draw_for_model(path, page)
+    except PageNotShown as error:
+        raise FigureNotDescribed(
+            f"The figures on page {page} of {path} cannot be described. {error} To index its text alone, set "
+            "`describe_figures` under [ingest] to false."
+        ) from error
