@@ -1,0 +1,73 @@
+"""Evidence from pictures in later steps: it stays marked, and so do the claims that rest on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from multi_agent.agents.synthesizer import Synthesizer
+from multi_agent.answer import known_so_far
+from multi_agent.context import Evidence, PictureSource, ResearchContext
+from multi_agent.context_merge import number_evidence
+from multi_agent.grounding.citations import cite
+from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.prompts.show_passages import number_units
+from support.chunks import make_chunk
+from support.kits import Bench, make_context
+from support.panel import synthesis
+from support.scripted_endpoint import Request
+from vectorstore.models import DESCRIBED_PAGE, PageSpan
+
+TEXT = "The report has a chart.\nIts warranty is seven years."
+CHUNK = make_chunk(TEXT, document="/docs/report.pdf", page_spans=(PageSpan(number=4, start=0, end=len(TEXT)),))
+
+
+def read_in_picture(words: str) -> Evidence:
+    """Return evidence that a model read in the picture of page 4."""
+    quote = cite([1], number_units([CHUNK])).evidence[0]
+    return quote.model_copy(update={"quote": words, "start": 0, "end": 0, "picture": PictureSource(page=4)})
+
+
+def known() -> ResearchContext:
+    evidence = number_evidence([read_in_picture("Q2 42"), *cite([2], number_units([CHUNK])).evidence])
+    return make_context("What is in the report?", chunks=(CHUNK,), evidence=evidence)
+
+
+async def test_the_synthesizer_is_told_and_its_claims_are_marked(serve: Callable[..., EndpointSettings]) -> None:
+    asked: list[Request] = []
+    claims = [
+        {"text": "42 were sold in the second quarter, Q2.", "evidence": [1]},
+        {"text": "The warranty is seven years.", "evidence": [2]},
+        {"text": "Seven years, and 42 in Q2.", "evidence": [1, 2]},
+    ]
+
+    def write(request: Request) -> str:
+        asked.append(request)
+        return json.dumps(synthesis(claims, sufficient=True))
+
+    bench = Bench(Synthesizer, serve(write))
+    await bench.run(known(), streams_claims=True)
+    assert "[1] report.pdf, page 4 (read from the picture of page 4, not verified): Q2 42" in asked[0].prompt
+    assert "[2] report.pdf, page 4: Its warranty is seven years." in asked[0].prompt
+    answer = bench.context.synthesis
+    assert answer is not None
+    assert [(claim.supported, claim.pictured) for claim in answer.claims] == [(True, True), (True, False), (True, True)]
+    assert [drafted.claim.pictured for drafted in bench.of_type("claim_drafted")] == [True, False, True]
+    assert answer.confidence == SHARE_RIGHT[Signal.PICTURED]
+
+
+def test_readings_of_one_page_differ_by_their_words() -> None:
+    numbered = number_evidence([read_in_picture("Q2 42"), read_in_picture("Q1 30"), read_in_picture("Q2 42")])
+    assert [(item.number, item.quote) for item in numbered] == [(1, "Q2 42"), (2, "Q1 30")]
+
+
+def test_what_is_known_when_a_run_ends_early_is_marked() -> None:
+    assert [claim.pictured for claim in known_so_far(known(), "The budget is used up.").claims] == [True, False]
+
+
+def test_a_quote_of_a_description_is_from_the_picture() -> None:
+    described = CHUNK.model_copy(update={"metadata": {DESCRIBED_PAGE: 4}})
+    [quote] = cite([2], number_units([described])).evidence
+    assert (quote.quote, quote.picture) == ("Its warranty is seven years.", PictureSource(page=4))
+    assert (quote.start, quote.end) == (24, 52), "it can be found in the indexed description"
