@@ -123,7 +123,8 @@ class _Sources:
 
     def rules(self, short: str = "") -> SupportRules:
         syntheses = (finding.synthesis for finding in self._context.findings)
-        confirmed = (claim.text for each in syntheses for claim in each.claims if claim.supported)
+        claims = (claim for each in syntheses for claim in each.claims)
+        confirmed = (claim.text for claim in claims if claim.supported and not claim.pictured)
         return SupportRules(self.question, self._shown, self._context.chunks, short, confirmed)
 
     def statement(self, written: WrittenClaim) -> Statement:

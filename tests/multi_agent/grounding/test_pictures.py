@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from multi_agent.agents.synthesizer import Synthesizer
 from multi_agent.answer import known_so_far
-from multi_agent.context import Evidence, PictureSource, ResearchContext
+from multi_agent.context import Claim, Evidence, Finding, PictureSource, ResearchContext
 from multi_agent.context_merge import number_evidence
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
@@ -55,6 +55,19 @@ async def test_the_synthesizer_is_told_and_its_claims_are_marked(serve: Callable
     assert [(claim.supported, claim.pictured) for claim in answer.claims] == [(True, True), (True, False), (True, True)]
     assert [drafted.claim.pictured for drafted in bench.of_type("claim_drafted")] == [True, False, True]
     assert answer.confidence == SHARE_RIGHT[Signal.PICTURED]
+
+
+async def test_a_reading_is_not_confirmed_by_an_earlier_step(serve: Callable[..., EndpointSettings]) -> None:
+    text = "Seven years, and 42 in Q2."
+    finding = known_so_far(known(), "").model_copy(
+        update={"claims": (Claim(text=text, evidence=(1,), supported=True, pictured=True),)}
+    )
+    context = known().model_copy(update={"findings": (Finding(step="read", question="What?", synthesis=finding),)})
+    answer = json.dumps(synthesis([{"text": text, "evidence": [1, 2]}], sufficient=True))
+    bench = Bench(Synthesizer, serve(lambda _: answer))
+    await bench.run(context)
+    assert bench.context.synthesis is not None
+    assert [claim.pictured for claim in bench.context.synthesis.claims] == [True]
 
 
 def test_readings_of_one_page_differ_by_their_words() -> None:
