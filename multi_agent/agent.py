@@ -126,7 +126,8 @@ class AgentKit:
     """What an agent works with. Every step gets a fresh agent and kit, so an agent may keep state during its step.
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
-    The final update may contain it again. ``tools`` returns the tools that the card grants.
+    The final update may contain it again. ``read_before`` are the ids of the passages that earlier attempts read.
+    ``tools`` returns the tools that the card grants.
     """
 
     llm: LLM
@@ -136,6 +137,7 @@ class AgentKit:
     publish: Publish
     keep: Callable[[ContextUpdate], Awaitable[None]]
     get_task_data: GetTaskData
+    read_before: frozenset[str] = frozenset()
     tools: Callable[[], Awaitable[OfferedTools]] = no_tools
 
     def require_prompt(self) -> Prompt:

@@ -69,6 +69,16 @@ class Computed(FrozenModel):
         return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})
 
 
+class Nearest(FrozenModel):
+    """What comes closest to the answer. The claims of the answer state it."""
+
+    answer: str = Field(description="the bare value")
+    difference: str = Field(description="how it differs from what was asked, in the model's words")
+
+    def __str__(self) -> str:
+        return f"{self.answer} ({self.difference})" if self.difference else self.answer
+
+
 class SubAnswer(FrozenModel):
     """The answer to a question that was answered on the way to the final one."""
 
@@ -104,7 +114,10 @@ class Answer(FrozenModel):
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()
-    short: str = Field(default="", description="the bare answer, if it needs no sentence; several separated by '; '")
+    short: str = Field(
+        default="", description="the bare answer, if it needs no sentence; several separated by '; '; else empty"
+    )
+    nearest: Nearest | None = Field(default=None, description="if insufficient: what comes closest, if anything does")
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to questions on the way")
@@ -125,9 +138,29 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the writer says that the evidence suffices and at least one claim is supported."""
-    supported = any(claim.supported for claim in synthesis.claims)
+    """Return ANSWERED if the writer says that the evidence suffices and a claim is supported.
+
+    An answer without claims is the one that the question wants if nothing is found.
+    """
+    supported = not synthesis.claims or any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT
+
+
+def nearest_of(synthesis: Synthesis) -> Nearest | None:
+    """Return what comes closest to the answer, if the documents only have that."""
+    supported = any(claim.supported for claim in synthesis.claims)
+    if synthesis.sufficient or not supported or not synthesis.short:
+        return None
+    return Nearest(answer=synthesis.short, difference="; ".join(synthesis.missing))
+
+
+def in_short(synthesis: Synthesis) -> str:
+    """Return the answer, or what comes closest and what is missing, in one line."""
+    if synthesis.sufficient:
+        return synthesis.short or synthesis.text
+    if nearest := nearest_of(synthesis):
+        return f"not found; closest: {nearest}"
+    return f"not found: {'; '.join(synthesis.missing) or synthesis.found}"
 
 
 def known_so_far(context: ResearchContext, reason: str) -> Synthesis:

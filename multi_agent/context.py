@@ -135,7 +135,11 @@ class Synthesis(FrozenModel):
     """The answer, or why there is none."""
 
     claims: tuple[Claim, ...]
-    short: str = Field(default="", description="the bare answer, if it needs no sentence; several separated by '; '")
+    short: str = Field(
+        default="",
+        description="the bare answer, if it needs no sentence; several separated by '; '; if insufficient, what comes "
+        "closest",
+    )
     evidence: tuple[Evidence, ...] = Field(description="the evidence, numbered as when the claims were written")
     computations: tuple[Computation, ...] = Field(default=(), description="numbered as when the claims were written")
     layout: Literal["prose", "list", "numbered_list"]
@@ -148,7 +152,12 @@ class Synthesis(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The claims as one text in the chosen layout, with a mark per reference, or [unsupported]."""
+        """The claims as one text in the chosen layout, with a mark per reference, or [unsupported].
+
+        A sufficient answer without claims is its short form: what the question wants if nothing is found.
+        """
+        if not self.claims:
+            return self.short if self.sufficient else ""
         marked = [claim.text.rstrip() + _marks(claim) for claim in self.claims]
         if self.layout == "prose":
             return " ".join(marked)

@@ -30,6 +30,7 @@ class Request(FrozenModel):
         default=None, description="the day from which 'last year' is counted; by default the day the run starts"
     )
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
+    strict: bool = Field(default=False, description="leave out what only comes close to an answer")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 
     def validated(self) -> Request:

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.answer import in_short
 from multi_agent.context import ContextUpdate, Finding, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.prompts.show_passages import bullets
@@ -89,7 +90,7 @@ def _folded(query: str) -> str:
 def _show_known(queries: Sequence[str], findings: Sequence[Finding]) -> str:
     parts = []
     if findings:
-        answers = [f"{each.question} {each.synthesis.short or each.synthesis.found}" for each in findings]
+        answers = [f"{each.question} {in_short(each.synthesis)}" for each in findings]
         parts.append(f"Found out so far:\n{bullets(answers)}\n")
     if queries:
         parts.append(f"Searched before, so write others:\n{bullets(queries)}\n")

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from textwrap import shorten
 from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
@@ -24,7 +24,13 @@ from multi_agent.grounding.support import (
     mark_pictured,
     settle,
 )
-from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
+from multi_agent.grounding.written_answer import (
+    ResponseClaim,
+    WrittenResponse,
+    answers_absence,
+    build_synthesis,
+    describe_read,
+)
 from multi_agent.library import within
 from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
 from multi_agent.prompts.show_task import show_task, show_today
@@ -80,11 +86,13 @@ class ReaderOutput(StepOutput):
         )
 
 
-class ReaderClaim(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ReaderClaim(ResponseClaim):
     sentences: list[int] = Field(description="numbers of the sentences that state it, at most three")
     text: str = Field(min_length=1, description="the claim, as short as the question allows")
+
+    @property
+    def references(self) -> Sequence[int]:
+        return self.sentences
 
 
 class ReaderAnswer(WrittenResponse[ReaderClaim]):
@@ -93,6 +101,10 @@ class ReaderAnswer(WrittenResponse[ReaderClaim]):
 
 class PicturedClaim(ReaderClaim):
     pictures: list[PictureReading] = Field(description="what states it in the pictures; [] if nothing there does")
+
+    @property
+    def references(self) -> Sequence[int]:
+        return [*self.sentences, *(each.picture for each in self.pictures)]
 
 
 class PicturedAnswer(ReaderAnswer):
@@ -137,11 +149,11 @@ class Reader:
             synthesis, read = await self._answer(shown, pictures, offered, context, task, inputs)
         else:
             synthesis, read = _nothing(inputs), ()
-        found = list({chunk.id: chunk for chunk in (*found, *read)}.values())
+        ids = {chunk.id for chunk in read}
         self._reasoning = f"{inputs.question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
         return ContextUpdate(
-            chunks=tuple(found),
-            ranking=tuple(chunk.id for chunk in found),
+            chunks=read,
+            ranking=tuple(chunk.id for chunk in found if chunk.id in ids),
             evidence=synthesis.evidence,
             findings=(Finding(step=task.step, synthesis=synthesis, **inputs.model_dump()),),
         )
@@ -150,8 +162,10 @@ class Reader:
         return self._reasoning
 
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
-        limit = self._kit.settings.reader_passages
-        found = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
+        """Return the best passages. Those of an earlier attempt, which did not answer the question, come last."""
+        limit, known = self._kit.settings.reader_passages, self._kit.read_before
+        found = await asyncio.to_thread(self._kit.library.search, queries, limit + len(known), documents)
+        found = sorted(found, key=lambda chunk: chunk.id in known)[:limit]
         await self._kit.publish(Searched.of("search", queries, documents, found))
         return found
 
@@ -210,7 +224,7 @@ class Reader:
     async def _judge(
         self, response: ReaderAnswer, question: str, units: Sequence[Unit], pictures: PagePictures
     ) -> list[Judged]:
-        claims = response.claims or _bare_answer(response)
+        claims = [] if answers_absence(response, question) else response.claims or _bare_answer(response)
         cited = [_cite(claim, units, pictures) for claim in claims]
         await publish_unknown((number for each in cited for number in each.unknown), units, self._kit.publish)
         readings = [reading for claim in claims for reading in _readings(claim)]

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
 from multi_agent.events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
-from multi_agent.grounding.written_answer import WrittenResponse, build_synthesis, describe_read
+from multi_agent.grounding.written_answer import (
+    ResponseClaim,
+    WrittenResponse,
+    answers_absence,
+    build_synthesis,
+    describe_read,
+)
 from multi_agent.prompts.show_evidence import (
     renumber_computations,
     select_evidence,
@@ -28,11 +34,13 @@ from multi_agent.tasks import TaskData
 T = TypeVar("T", Evidence, Computation)
 
 
-class WrittenClaim(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class WrittenClaim(ResponseClaim):
     evidence: list[int] = Field(description="numbers of the quotes that state it")
     text: str = Field(min_length=1, description="the claim, in one sentence or list entry")
+
+    @property
+    def references(self) -> Sequence[int]:
+        return self.evidence
 
 
 class WrittenAnswer(WrittenResponse[WrittenClaim]):
@@ -41,6 +49,10 @@ class WrittenAnswer(WrittenResponse[WrittenClaim]):
 
 class ComputedClaim(WrittenClaim):
     computations: list[int] = Field(description="numbers of the computations that give it, without the C; [] if none")
+
+    @property
+    def references(self) -> Sequence[int]:
+        return [*self.evidence, *self.computations]
 
 
 class ComputedAnswer(WrittenResponse[ComputedClaim]):
@@ -103,7 +115,8 @@ class Synthesizer:
         ask = self._kit.settings.check_claims and response.sufficient  # what only comes close answers no question
         question, kit = sources.question, self._kit
         check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)
-        return await check.judge(sources.statement(claim) for claim in response.claims)
+        claims = () if answers_absence(response, question) else response.claims
+        return await check.judge(sources.statement(claim) for claim in claims)
 
     def explain_reasoning(self) -> str:
         return self._reasoning

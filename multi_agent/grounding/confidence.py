@@ -19,6 +19,7 @@ class Signal(StrEnum):
     OFF_QUESTION = "every claim supported; the quotes have fewer"
     PICTURED = "every claim supported; some only by what a model read in a picture"
     PARTLY = "some claims not supported"
+    ABSENT = "nothing found, and the question says what to answer then"
     INSUFFICIENT = "insufficient"
 
 
@@ -28,6 +29,7 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
         Signal.OFF_QUESTION: 0.3,
         Signal.PICTURED: 0.3,
         Signal.PARTLY: 0.5,
+        Signal.ABSENT: 0.4,
         Signal.INSUFFICIENT: 0.4,
     }
 )
@@ -35,8 +37,8 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
 
 From ``benchmarks/local_model``, 2026-11-22: 65 questions answered by a model of 1.5 billion parameters, a third of them
 unanswerable, and 40 answered by careful readers. On the question: 15 of 33 and 37 of 40; off the question: 7 of 25 and
-none; insufficient: 3 of 7 and none. No answer was partly supported, and none rested on a picture; these figures are
-guesses.
+none; insufficient: 3 of 7 and none. ``ABSENT`` has the share of insufficient ones: both say that the documents do not
+have the answer. No answer was partly supported, and none rested on a picture; these figures are guesses.
 """
 
 

@@ -9,12 +9,25 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.context import Claim, Computation, Evidence, Place, Synthesis
-from multi_agent.grounding.confidence import SHARE_RIGHT, signal_of
+from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, signal_of
 from multi_agent.grounding.support import Judged
+from multi_agent.grounding.terms import words_of
 from vectorstore.models import Chunk
 
-ClaimT = TypeVar("ClaimT", bound=BaseModel)
+
+class ResponseClaim(BaseModel):
+    # Each subclass has ``text`` after its numbers: the model points first. A docstring would be shown to the model.
+    model_config = ConfigDict(extra="forbid")
+
+    @property
+    def references(self) -> Sequence[int]:
+        """Numbers of the sentences, quotes or computations that the claim names."""
+        raise NotImplementedError
+
+
+ClaimT = TypeVar("ClaimT", bound=ResponseClaim)
 _NAMES_SHOWN = 5
+_ABSENT = "Nothing was found, and the question says what to answer then."
 
 
 class WrittenResponse(BaseModel, Generic[ClaimT]):
@@ -24,10 +37,10 @@ class WrittenResponse(BaseModel, Generic[ClaimT]):
     model_config = ConfigDict(extra="forbid")
 
     short: str = Field(
-        description='the bare answer in the fewest words; several divided by "; "; empty if there is none'
+        description='the bare answer in the fewest words, or what comes closest; several divided by "; "'
     )
     claims: list[ClaimT] = Field(description="what answers the question, or comes closest")
-    missing: str = Field(description="what is needed to answer; empty if nothing")
+    missing: str = Field(description="how what comes closest differs, or what is missing; empty if nothing")
     sufficient: bool = Field(description="whether the claims answer the question as it was asked")
     layout: Literal["prose", "list", "numbered_list"] = "prose"
 
@@ -44,12 +57,13 @@ def build_synthesis(
 ) -> Synthesis:
     """Return the answer. ``evidence`` is numbered and holds that of all claims.
 
-    An answer without any supported claim is insufficient, whatever the model says. The confidence, and what was
-    searched and read, are facts of the run, not the model's words.
+    An answer without any supported claim is insufficient, whatever the model says, unless the question defines it
+    (``answers_absence``). The confidence, and what was searched and read, are facts of the run, not the model's words.
     """
     numbers = {item.place: item.number for item in evidence}
-    claims = tuple(_claim(each, numbers) for each in judged)
-    sufficient = response.sufficient and any(claim.supported for claim in claims)
+    absent = answers_absence(response, question)
+    claims = () if absent else tuple(_claim(each, numbers) for each in judged)
+    sufficient = absent or (response.sufficient and any(claim.supported for claim in claims))
     missing = response.missing.strip()
     return Synthesis(
         claims=claims,
@@ -58,12 +72,23 @@ def build_synthesis(
         computations=computations,
         layout=response.layout,
         sufficient=sufficient,
-        confidence=SHARE_RIGHT[signal_of(judged, question, sufficient=sufficient)],
-        reasoning=_reasoning(judged, sufficient=sufficient),
+        confidence=SHARE_RIGHT[Signal.ABSENT if absent else signal_of(judged, question, sufficient=sufficient)],
+        reasoning=_ABSENT if absent else _reasoning(judged, sufficient=sufficient),
         looked_for=looked_for,
         found=found,
         missing=(missing,) if missing else (),
     )
+
+
+def answers_absence(response: WrittenResponse[Any], question: str) -> bool:
+    """Return whether this is the answer that the question wants if nothing is found, such as "otherwise N/A".
+
+    The question itself then has the words of the answer. No quote can support it.
+    """
+    short = words_of(response.short)
+    foreseen = f" {' '.join(short)} " in f" {' '.join(words_of(question))} "
+    says_nothing_else = all(words_of(claim.text) == short and not claim.references for claim in response.claims)
+    return response.sufficient and foreseen and says_nothing_else and bool(response.missing.strip())
 
 
 def describe_read(chunks: Sequence[Chunk]) -> str:

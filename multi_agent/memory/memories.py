@@ -172,9 +172,16 @@ class KeyMemory:
 
     def keep(self, request: Request, answer: Answer) -> None:
         if request.session and answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
-            text = answer.short or answer.answer or f"Not found: {answer.found or answer.reasoning}"
+            text = _in_short(answer)
             exchange = Exchange(question=request.question, answer=shorten(text, _SHORT, placeholder=" …"))
             self.memories.add_exchange(self.key, request.session, answer.run_id, exchange)
+
+
+def _in_short(answer: Answer) -> str:
+    if answer.status is Status.ANSWERED:
+        return answer.short or answer.answer
+    closest = f" Closest: {answer.nearest}." if answer.nearest else ""
+    return f"Not found: {answer.found or answer.reasoning}{closest}"
 
 
 def _validated(text: str) -> str:

@@ -14,11 +14,13 @@ from multi_agent.answer import (
     Status,
     SubAnswer,
     known_so_far,
+    nearest_of,
     status_of,
 )
 from multi_agent.context import Finding, ResearchContext, Synthesis
 from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped
 from multi_agent.library import CatalogueEntry
+from multi_agent.request import Request
 
 _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
 
@@ -26,9 +28,9 @@ _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skip
 class AnswerBuilder:
     """Counts a run's events and builds its answer. The run sets ``mode`` and ``catalogue`` when it knows them."""
 
-    def __init__(self, run_id: str, question: str, mode: str) -> None:
-        self._run_id, self._question = run_id, question
-        self.mode = mode
+    def __init__(self, run_id: str, request: Request) -> None:
+        self._run_id, self._request = run_id, request
+        self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
         self._attempts = 0
         self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -43,10 +45,15 @@ class AnswerBuilder:
 
     def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
         """Build the answer that an agent wrote, sufficient or not."""
-        return self.without_synthesis(status_of(synthesis), synthesis.reasoning, context).model_copy(
+        status = status_of(synthesis)
+        is_answered = status is Status.ANSWERED
+        if self._request.strict and not is_answered:
+            synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
+        return self.without_synthesis(status, synthesis.reasoning, context).model_copy(
             update={
                 "answer": synthesis.text,
-                "short": synthesis.short,
+                "short": synthesis.short if is_answered else "",
+                "nearest": nearest_of(synthesis),
                 "claims": synthesis.claims,
                 "evidence": tuple(Quote.of(item) for item in synthesis.evidence),
                 "records": tuple(record.values for record in context.records),
@@ -73,7 +80,7 @@ class AnswerBuilder:
             run_id=self._run_id,
             status=status,
             mode=self.mode,
-            question=self._question,
+            question=self._request.question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             coverage=self._coverage(context),

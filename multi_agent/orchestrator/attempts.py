@@ -16,8 +16,9 @@ from multi_agent.orchestrator.explainer import explain_failure
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.run_models import RunModels
-from multi_agent.orchestrator.working_context import missing_parts, working_context
+from multi_agent.orchestrator.working_context import WorkingContext, key_findings, missing_parts, working_context
 from multi_agent.plan import Attempt, FailedStep, Plan
+from multi_agent.prompts.show_outline import show_read
 from multi_agent.request import Request
 
 
@@ -74,8 +75,7 @@ class Attempts:
             verdict=answer.reasoning if answer and not answer.sufficient else "",
         )
         self._attempts.append(attempt)
-        findings = working_context(self.context, self._attempts).key_findings
-        await self._bus.publish(AttemptEnded(attempt=attempt, key_findings=findings))
+        await self._bus.publish(AttemptEnded(attempt=attempt, key_findings=key_findings(self.context)))
         return failed
 
     def _is_answered(self) -> bool:
@@ -95,7 +95,7 @@ class Attempts:
         if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
             return None
         try:
-            diagnosis, plan = await self._planner.revise(self.context, working_context(self.context, self._attempts))
+            diagnosis, plan = await self._planner.revise(self.context, await self._working())
         except PlanError as error:
             diagnosis, plan = str(error), None
         if plan and any(plan.fingerprint == attempt.plan.fingerprint for attempt in self._attempts):
@@ -105,6 +105,11 @@ class Attempts:
             return None
         await self._bus.publish(PlanRevised(attempt=len(self._attempts) + 1, diagnosis=diagnosis, plan=plan))
         return plan
+
+    async def _working(self) -> WorkingContext:
+        library, catalogue = self._dependencies.library, self._builder.catalogue
+        read = await asyncio.to_thread(show_read, self.context, catalogue, library)
+        return working_context(self.context, self._attempts, read)
 
     async def _explain(self, failed: Sequence[FailedStep]) -> Answer:
         """End a run without an answer with the model's explanation and the errors.
@@ -116,7 +121,7 @@ class Attempts:
             return self._builder.without_synthesis(Status.FAILED, reason, self.context)
         causes = [each for each in failed if each.error_type != ReferenceFailed.__name__] or failed
         errors = " ".join(dict.fromkeys(each.error for each in causes))
-        working = working_context(self.context, self._attempts)
+        working = await self._working()
         llm = self._models.observed("Explainer", self._bus.publish)
         reason = await explain_failure(llm, self._request.question, working, errors)
         if {each.error_type for each in causes} == {NothingFound.__name__}:

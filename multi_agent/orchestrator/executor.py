@@ -68,7 +68,7 @@ class Executor:
         is voted on. Raises RunEnded and BudgetReached for errors that every plan would meet; running steps are
         cancelled then.
         """
-        self._shared.clear_answer()
+        self._shared.begin_attempt()
         self.answer, self._outputs, self._held = None, {}, []
         worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
         try:

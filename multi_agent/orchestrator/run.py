@@ -59,7 +59,7 @@ class Run:
         self._today = resumed.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
-        self._builder = AnswerBuilder(run_id, request.question, request.mode if request.mode != "auto" else "")
+        self._builder = AnswerBuilder(run_id, request)
         spent = BudgetUsage(resumed.usage, resumed.seconds)
         self._models = RunModels(dependencies, request, dependencies.trace.journal(run_id), spent)
         self._tools = dependencies.tools.open(run_id, dependencies.library)

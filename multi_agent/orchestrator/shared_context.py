@@ -8,10 +8,14 @@ from multi_agent.context_merge import merge
 
 
 class SharedContext:
-    """Holds the latest ResearchContext and replaces it with every update."""
+    """Holds the latest ResearchContext and replaces it with every update.
+
+    ``read_before`` are the ids of the passages that the context had when the attempt began.
+    """
 
     def __init__(self, context: ResearchContext) -> None:
         self.current = context
+        self.read_before: frozenset[str] = frozenset()
 
     def merge(self, update: ContextUpdate, card: AgentCard) -> None:
         """Apply an agent's update. Raises ContextViolation for a field that its card does not declare."""
@@ -20,6 +24,7 @@ class SharedContext:
     def add_message(self, message: AgentMessage) -> None:
         self.current = self.current.model_copy(update={"messages": (*self.current.messages, message)})
 
-    def clear_answer(self) -> None:
+    def begin_attempt(self) -> None:
         """Drop the answer of an earlier attempt."""
+        self.read_before = frozenset(chunk.id for chunk in self.current.chunks)
         self.current = self.current.model_copy(update={"synthesis": None})

@@ -71,6 +71,7 @@ class StepKits:
             publish=publish,
             keep=keep,
             get_task_data=get_task_data,
+            read_before=self._shared.read_before,
             tools=tools.offered,
         )
         return StepKit(registered, task, kit, timeout, (release_llm, tools.release))

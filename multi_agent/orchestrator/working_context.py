@@ -6,10 +6,10 @@ Built from the shared context and the attempts. Prompts show it when a plan is r
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from textwrap import shorten
 
+from multi_agent.answer import in_short
 from multi_agent.context import ResearchContext, Synthesis
 from multi_agent.plan import Attempt
 from multi_agent.prompts.show_passages import bullets
@@ -25,8 +25,8 @@ class WorkingContext(FrozenModel):
     key_findings: tuple[str, ...]
     errors: tuple[str, ...]
     queries: tuple[str, ...]
-    read: tuple[str, ...]
-    """Per document, how much of it was read."""
+    read: str
+    """How much of which documents was read, in lines."""
     attempts: tuple[Attempt, ...]
 
     def render(self) -> str:
@@ -34,18 +34,18 @@ class WorkingContext(FrozenModel):
         return (
             "\n\n".join(_show(attempt) for attempt in self.attempts)
             + f"\n\nSearched for so far:\n{bullets(self.queries)}"
-            + f"\n\nRead so far:\n{bullets(self.read)}"
+            + f"\n\nRead so far:\n{self.read}"
             + f"\n\nKey findings so far:\n{bullets(self.key_findings)}"
         )
 
 
-def working_context(context: ResearchContext | None, attempts: Sequence[Attempt]) -> WorkingContext:
-    """Build the working context; ``context`` is None before the first plan runs."""
+def working_context(context: ResearchContext, attempts: Sequence[Attempt], read: str) -> WorkingContext:
+    """Build the working context."""
     return WorkingContext(
-        key_findings=_key_findings(context) if context else (),
+        key_findings=key_findings(context),
         errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
-        queries=context.looked_for if context else (),
-        read=_read(context) if context else (),
+        queries=context.looked_for,
+        read=read,
         attempts=tuple(attempts),
     )
 
@@ -57,8 +57,9 @@ def missing_parts(synthesis: Synthesis | None) -> tuple[str, ...]:
     return synthesis.missing or ("the answer",)
 
 
-def _key_findings(context: ResearchContext) -> tuple[str, ...]:
-    answers = [f"{each.question} → {_in_short(each.synthesis)}" for each in context.findings]
+def key_findings(context: ResearchContext) -> tuple[str, ...]:
+    """Return answers to questions on the way, computed results and quotes, as many as a prompt shows."""
+    answers = [f"{each.question} → {in_short(each.synthesis)}" for each in context.findings]
     results = [f"{each.purpose}: {each.rows[0] if each.rows else 'nothing'}" for each in context.computations]
     quotes = [
         f"{item.name}: “{shorten(item.quote, _QUOTE_CHARACTERS, placeholder=' …')}” {item.why}"
@@ -67,20 +68,6 @@ def _key_findings(context: ResearchContext) -> tuple[str, ...]:
     found = [*answers, *results, *quotes]
     rest = [f"and {len(found) - _FINDINGS_SHOWN} more"] if len(found) > _FINDINGS_SHOWN else []
     return (*found[:_FINDINGS_SHOWN], *rest)
-
-
-def _read(context: ResearchContext) -> tuple[str, ...]:
-    passages = Counter(chunk.name for chunk in context.chunks)
-    return tuple(
-        f"{name}: " + ("all passages" if name in context.scanned else f"{number} of its passages, found by search")
-        for name, number in sorted(passages.items())
-    )
-
-
-def _in_short(synthesis: Synthesis) -> str:
-    if not synthesis.sufficient:
-        return f"not found: {'; '.join(synthesis.missing) or synthesis.found}"
-    return synthesis.short or synthesis.text
 
 
 def _show(attempt: Attempt) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from multi_agent.answer import in_short
 from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
-from multi_agent.prompts.show_passages import show_location
+from multi_agent.prompts.show_passages import runs, show_location
 from multi_agent.records.table import locate_records
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
@@ -111,19 +112,13 @@ def _show_value(value: Scalar | None) -> str:
 
 def _ranges(numbers: Iterable[int]) -> str:
     """Format ascending numbers with ranges: [2] [5]-[9]."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], number]
-        else:
-            runs.append([number])
-    return " ".join("-".join(f"[{number}]" for number in run) for run in runs)
+    return " ".join(f"[{first}]" if first == last else f"[{first}]-[{last}]" for first, last in runs(numbers))
 
 
 def _show_finding(finding: Finding, context: ResearchContext) -> str:
     synthesis = finding.synthesis
     if not synthesis.sufficient:
-        return f"- {finding.question} → not answered: {'; '.join(synthesis.missing) or synthesis.found}"
+        return f"- {finding.question} → {in_short(synthesis)}"
     evidence = {item.place: item.number for item in context.evidence}
     numbers = {item.number: evidence[item.place] for item in synthesis.evidence if item.place in evidence}
     claims = [f"\n    {claim.text}{_marks(claim, numbers)}" for claim in synthesis.claims if claim.supported]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from multi_agent.answer import Answer, Computed, Quote, Status
+from multi_agent.answer import Answer, Computed, Nearest, Quote, Status
 from multi_agent.context import Claim
 from multi_agent.storage.trace import RunSummary
 
@@ -35,5 +35,6 @@ ANSWER = Answer(
             rows=((3, None),), truncated=True, evidence=(quote(2, "one"),), flaws=("'many' is no number",),
         ),
     ),
+    nearest=Nearest(answer="-25 °C", difference="the Borea 12, not the 14"),
     reasoning="Two of three are told.", looked_for=("noise levels",), found="temperatures", missing=("the noise",),
 )  # fmt: skip

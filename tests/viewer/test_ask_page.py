@@ -8,7 +8,7 @@ import threading
 from playwright.sync_api import expect
 
 from support.panel import EXTRACTION, SYNTHESIS, Panel
-from support.scripted_endpoint import hang, held_until
+from support.scripted_endpoint import Request, hang, held_until
 from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask
 
 
@@ -39,6 +39,20 @@ def test_an_answered_run_shows_what_is_left_open(open_page: OpenPage, site: Site
     answer = page.get_by_role("region", name="Answer", exact=True)
     expect(answer.get_by_role("heading", name="Left open")).to_be_visible()
     expect(answer.locator(".lacking")).to_contain_text("why")
+
+
+def test_what_comes_closest_is_shown_as_such(open_page: OpenPage, site: Site) -> None:
+    def close(request: Request) -> str:
+        written = {**panel.play(request), "short": "-25 °C", "sufficient": False, "missing": "of another pump"}
+        return json.dumps(written)
+
+    panel = Panel("-25 °C")
+    site.responder = Panel("-25 °C", roles={SYNTHESIS: close})
+    page = open_page()
+    ask(page)
+    answer = page.get_by_role("region", name="Answer", exact=True)
+    expect(answer.locator(".nearest")).to_have_text("Closest: -25 °C (of another pump)")
+    expect(answer.locator(".short")).to_have_count(0)
 
 
 def test_a_run_is_cancelled(open_page: OpenPage, site: Site) -> None:

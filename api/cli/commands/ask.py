@@ -40,6 +40,7 @@ def ask(
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Leave out what only comes close to an answer.")] = False,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
@@ -61,7 +62,15 @@ def ask(
     candor = make_candor(home)
     request = make_request(
         require_text(question, "question"),
-        {"mode": mode, "agent": agent, "model": model, "session": session, "template": plan, "samples": samples},
+        {
+            "mode": mode,
+            "agent": agent,
+            "model": model,
+            "session": session,
+            "template": plan,
+            "samples": samples,
+            "strict": strict,
+        },
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )

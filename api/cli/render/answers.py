@@ -22,6 +22,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     """Print the answer, its evidence and coverage. ``home`` is the value of ``--home``, for the trace command."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
+    if answer.nearest:
+        show_paragraph(console, f"Closest: {answer.nearest}")
     show_paragraph(console, answer.answer or answer.reasoning)
     for quote in answer.cited:
         console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)
@@ -34,7 +36,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
             f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
         ]
         show_list(console, "Intermediate questions", lines)
-    if answer.status.value == "insufficient":
+    if answer.status.value == "insufficient" or not answer.claims:
         show_list(console, "Looked for", answer.looked_for)
         show_list(console, "Found", [answer.found])
     show_list(console, gaps_heading(answer), answer.missing)

@@ -153,12 +153,14 @@ def _parts(answer: Answer) -> list[Part]:
     on_the_way = [
         f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
     ]
+    shows_search = answer.status.value == "insufficient" or not answer.claims
     return [
         _part("In short", [answer.short]),
+        _part("Closest", [str(answer.nearest or "")]),
         _part("Why", [answer.reasoning]),
         _part("On the way", on_the_way),
-        _part("Looked for", answer.looked_for if answer.status.value == "insufficient" else ()),
-        _part("Found", [answer.found] if answer.status.value == "insufficient" else ()),
+        _part("Looked for", answer.looked_for if shows_search else ()),
+        _part("Found", [answer.found] if shows_search else ()),
         _part(gaps_heading(answer), answer.missing),
     ]
 

@@ -25,6 +25,9 @@ class Correct:
         description="Whether the answer equals an accepted one, by the type of the question.",
         figures={
             "correct": Figure(description="right, by the type of the question"),
+            "nearest": Figure(
+                description="share of the questions that were not answered where what comes closest is right"
+            ),
             "unit_named": Figure(
                 description="share of numbers with a unit where the answer names it, or a convertible one"
             ),
@@ -42,9 +45,19 @@ class Correct:
         if not question.accepted:
             return {}
         correct = {"correct": float(case.answered and _COMPARE[question.type](question, case))}
+        if case.abstained:
+            return correct | {"nearest": float(_is_nearest_right(question, case))}
         if case.answered and question.type is AnswerType.NUMBER and question.unit:
             return correct | {"unit_named": float(any(_names_unit(question.unit, each) for each in _get_amounts(case)))}
         return correct
+
+
+def _is_nearest_right(question: Question, case: Case) -> bool:
+    nearest = case.answer.nearest
+    if nearest is None:
+        return False
+    answer = case.answer.model_copy(update={"short": nearest.answer})
+    return _COMPARE[question.type](question, case.model_copy(update={"answer": answer}))
 
 
 def _compare_number(question: Question, case: Case) -> bool:

@@ -129,7 +129,8 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     said = annotated_text(RUN, ANSWER, "http://here/#/ask/run_1")
     assert said.text == (
         "It works at -25 °C. [1] It is loved. (not supported by the evidence) That makes 3. [C1]\n\n"
-        "The documents do not hold a complete answer.\n\nTwo of three are told.\n\nMissing: the noise\n\n"
+        "The documents do not hold a complete answer.\n\nTwo of three are told.\n\n"
+        "Closest: -25 °C (the Borea 12, not the 14)\n\nMissing: the noise\n\n"
         "Sources:\n[1] pumps.pdf, page 3: “works down to -25 °C”\n[C1] count them"
     )
     [annotation] = said.annotations
@@ -141,6 +142,10 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     assert said.text.startswith("- One [1]. [1]\n- Two. [1]\n\nLeft open: the noise\n\nSources:")
     marks = [(each.url_citation.start_index, each.url_citation.end_index) for each in said.annotations]
     assert marks == [(11, 13), (22, 24)], "a mark, and not what a claim itself says"
+
+    absent = {"status": Status.ANSWERED, "answer": "N/A", "short": "N/A", "claims": (), "evidence": ()}
+    said = annotated_text(RUN, ANSWER.model_copy(update={**absent, "computations": (), "nearest": None}), "")
+    assert said.text == "N/A\n\nLeft open: the noise"
 
     nothing = Answer(run_id="run_1", status=Status.INSUFFICIENT, mode="fast", question="Why?", reasoning="Not there.")
     assert annotated_text(RUN, nothing, "").text == "The documents do not hold a complete answer.\n\nNot there."

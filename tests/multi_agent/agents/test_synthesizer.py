@@ -171,7 +171,7 @@ async def test_findings_are_shown_with_current_evidence_numbers(serve: Serve) ->
         "Answered on the way:\n"
         "- Who makes it? → Land 3\n"
         "    Land 3 makes it. [3]\n"
-        "- Who owns that? → not answered: No owner is named.\n"
+        "- Who owns that? → not found; closest: Land 3 (No owner is named.)\n"
     ) in request.prompt
     assert "So I think" not in request.prompt
 

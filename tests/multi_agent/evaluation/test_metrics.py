@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Status
+from multi_agent.answer import Nearest, Status
 from multi_agent.context import Claim
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError, MetricError
@@ -111,7 +111,7 @@ async def test_a_number_is_found_without_a_short_answer() -> None:
 
 
 async def test_abstaining_is_right_only_without_an_answer() -> None:
-    assert await measure("correct", case(question(accepted=["x"]), refused())) == {"correct": 0}
+    assert await measure("correct", case(question(accepted=["x"]), refused())) == {"correct": 0, "nearest": 0}
     assert await measure("correct", case(question(type="none"), refused())) == {"correct": 1}
     assert await measure("correct", case(question(type="none"), answer("x"))) == {"correct": 0}
     assert await measure("correct", case(question(), answer("x"))) == {}
@@ -124,6 +124,13 @@ async def test_a_failed_run_scores_zero(known: dict[str, Any]) -> None:
     assert await measure("exact_match", failed) == {"exact_match": 0, "f1": 0}
     assert (await measure("abstention", failed))["abstention"] == 0
     assert await measure("judge", failed) == {"judged": 0}
+
+
+@pytest.mark.parametrize(("closest", "right"), [("9,412 units", 1), ("9,000", 0)])
+async def test_what_comes_closest_is_compared_like_an_answer(closest: str, right: int) -> None:
+    near = refused().model_copy(update={"nearest": Nearest(answer=closest, difference="of another year")})
+    asked = question(type="number", accepted=["9412"])
+    assert await measure("correct", case(asked, near)) == {"correct": 0, "nearest": right}
 
 
 async def test_lists_have_precision_and_recall() -> None:

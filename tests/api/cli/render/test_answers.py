@@ -23,7 +23,15 @@ def test_an_answer_shows_what_is_left_open() -> None:
     assert "Looked for" not in text
 
 
+def test_an_answer_without_claims_shows_what_was_searched() -> None:
+    absent = {"status": Status.ANSWERED, "answer": "N/A", "short": "N/A", "claims": (), "nearest": None}
+    text = render(ANSWER.model_copy(update=absent))
+    assert text.startswith("Answered · confidence 0.40\n    N/A\n")
+    assert "Looked for\n    noise levels" in text
+
+
 def test_an_insufficient_answer_shows_what_is_missing() -> None:
     text = render(ANSWER)
+    assert "Insufficient · confidence 0.40\n    Closest: -25 °C (the Borea 12, not the 14)\n    It works" in text
     assert "Looked for\n    noise levels" in text
     assert "Missing\n    the noise" in text
