@@ -33,6 +33,7 @@ _COMMON = 3  # passages: a word that as many of those shown contain says little 
 _MIN_COMPARISON = 4  # letters of words such as "more" and "less"
 _MIN_COPIED = 6  # words of a claim that is looked up as a copy
 _MOST_COPIED = 4  # sentences of such a claim
+_NEAR = 2  # sentences before and after those that a claim names
 _NONE = "none"
 PICTURED = "It rests on what a model read in the picture of a page, which no rule can verify."
 _LONGEST_QUOTE = 1200  # characters shown to the check call
@@ -116,12 +117,12 @@ class SupportRules:
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
         repair = ""
         # A sentence that only adds an ordinary word is about something else.
-        telling = any(term.kind != "word" for term in missing)
-        if telling and (quotes := self._quotes_with(missing, statement)):
+        telling = [term for term in missing if term.kind != "word"]
+        if telling and (quotes := self._quotes_with(missing, statement) or self._quotes_near(telling, statement)):
             repair = f"a claim pointed past its sentence; added {_show(quotes)}"
             statement = statement._replace(evidence=(*statement.evidence, *quotes))
             evidence = TermIndex(self._evidence_text(statement))
-            missing = []
+            missing = [term for term in missing if term not in evidence]
         supported, reason = self._verdict(statement, terms, missing, evidence)
         return Judged(statement, supported, reason, repair=repair, missing=tuple(missing))
 
@@ -175,6 +176,28 @@ class SupportRules:
         most = max(having.values(), default=0)
         best = [self._shown[at] for at, shared in having.items() if shared == most]
         return (best[0],) if most and len({tuple(words_of(item.quote)) for item in best}) == 1 else ()
+
+    def _quotes_near(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
+        """Return the neighbours of the quotes in their passage that have all missing terms; none if they do not.
+
+        The quotes must have a part of the claim that the question does not have: a claim may follow from a sentence and
+        the next one. One that its sentence has nothing of is about something else.
+        """
+        evidence = TermIndex(self._evidence_text(statement))
+        if not any(term in evidence and term not in self._asked for term in find_terms(statement.text)):
+            return ()
+        pointed = [at for at, item in enumerate(self._shown) if item in statement.evidence]
+        passages = [item.chunk_id for item in self._shown]
+        near = [
+            at
+            for distance in range(1, _NEAR + 1)
+            for one in pointed
+            for at in (one - distance, one + distance)
+            if 0 <= at < len(passages) and passages[at] == passages[one] and at not in pointed
+        ]
+        having = [next((at for at in near if term in self._indexes[at]), None) for term in missing]
+        found = {at for at in having if at is not None}
+        return () if None in having else tuple(self._shown[at] for at in sorted(found))
 
     def _copied(self, text: str) -> tuple[Evidence, ...]:
         """Return the fewest adjacent quotes of a passage that contain the text word for word; none for a short text."""

@@ -105,6 +105,15 @@ def test_a_sentence_that_shares_nothing_with_the_question_is_not_added() -> None
     assert judge("What is the price of the pump?", "Ulrike Sandvoss", 4).supported is None
 
 
+def test_a_neighbour_that_completes_the_claim_is_added() -> None:
+    claim = "9,412 pumps were delivered under Ulrike Sandvoss."
+    judged = judge("What happened?", claim, 1)
+    assert settle(judged).supported
+    assert [item.quote for item in judged.statement.evidence] == [SHOWN[0].quote, SHOWN[2].quote]
+    assert SHOWN[2].quote in judged.repair
+    assert judge("What happened?", claim.replace("Sandvoss", "Sandberg"), 1).repair == ""
+
+
 def test_a_sentence_that_overlapping_passages_repeat_is_added_once() -> None:
     copy = make_chunk(REPORT.text, document="/docs/copy.md")
     units = number_units([REPORT, copy])
