@@ -49,7 +49,7 @@ RETRIEVED = 8
 BUDGETS = (2_500, 8_000, 16_000)
 SHARES = (1, 0.8, 0.7, 0.5)
 ONE_PASSAGE = "Single-Doc Single-Chunk RAG"
-_SMALLEST = 50  # tokens; so many found passages always fill the budget
+SMALLEST = 50  # tokens; so many found passages always fill the budget
 _SOURCE = re.compile(r"\(?SOURCE.*", re.DOTALL)
 _NUMBER = re.compile(r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?P<percent>[\s|)]*%)?")
 _AMOUNT = re.compile(
@@ -130,12 +130,12 @@ def _report(retriever: Retriever, questions: Sequence[Question], ids: Mapping[st
 
 def _report_reading(retriever: Retriever, questions: Sequence[Question]) -> None:
     library = CollectionLibrary("filings", lambda: (), retriever)
-    on_pages = _chunks_by_page(retriever)
+    on_pages = chunks_by_page(retriever)
     table = Table(
         "budget", "share for found passages", "any figure", "every figure", "a page found", "a page read whole"
     )
     for budget in BUDGETS:
-        ranked = {each: retriever.search([each.text], budget // _SMALLEST) for each in questions}
+        ranked = {each: retriever.search([each.text], budget // SMALLEST) for each in questions}
         for share in SHARES:
             counts: Counter[str] = Counter()
             for question, hits in ranked.items():
@@ -164,7 +164,7 @@ def _what_is_read(
     return (name for name, is_true in holds.items() if is_true)
 
 
-def _chunks_by_page(retriever: Retriever) -> dict[str, dict[int, list[Chunk]]]:
+def chunks_by_page(retriever: Retriever) -> dict[str, dict[int, list[Chunk]]]:
     """Return the chunks of each page of each report."""
     on_pages: defaultdict[str, defaultdict[int, list[Chunk]]] = defaultdict(lambda: defaultdict(list))
     for chunk in retriever.scan():

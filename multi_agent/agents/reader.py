@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from textwrap import shorten
 from typing import ClassVar, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from multi_agent.answer import in_short
 from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
-from multi_agent.prompts.show_passages import runs, show_location
+from multi_agent.prompts.show_passages import show_location
 from multi_agent.records.table import locate_records
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
@@ -112,7 +112,13 @@ def _show_value(value: Scalar | None) -> str:
 
 def _ranges(numbers: Iterable[int]) -> str:
     """Format ascending numbers with ranges: [2] [5]-[9]."""
-    return " ".join(f"[{first}]" if first == last else f"[{first}]-[{last}]" for first, last in runs(numbers))
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return " ".join("-".join(f"[{number}]" for number in run) for run in runs)
 
 
 def _show_finding(finding: Finding, context: ResearchContext) -> str:

@@ -8,8 +8,7 @@ from itertools import groupby
 
 from multi_agent.context import ResearchContext
 from multi_agent.library import CatalogueEntry, Library
-from multi_agent.prompts.show_passages import runs
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, page_ranges
 
 _OUTLINED = 3  # documents: those of most of the passages
 _LINES = 25
@@ -58,6 +57,5 @@ def _show_section(path: tuple[str, ...], chunks: Sequence[Chunk], read: Collecti
 
 def _show_pages(chunks: Iterable[Chunk]) -> str:
     """Return the pages that the passages are on, such as 'pages 2, 5-7'; empty if the format has no pages."""
-    pages = sorted({page for chunk in chunks for page in chunk.pages})
-    shown = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs(pages))
-    return f"page{'s' * (len(pages) > 1)} {shown}" if pages else ""
+    pages = {page for chunk in chunks for page in chunk.pages}
+    return f"page{'s' * (len(pages) > 1)} {page_ranges(pages)}" if pages else ""

@@ -106,17 +106,6 @@ def show_pages(pages: Sequence[int]) -> str:
     return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]}-{pages[-1]}"
 
 
-def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the first and last number of each unbroken run of ascending numbers."""
-    found: list[tuple[int, int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found
-
-
 def bullets(items: Sequence[str]) -> str:
     """Return a list with one line per item, or a dash without items."""
     return "\n".join(f"- {item}" for item in items) or "-"

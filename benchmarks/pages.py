@@ -1,0 +1,100 @@
+"""Measure without a model whether the pages that answer a question are found and read whole.
+
+    python -m benchmarks.pages --reports DATA/annual-reports/docs
+
+Asks the 40 questions of ``benchmarks/annual_reports.jsonl`` about twelve annual reports, half of them about tables. The
+answers and their pages were read from pictures of the pages. Without naming the report, each question is searched, and
+an agent reads within a token budget (Candor's estimate): passages first, then the rest of their tables, pages and
+sections (``multi_agent/reading.py``). Of each report that a question needs, a gold page is found if a passage of it is
+read, and read whole if every passage on it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from api.services.library import CollectionLibrary
+from benchmarks.filings import BUDGETS, SHARES, SMALLEST, chunks_by_page
+from benchmarks.retrieval import ingest
+from ingest.chunking.chunker import Chunker
+from ingest.settings import IngestSettings
+from multi_agent.evaluation.question_set import Gold, Question, load_questions
+from multi_agent.reading import read_around
+from vectorstore.edge import EdgeStore
+from vectorstore.embedding.embedder import make_embedder
+from vectorstore.models import Chunk, CollectionSpec
+from vectorstore.retrieval import Retriever
+from vectorstore.settings import EmbeddingSettings
+
+QUESTIONS = Path(__file__).with_name("annual_reports.jsonl")
+ALL = "all"
+Pages = Mapping[str, Mapping[int, Sequence[Chunk]]]
+"""The chunks of each page of each report."""
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--reports", type=Path, required=True, help="folder with the reports")
+    options.add_argument("--questions", type=Path, default=QUESTIONS, help="question set with gold pages")
+    options.add_argument("--home", type=Path, help="keep the ingested collection here; default: a temporary folder")
+    chosen = options.parse_args()
+    embedder = make_embedder(EmbeddingSettings())
+    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
+    spec = CollectionSpec(
+        name="reports", embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
+    )
+    with (
+        nullcontext(chosen.home) if chosen.home else tempfile.TemporaryDirectory() as home,
+        EdgeStore(Path(home) / "store").create(spec) as collection,
+    ):
+        ingest(sorted(chosen.reports.glob("*.pdf")), Path(home), collection, chunker, embedder)
+        questions = [each for each in load_questions(chosen.questions).questions if each.gold]
+        report(Retriever(collection, embedder), questions)
+
+
+def report(retriever: Retriever, questions: Sequence[Question]) -> None:
+    """Print the shares of questions whose pages are found and read whole, by budget, share and tag."""
+    library = CollectionLibrary("reports", lambda: (), retriever)
+    pages = chunks_by_page(retriever)
+    asked = Counter(tag for each in questions for tag in tags_of(each))
+    table = Table("budget", "share for found passages", "a page found", "a page read whole", "found, by kind")
+    for budget in BUDGETS:
+        ranked = {each.id: retriever.search([each.question], budget // SMALLEST) for each in questions}
+        for share in SHARES:
+            found: Counter[str] = Counter()
+            whole: Counter[str] = Counter()
+            for question in questions:
+                chunks = read_around([hit.chunk for hit in ranked[question.id]], library, budget, share)
+                read = {chunk.id for chunk in chunks}
+                found.update(tags_of(question) if all(has_page(gold, pages, read) for gold in question.gold) else ())
+                whole.update(
+                    tags_of(question) if all(has_page(gold, pages, read, whole=True) for gold in question.gold) else ()
+                )
+            by_kind = ", ".join(f"{tag} {found[tag]} of {asked[tag]}" for tag in asked if tag != ALL)
+            shares = (f"{counts[ALL] / asked[ALL]:.3f} ({counts[ALL]})" for counts in (found, whole))
+            table.add_row(f"{budget:,}", f"{share:g}", *shares, by_kind)
+    Console(width=160).print(table)
+
+
+def tags_of(question: Question) -> tuple[str, ...]:
+    """Return the kind of the question, its first tag, and ``ALL``."""
+    return (ALL, *question.tags[:1])
+
+
+def has_page(gold: Gold, pages: Pages, read: Collection[str], *, whole: bool = False) -> bool:
+    """Return whether a passage, or with ``whole`` every passage, of one of the gold pages was read."""
+    enough = all if whole else any
+    own = pages.get(gold.document, {})
+    return any(own.get(page) and enough(chunk.id in read for chunk in own[page]) for page in gold.pages)
+
+
+if __name__ == "__main__":
+    main()
