@@ -194,6 +194,7 @@ class SupportRules:
             for one in pointed
             for at in (one - distance, one + distance)
             if 0 <= at < len(passages) and passages[at] == passages[one] and at not in pointed
+            if self._shown[at].picture is None
         ]
         having = [next((at for at in near if term in self._indexes[at]), None) for term in missing]
         found = {at for at in having if at is not None}
