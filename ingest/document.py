@@ -1,4 +1,4 @@
-"""A parsed document: its text and the blocks and pages that point into the text."""
+"""A parsed document: its text, the blocks and pages that point into the text, and facts about the whole."""
 
 from __future__ import annotations
 
@@ -29,6 +29,27 @@ class Block(FrozenModel):
     header_end: int | None = Field(default=None, description="for a table: where its header rows end in the text")
 
 
+TITLE, ISSUER, PERIOD, CURRENCY = "title", "issuer", "period", "currency"
+"""Names of facts."""
+
+
+class FactSource(StrEnum):
+    """Where a fact comes from."""
+
+    PROPERTY = "property"
+    RULE = "rule"
+
+
+class Fact(FrozenModel):
+    """One fact about a document as a whole, with the words that show it."""
+
+    value: str = Field(min_length=1, description="for filters; a date as YYYY-MM-DD, a currency as its ISO code")
+    printed: str = Field(min_length=1, description="the value as the document writes it")
+    quote: str = Field(description="the line of the document, or the property of the file, that has it")
+    page: int | None = Field(default=None, description="page of the quote; None for a property or without pages")
+    source: FactSource
+
+
 class ParsedDocument(FrozenModel):
     """A document as text with its structure. ``text`` is the only copy; blocks and pages point into it."""
 
@@ -37,6 +58,7 @@ class ParsedDocument(FrozenModel):
     pages: tuple[PageSpan, ...] = Field(default=(), description="ascending; empty for formats without pages")
     title: str = ""
     metadata: dict[str, Scalar] = Field(default_factory=dict)
+    facts: dict[str, Fact] = Field(default_factory=dict, description="by name, such as 'issuer'")
     mime_type: str = ""
     parser: str = Field(description="name and version of the code that parsed it, such as 'pdf/1'")
     warnings: tuple[str, ...] = ()

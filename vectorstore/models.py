@@ -70,6 +70,7 @@ class Chunk(FrozenModel):
     end: int = Field(gt=0)
     kind: ChunkKind = ChunkKind.PROSE
     title: str = Field(default="", description="the document's title, empty if it has none")
+    about: str = Field(default="", description="issuer and period of the document, where the title lacks them")
     section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
     page_spans: tuple[PageSpan, ...] = Field(default=(), description="pages it touches; empty if the format has none")
     header: TableHeader | None = Field(default=None, description="for later rows of a split table: its header")
@@ -99,8 +100,8 @@ class Chunk(FrozenModel):
 
     @property
     def embedded_text(self) -> str:
-        """The text to embed: the passage under a line ``title › section``, which is not part of its span."""
-        path = " › ".join(part for part in (self.title, *self.section) if part)
+        """The text to embed: the passage under a line ``title › about › section``, which is not part of its span."""
+        path = " › ".join(part for part in (self.title, self.about, *self.section) if part)
         return f"{path}\n{self.reading_text}" if path else self.reading_text
 
     def source_text(self, start: int, end: int) -> str:

@@ -17,12 +17,13 @@ from uuid import UUID, uuid5
 
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.chunking.segments import Segment, Segmenter, boundary_of
-from ingest.document import BlockKind, ParsedDocument
-from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan
+from ingest.document import TITLE, BlockKind, ParsedDocument
+from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan, Scalar
 from vectorstore.text.sentences import divide
 
-ALGORITHM = "sections-v3"
-"""Change it when the same settings give different chunks, or ``vectorstore/text/bm25.py`` indexes them differently.
+ALGORITHM = "sections-v4"
+"""Change it when the same settings give different chunks, when ``ingest/facts/`` finds other facts, or when
+``vectorstore/text/bm25.py`` indexes chunks differently.
 Collections then do not mix both."""
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
@@ -71,6 +72,8 @@ class _Chunking:
         self._parsed = parsed
         self._text = parsed.text
         self._source = source
+        facts: dict[str, Scalar] = {name: fact.value for name, fact in parsed.facts.items() if name != TITLE}
+        self._metadata = facts | parsed.metadata
         self._page_starts = [page.start for page in parsed.pages]
         self._outline = Outline(count_tokens, budget, parsed, source.name)
         self._segmenter = Segmenter(count_tokens, budget, parsed, self._outline)
@@ -149,10 +152,11 @@ class _Chunking:
             end=end,
             kind=_kind(group),
             title=self._outline.title,
+            about=self._outline.about,
             section=self._outline.context(section.path)[0],
             page_spans=self._pages(start, end),
             header=group[0].header,
-            metadata=self._parsed.metadata,
+            metadata=self._metadata,
         )
 
     def _pages(self, start: int, end: int) -> tuple[PageSpan, ...]:

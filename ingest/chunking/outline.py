@@ -1,4 +1,4 @@
-"""The context line of a passage: the title of its document and the headings above it."""
+"""The context line of a passage: title, issuer and period of its document, and the headings above it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from ingest.document import Block, BlockKind, ParsedDocument
+from ingest.document import ISSUER, PERIOD, TITLE, Block, BlockKind, ParsedDocument
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
@@ -30,7 +30,7 @@ class Outline:
 
     @cached_property
     def title(self) -> str:
-        """The first of these that contains a word: the document's own title, its first heading, its file's name.
+        """The first of these that contains a word: the title among its facts, its first heading, its file's name.
 
         For a PDF, the file's name comes before the first heading: its headings are guessed from type sizes, and are the
         same on every form of a kind ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").
@@ -38,11 +38,20 @@ class Outline:
         stem = PurePosixPath(self._name).stem.replace("_", " ")
         heading = self._first_heading()
         guessed = [stem, heading] if self._parsed.mime_type == _PDF else [heading, stem]
-        named = next((title for title in (self._parsed.title, *guessed) if _WORD.search(title)), stem)
+        stated = [self._parsed.facts[TITLE].printed] if TITLE in self._parsed.facts else []
+        named = next((title for title in (*stated, *guessed) if _WORD.search(title)), stem)
         length = _TITLE_LENGTH
         while self._count([_shortened(named, length)])[0] > self._budget // _CONTEXT_SHARE and length > 1:
             length //= 2
         return _shortened(named, length)
+
+    @cached_property
+    def about(self) -> str:
+        """Issuer and period as the document writes them, without what the title has, if the line has room for them."""
+        facts = [self._parsed.facts[name].printed for name in (ISSUER, PERIOD) if name in self._parsed.facts]
+        lacking = ", ".join(fact for fact in facts if _letters(fact) not in _letters(self.title))
+        tokens = self._count([f"{self.title} › {lacking}"])[0]
+        return lacking if tokens <= self._budget // _CONTEXT_SHARE else ""
 
     def _first_heading(self) -> str:
         """Return the first heading if it is near the start and short enough to be a title, otherwise ``""``."""
@@ -64,7 +73,7 @@ class Outline:
     def context(self, section: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
         """Return the section, without outermost headings if the line is too long, and the tokens of the line."""
         if section not in self._contexts:
-            path = " › ".join(part for part in (self.title, *section) if part)
+            path = " › ".join(part for part in (self.title, self.about, *section) if part)
             tokens = self._count([path])[0] if path else 0
             fits = not section or tokens <= self._budget // _CONTEXT_SHARE
             self._contexts[section] = (section, tokens) if fits else self.context(section[1:])
@@ -76,6 +85,10 @@ class Outline:
 
     def _of(self, block: Block) -> str:
         return self._parsed.text[block.start : block.end]
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _shortened(text: str, length: int) -> str:

@@ -74,7 +74,7 @@ class CollectionAliases:
         """Make the rebuilt collection the live one, and retire the one before."""
         building, live = self.building(collection), self.resolve(collection)
         staged = DOCUMENTS.alias("staged")
-        columns = ("chunks", "tokens", "chunking")
+        columns = ("chunks", "tokens", "chunking", "facts")
         rebuilt = select(staged.c.id, *(staged.c[name] for name in columns)).where(
             staged.c.collection == staging_name(building), staged.c.chunks > 0
         )

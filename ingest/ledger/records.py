@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 
 from pydantic import Field
 
-from ingest.document import Block
+from ingest.document import Block, Fact
 from vectorstore.models import FrozenModel, PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
@@ -65,6 +65,7 @@ class DocumentRecord(FrozenModel):
     seconds: dict[str, float] = Field(default_factory=dict, description="per stage")
     warnings: tuple[str, ...] = ()
     metadata: dict[str, Scalar] = Field(default_factory=dict)
+    facts: dict[str, Fact] = Field(default_factory=dict, description="about the document as a whole, by name")
     updated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     attempts: int = Field(default=0, description="attempts since it was last indexed")
     container: str = Field(default="", description="path of the archive or message that contains it")

@@ -38,6 +38,7 @@ DOCUMENTS = Table(
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("container", Text, nullable=False, server_default=""),
     Column("read_at", Float, nullable=False, server_default="0"),
+    Column("facts", JSON, nullable=False, server_default="{}"),
 )
 
 TEXTS = Table(

@@ -275,6 +275,7 @@ class DocumentIngest:
             seconds=result.seconds,
             warnings=parsed.warnings if parsed else (),
             metadata=parsed.metadata if parsed else {},
+            facts=parsed.facts if parsed else {},
             attempts=document.attempts,
             container=document.found.container,
             read_at=result.read_at,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from ingest.containers.entries import ContainerKind, container_kind
 from ingest.document import BlockKind, ParsedDocument
 from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
+from ingest.facts.facts import find_facts
 from ingest.ledger.records import Stage
 from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile
@@ -102,7 +103,7 @@ def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, befor
         with result.timed(Stage.PARSING):
             result.container = container_kind(file.path)
             if result.container is None or result.container.is_document:
-                result.parsed = _with_language(parser.parse(file.path))
+                result.parsed = _with_facts(with_language(parser.parse(file.path)))
     except FileError:
         if _identity(_status(file)) == before:
             raise
@@ -113,12 +114,16 @@ def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, befor
     return is_same
 
 
-def _with_language(parsed: ParsedDocument) -> ParsedDocument:
+def with_language(parsed: ParsedDocument) -> ParsedDocument:
     """Add the language of the text. The file's metadata decide where it cannot be detected."""
     declared = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
     language = detect(_running_text(parsed)) or detect(_beyond_latin(parsed.text)) or declared
     others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
     return parsed.model_copy(update={"metadata": others | ({LANGUAGE: language} if language else {})})
+
+
+def _with_facts(parsed: ParsedDocument) -> ParsedDocument:
+    return parsed.model_copy(update={"facts": find_facts(parsed)})
 
 
 def _running_text(parsed: ParsedDocument) -> str:

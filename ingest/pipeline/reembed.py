@@ -16,6 +16,7 @@ from pydantic import Field
 
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
+from ingest.facts.facts import find_facts
 from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentSummary, Stage, index_version
@@ -148,15 +149,17 @@ class Reembedding:
         kept = self._ledger.text(self._name, known.id)
         parsed = ParsedDocument(
             text=kept.text, blocks=kept.blocks, pages=kept.pages, title=record.title, metadata=record.metadata,
-            mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
+            facts=record.facts, mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
         )  # fmt: skip
+        facts = record.facts or find_facts(parsed)  # a document ingested by an older version has none
+        parsed = parsed.model_copy(update={"facts": facts})
         chunking = self._chunker.fingerprint
         version = index_version(record.id, record.version, record.parser, chunking)
         source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
         chunks = chunk_document(self._chunker, parsed, source, version)
         tokens = sum(self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
         staged: dict[str, Any] = {
-            "collection": self._staged, "chunking": chunking, "chunks": len(chunks), "tokens": tokens
+            "collection": self._staged, "chunking": chunking, "chunks": len(chunks), "tokens": tokens, "facts": facts
         }  # fmt: skip
         return record.model_copy(update=staged), chunks
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingest.chunking.chunker import Chunker, Source
-from ingest.document import ParsedDocument
+from ingest.document import Fact, FactSource, ParsedDocument
 from ingest.readers.markup.markdown import write_markdown
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.embedding.embedder import Embedder
@@ -33,6 +33,16 @@ def parse(markdown: str) -> ParsedDocument:
     builder = DocumentBuilder()
     write_markdown(markdown, builder)
     return builder.build(parser="test", mime_type="text/markdown")
+
+
+def stating(document: ParsedDocument, **facts: str | tuple[str, str]) -> ParsedDocument:
+    """Return the document with these facts: a value, or a value and how it is printed."""
+    pairs = {name: fact if isinstance(fact, tuple) else (fact, fact) for name, fact in facts.items()}
+    found = {
+        name: Fact(value=value, printed=printed, quote=printed, source=FactSource.RULE)
+        for name, (value, printed) in pairs.items()
+    }
+    return document.model_copy(update={"facts": found})
 
 
 # Properties of all documents
@@ -172,7 +182,29 @@ def test_the_title_is_the_first_heading_or_the_file_name(
 
 
 def test_the_documents_own_title_comes_first(chunk: Callable[..., list[Chunk]]) -> None:
-    assert chunk(parse("# Heading\n\nText.").model_copy(update={"title": "Own title"}))[0].title == "Own title"
+    assert chunk(stating(parse("# Heading\n\nText."), title="Own title"))[0].title == "Own title"
+
+
+def test_a_title_that_only_the_files_properties_have_is_not_used(chunk: Callable[..., list[Chunk]]) -> None:
+    assert chunk(parse("# Heading\n\nText.").model_copy(update={"title": "EDGAR PDF"}))[0].title == "Heading"
+
+
+def test_the_context_line_has_issuer_and_period_as_printed(chunk: Callable[..., list[Chunk]]) -> None:
+    document = stating(parse("Text."), issuer="Borea Inc.", period=("2023-07-01", "July 1, 2023"), currency="EUR")
+    (passage,) = chunk(document)
+    assert passage.embedded_text == "field guide › Borea Inc., July 1, 2023\nText."
+    assert passage.metadata == {"issuer": "Borea Inc.", "period": "2023-07-01", "currency": "EUR"}
+
+
+def test_the_context_line_repeats_nothing_that_the_title_has(chunk: Callable[..., list[Chunk]]) -> None:
+    document = stating(parse("Text."), title="Report of Borea Inc", issuer="BOREA, INC.", period="July 1, 2023")
+    assert chunk(document)[0].embedded_text == "Report of Borea Inc › July 1, 2023\nText."
+
+
+def test_facts_that_exceed_a_quarter_of_the_budget_are_left_out(chunk: Callable[..., list[Chunk]]) -> None:
+    document = stating(parse("# Heading\n\nText."), issuer="Association of the Makers of Heat Pumps in the North Ltd")
+    assert chunk(document, budget=32)[0].about == ""
+    assert chunk(document, budget=128)[0].about.startswith("Association")
 
 
 def test_a_pdf_without_a_title_has_the_name_of_its_file(chunk: Callable[..., list[Chunk]]) -> None:
@@ -182,7 +214,7 @@ def test_a_pdf_without_a_title_has_the_name_of_its_file(chunk: Callable[..., lis
     builder.prose("Net sales were $82,959 million.")
     form = builder.build(parser="test", mime_type="application/pdf", title="0000320193-22-000070")
     assert chunk(form)[0].title == "field guide"
-    assert chunk(form.model_copy(update={"title": "Report of June"}))[0].title == "Report of June"
+    assert chunk(stating(form, title="Report of June"))[0].title == "Report of June"
 
 
 # Kinds
@@ -273,5 +305,5 @@ def test_ids_depend_on_document_version_and_position(chunk: Callable[..., list[C
 
 
 def test_the_fingerprint_depends_on_settings(embedder: Embedder) -> None:
-    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v3/254"
-    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v3/254/overlap-16"
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v4/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v4/254/overlap-16"

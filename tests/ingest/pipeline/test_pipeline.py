@@ -8,6 +8,7 @@ from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.reports import Progress
 from support.files import write_docx, write_pdf
 from support.workplace import BREAD, PUMPS, Workplace
+from vectorstore.models import ChunkFilter
 from vectorstore.retrieval import Retriever
 
 
@@ -37,6 +38,21 @@ def test_the_ledger_records_the_result_of_a_file(workplace: Workplace) -> None:
     assert record.tokens > 5
     assert record.parser == "pdf/2"
     assert {"reading", "parsing", "chunking"} <= set(record.seconds)
+
+
+def test_facts_are_in_the_ledger_and_select_passages(workplace: Workplace) -> None:
+    for quarter, period in (("q1", "April 1, 2023"), ("q2", "July 1, 2023")):
+        later = [part for _ in range(9) for part in (("page",), f"Borea Inc. sold pumps until {period}.")]
+        cover = ["Borea Inc.", f"For the quarter ended {period}"]
+        write_pdf(workplace.documents / f"{quarter}.pdf", title="EDGAR PDF", parts=[*cover, *later])
+    workplace.ingest()
+    record = workplace.ledger.find("papers", "q2.pdf")
+    assert (record.title, record.facts["period"].value, record.facts["period"].page) == ("q2", "2023-07-01", 1)
+    with workplace.collection() as collection:
+        where = ChunkFilter(metadata={"issuer": "Borea Inc.", "period": "2023-07-01"})
+        hits = Retriever(collection, workplace.embedder).search(["pumps"], 5, where)
+    assert {hit.chunk.name for hit in hits} == {"q2.pdf"}
+    assert hits[0].chunk.embedded_text.startswith("q2 › Borea Inc., July 1, 2023")
 
 
 def test_an_unchanged_file_is_not_embedded_again(workplace: Workplace) -> None:

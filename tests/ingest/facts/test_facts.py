@@ -1,0 +1,143 @@
+"""Facts of documents are found only where the document bears them out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from ingest.document import FactSource, ParsedDocument
+from ingest.facts.facts import find_facts
+from ingest.readers.shared.document_builder import DocumentBuilder
+
+COVER = [
+    "QUARTERLY REPORT",
+    "For the period ended July 1, 2023",
+    "BOREA INC.\n(name of the issuer)",
+    "Filed July 21, 2023",
+]
+LATER = ["Net sales of Borea Inc. as of July 1, 2023 were $1,200, and $900 as of June 25, 2022."] * 6
+
+
+def document(
+    cover: Sequence[str], later: Sequence[str] = (), *, title: str = "", language: str = "en"
+) -> ParsedDocument:
+    """A document with three pages of cover, and later pages with a paragraph each."""
+    builder = DocumentBuilder()
+    for number in range(1, 4 + len(later)):
+        builder.page(number)
+        for text in cover if number == 1 else later[number - 4 : number - 3] if number > 3 else ["Contents"]:
+            builder.prose(text)
+    return builder.build(parser="test", mime_type="application/pdf", title=title, metadata={"language": language})
+
+
+def value(name: str, found: ParsedDocument) -> str:
+    facts = find_facts(found)
+    return facts[name].value if name in facts else ""
+
+
+def test_a_report_states_issuer_period_and_currency() -> None:
+    facts = find_facts(document(COVER, LATER))
+    assert {name: fact.value for name, fact in facts.items()} == {
+        "issuer": "Borea Inc.", "period": "2023-07-01", "currency": "$"
+    }  # fmt: skip
+    assert facts["period"].printed == "July 1, 2023"
+    assert facts["period"].quote == "For the period ended July 1, 2023"
+    assert (facts["period"].page, facts["period"].source) == (1, FactSource.RULE)
+    assert facts["issuer"].printed == facts["issuer"].quote == "BOREA INC."
+
+
+# Title
+
+
+@pytest.mark.parametrize(
+    ("title", "is_fact"),
+    [
+        ("Quarterly Report", True), ("quarterly report: Borea, Inc", True),
+        ("Microsoft Word - R1", False), ("EDGAR PDF", False), ("0000320193-22-000070", False), ("report.docx", False),
+        ("2023", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_title_counts_if_the_first_pages_have_its_words(title: str, is_fact: bool) -> None:
+    assert value("title", document(COVER, LATER, title=title)) == (title if is_fact else "")
+
+
+def test_a_title_without_spaces_is_found_in_its_line() -> None:
+    assert value("title", document(["年度报告2023年"], title="年度报告", language="zh")) == "年度报告"
+
+
+# Period
+
+
+@pytest.mark.parametrize(
+    ("language", "printed", "date"),
+    [
+        ("en", "1 July 2023", "2023-07-01"), ("en", "Sept. 30, 2023", "2023-09-30"),
+        ("en", "Sep. 30, 2023", "2023-09-30"),
+        ("en", "2023-07-01", "2023-07-01"), ("de", "31. Dezember 2023", "2023-12-31"),
+        ("de", "31.12.2023", "2023-12-31"),
+        ("es", "1 de julio de 2023", "2023-07-01"), ("fr", "1er juillet 2023", "2023-07-01"),
+        ("ru", "31 декабря 2023", "2023-12-31"), ("zh", "截至2023年12月31日", "2023-12-31"),
+        ("hu", "2023. december 31.", "2023-12-31"),
+        ("en", "01/02/2023", ""), ("en", "12/31/2023", "2023-12-31"), ("en", "2023-07-01T10:00", ""),
+        ("en", "February 30, 2023", ""), ("xx", "1 July 2023", ""),
+    ],
+)  # fmt: skip
+def test_dates_are_read_in_the_language_of_the_document(language: str, printed: str, date: str) -> None:
+    report = document([f"Report {printed}"], [f"On {printed}."] * 6, language=language)
+    assert value("period", report) == date
+
+
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ("Filed July 21, 2023", LATER),  # the date of the first pages does not recur
+        ("July 1, 2023 and June 25, 2022", LATER),  # two recur as often
+        ("July 1, 2023", ["July 1, 2023"] * 3),  # not often enough
+        ("July 1, 2023", [*["July 1, 2023"] * 6, *["May 1, 2021"] * 9]),  # another date is more frequent
+    ],
+)
+def test_no_date_is_the_period_unless_it_recurs_most(first: str, later: list[str]) -> None:
+    assert value("period", document([first], later)) == ""
+
+
+# Issuer
+
+
+@pytest.mark.parametrize(
+    ("cover", "later", "issuer"),
+    [
+        (["Deutsche Borea AG"], ["Die Deutsche Borea AG wächst. Für die Deutsche Borea AG."] * 3, "Deutsche Borea AG"),
+        (["Borea plc"], ["Borea plc grows."] * 3, "Borea plc"),
+        (["Borea & Sons Holdings S.A."], ["Borea & Sons Holdings S.A. grows."] * 3, "Borea & Sons Holdings S.A."),
+        (["THE COMPANY"], ["The Company sells the pumps of the company."] * 9, ""),
+        (["SITUATION AT 1 MAY"], ["Situation at 1 May. Here at last, at home."] * 9, ""),
+        (["Bowling Green, KY"], ["Bowling Green, KY"] * 12, ""),
+        (["Borea Inc.", "Zephyr Ltd."], ["Borea Inc. and Zephyr Ltd. cooperate."] * 9, ""),
+        (["Borea Inc.", "Zephyr Ltd."], [*["Borea Inc. grows."] * 9, "Zephyr Ltd. does not."], "Borea Inc."),
+        (["An agent for Borea Inc. is new."], ["Borea Inc. was asked."] * 3, ""),  # an article about it
+        (["Annual report of Borea Inc. for 2023"], ["Borea Inc. grows."] * 12, "Borea Inc."),
+        (["Borea"], ["Borea grows."] * 12, ""),
+    ],
+)  # fmt: skip
+def test_the_issuer_is_the_organisation_named_most(cover: list[str], later: list[str], issuer: str) -> None:
+    assert value("issuer", document(cover, later)) == issuer
+
+
+# Currency
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"),
+    [
+        ("€ 1,200", "EUR"), ("1.200 €", "EUR"), ("£1.2m", "GBP"), ("$1,200", "$"), ("US$ 1,200", "USD"),
+        ("CHF 1,028.6m", "CHF"), ("1 200,50 SEK", "SEK"), ("₹ 500", "INR"), ("£'000 12 £5", "GBP"),
+        ("TOP 10", ""), ("the 5 best", ""), ("$g(t)$ and $y$ and $2z$", ""),
+    ],
+)  # fmt: skip
+def test_the_currency_is_next_to_most_amounts(amount: str, currency: str) -> None:
+    assert value("currency", document(["Report"], [f"It has {amount} here."] * 6)) == currency
+
+
+def test_two_currencies_are_none() -> None:
+    assert value("currency", document(["Report"], ["It has € 1,200.", "It has $ 1,300."] * 4)) == ""
