@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from api.services.collection_pool import CollectionPool
 from api.services.collections import Collections
-from vectorstore.models import Hit
+from vectorstore.models import ChunkFilter, Hit, Scalar
+
+_ANY: Mapping[str, Scalar] = {}
 
 
-def search(pool: CollectionPool, collection: str, query: str, limit: int) -> list[Hit]:
-    """Search a collection of the pool; best hits first. Raises StoreError, ServiceEnding."""
-    return pool.get(collection).library.retriever.search([query], limit)
+def search(
+    pool: CollectionPool, collection: str, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
+) -> list[Hit]:
+    """Search a collection of the pool; best hits first. ``where`` gives the values of metadata and facts to match.
+
+    Raises StoreError, ServiceEnding.
+    """
+    return pool.get(collection).library.retriever.search([query], limit, ChunkFilter(metadata=dict(where)))
 
 
 def timed_search(
-    collections: Collections, collection: str | None, query: str, limit: int
+    collections: Collections, collection: str | None, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
 ) -> tuple[list[Hit], dict[str, float]]:
     """Open a collection, search it and close it. Returns the hits, best first, and the seconds of each stage.
+
+    ``where`` gives the values of metadata and facts to match.
 
     Raises UsageError, StoreError.
     """
@@ -28,7 +38,7 @@ def timed_search(
         clock.lap("open collection")
         embedder = collections.load_embedder()
         clock.lap("load embedding model")
-        hits = Retriever(opened, embedder).search([query], limit)
+        hits = Retriever(opened, embedder).search([query], limit, ChunkFilter(metadata=dict(where)))
         clock.lap("embed query and search")
     return hits, clock.laps
 

@@ -17,6 +17,7 @@ from api.cli.common import (
     print_message,
     require_text,
 )
+from api.errors import UsageError
 
 app = command()
 
@@ -26,6 +27,10 @@ def search(
     query: Annotated[str, typer.Argument(help="Search words, or a question.")],
     collection: CollectionOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Number of passages.")] = 10,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="NAME=VALUE", help="Search only documents with this fact or metadata value."),
+    ] = None,
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
@@ -36,11 +41,16 @@ def search(
 
     Searches by keywords and by meaning.
 
-    Example: candor search "heat pump efficiency" --collection papers
+    `candor show` prints the facts and metadata of a document. With several --where, all must match.
+
+    Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """
     from api.services.search import timed_search
 
-    hits, durations = timed_search(make_candor(home).collections, collection, require_text(query, "query"), limit)
+    given = dict(_named_value(each) for each in where or ())
+    hits, durations = timed_search(
+        make_candor(home).collections, collection, require_text(query, "query"), limit, given
+    )
     if as_json:
         print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])
     else:
@@ -49,3 +59,11 @@ def search(
         show_hits(make_console(), hits)
     if timings:
         print_message(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in durations.items()))
+
+
+def _named_value(written: str) -> tuple[str, str]:
+    """Return name and value. Raises UsageError."""
+    name, equals, value = written.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--where {written!r} is not of the form NAME=VALUE, such as period=2023-07-01.")
+    return name, value

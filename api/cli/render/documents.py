@@ -9,7 +9,7 @@ from rich.text import Text
 
 from api.cli.render.text import excerpt, show_paragraph, show_table
 from ingest.ledger.records import DocumentRecord
-from multi_agent.prompts.show_passages import show_location
+from multi_agent.prompts.show_passages import show_location, show_pages
 from vectorstore.models import Hit
 
 
@@ -33,7 +33,11 @@ def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> Non
 
 
 def show_document(console: Console, document: DocumentRecord) -> None:
-    """Print the fields of a document that are not empty."""
-    for name, value in document.model_dump(mode="json").items():
+    """Print the fields of a document that are not empty, and each fact with the words that show it."""
+    for name, value in document.model_dump(mode="json", exclude={"facts"}).items():
         if value not in ("", {}, [], None):
             console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)
+    for name, fact in document.facts.items():
+        where = f"{fact.source.value}, {show_pages((fact.page,))}" if fact.page else fact.source.value
+        shown = Text(f"{fact.value}  ({where})  ") + Text(fact.quote, style="dim")
+        console.print(Text(f"{name:>12}  ", style="bold") + shown, soft_wrap=True)

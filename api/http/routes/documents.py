@@ -13,7 +13,7 @@ from api.http.errors import problem_responses
 from api.services.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from multi_agent.request import LONGEST
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk, FrozenModel, Scalar
 
 router = APIRouter(prefix="/v1", tags=["documents"])
 
@@ -43,6 +43,11 @@ class SearchRequest(FrozenModel):
     query: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S", description="Words or a question.")
     collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
     limit: int = Field(default=10, ge=1, le=1000)
+    where: dict[str, Scalar] = Field(
+        default_factory=dict,
+        description="Values of metadata and facts that the passages' documents have.",
+        examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}],
+    )
 
 
 class FoundPassage(Chunk):
@@ -144,7 +149,7 @@ async def search(
 
     def find() -> list[FoundPassage]:
         name = collections.resolve_for(caller, Right.READ, body.collection)
-        hits = search_pool(pool, name, body.query, body.limit)
+        hits = search_pool(pool, name, body.query, body.limit, body.where)
         return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]
 
     return await pool.searches.run(find)

@@ -138,6 +138,20 @@ def test_markup_is_printed_literally(
     assert "[bold]is[/bold] [/] <script>" in run("search", "value").out
 
 
+def test_facts_are_shown_with_their_quotes_and_select_passages(run: Callable, tmp_path: Path) -> None:
+    for name in ("Borea Inc.", "Zephyr Ltd."):
+        (tmp_path / f"{name[0]}.txt").write_text(f"{name}\n\n" + f"{name} sells heat pumps for €1,200.\n\n" * 6)
+    run("ingest", tmp_path / "B.txt", tmp_path / "Z.txt")
+    shown = run("show", "B.txt").out
+    assert "issuer  Borea Inc.  (rule)  Borea Inc.\n" in shown
+    assert "currency  EUR  (rule)  Borea Inc. sells heat pumps for €1,200.\n" in shown
+    assert run("show", "B.txt", "--json").json["facts"]["issuer"]["value"] == "Borea Inc."
+    found = run("search", "heat pumps", "--where", "issuer=Zephyr Ltd.", "--where", "currency=EUR", "--json").json
+    assert {hit["name"] for hit in found} == {"Z.txt"}
+    refused = run("search", "heat pumps", "--where", "issuer")
+    assert (refused.code, "NAME=VALUE" in refused.err) == (2, True)
+
+
 def test_unchanged_files_are_skipped_and_changed_ones_replaced(run: Callable, folder: Path) -> None:
     run("ingest", folder)
     (folder / "soup.txt").write_text("Boil the lentils for 25 minutes.\n")

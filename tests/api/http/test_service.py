@@ -158,6 +158,9 @@ def test_search_finds_passages_while_a_run_has_the_collection_open(http: httpx.C
     assert found[0]["name"] == "pumps.md"
     assert len(found) == 2
     assert found[0]["score"] > found[1]["score"]
+    where = {"language": "de"}
+    german = http.post("/v1/search", json={"query": "cold weather operation", "collection": "papers", "where": where})
+    assert german.json() == []
 
 
 def test_markup_in_a_document_is_json_and_never_a_page(http: httpx.Client) -> None:
