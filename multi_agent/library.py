@@ -17,6 +17,8 @@ class CatalogueEntry(FrozenModel):
     id: str
     title: str = ""
     chunks: int = Field(ge=0)
+    facts: tuple[str, ...] = Field(default=(), description="issuer, period and currency, as far as they are known")
+    language: str = Field(default="", description="ISO 639-1 code; empty if it is unknown")
 
 
 class Library(Protocol):

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ingest.document import CURRENCY, ISSUER, PERIOD
 from ingest.ledger.ledger import Ledger
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
+from vectorstore.text.languages import LANGUAGE
+
+_LISTED = (ISSUER, PERIOD, CURRENCY)
 
 
 def no_pictures(chunk: Chunk, page: int) -> bytes:
@@ -54,7 +58,14 @@ class CollectionLibrary:
 def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
     """Return the searchable documents of a collection. A failed new version does not hide the indexed one."""
     return [
-        CatalogueEntry(name=document.name, id=document.id, title=document.title, chunks=document.chunks)
+        CatalogueEntry(
+            name=document.name,
+            id=document.id,
+            title=document.title,
+            chunks=document.chunks,
+            facts=tuple(document.facts[name].value for name in _LISTED if name in document.facts),
+            language=str(document.metadata.get(LANGUAGE, "")),
+        )
         for document in ledger.list(collection)
         if document.chunks
     ]

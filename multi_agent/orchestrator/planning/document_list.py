@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.prompts.show_passages import titled
+from vectorstore.text.languages import detect_query
 
 
 class DocumentList:
@@ -41,25 +43,31 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
 
     Raises StoreError.
     """
+    languages = Counter(entry.language for entry in catalogue if entry.language)
+    asked_in = detect_query(question, languages)
+    lines = {entry.id: _describe(entry, asked_in) for entry in catalogue}
     if len(catalogue) <= most:
-        return "\n".join(map(_describe, catalogue))
-    nearest = _nearest(library, catalogue, question, most)
+        return "\n".join(lines.values())
+    nearest = _nearest(library, lines, question, most)
     if not nearest:
         return f"{len(catalogue)} documents, which are not listed here."
     others = f"and {len(catalogue) - len(nearest)} others, which are searched as well"
     return "\n".join([*nearest, others])
 
 
-def _nearest(library: Library, catalogue: Sequence[CatalogueEntry], question: str, passages: int) -> list[str]:
+def _nearest(library: Library, lines: Mapping[str, str], question: str, passages: int) -> list[str]:
+    """Return the lines of the documents that have the best passages. ``lines`` has each document's by its id."""
     found = library.search([question], passages) if passages else []
-    entries = {entry.id: entry for entry in catalogue}  # lacks documents ingested after the run started
-    ids = dict.fromkeys(chunk.document_id for chunk in found if chunk.document_id in entries)
-    return [_describe(entries[document_id]) for document_id in ids]
+    # The lines lack documents ingested after the run started.
+    return [lines[each] for each in dict.fromkeys(chunk.document_id for chunk in found) if each in lines]
 
 
-def _describe(entry: CatalogueEntry) -> str:
+def _describe(entry: CatalogueEntry, asked_in: str) -> str:
+    """Return the line of a document, with its language if the question is in another one."""
+    language = [entry.language] if entry.language not in ("", asked_in) else []
+    facts = ", ".join([*entry.facts, *language])
     size = f", {entry.chunks} passages" if entry.chunks > 1 else ""
-    return f"- {titled(entry.name, entry.title)}{size}"
+    return f"- {titled(entry.name, entry.title)}{f': {facts}' if facts else ''}{size}"
 
 
 def _spellings(entry: CatalogueEntry) -> Iterator[str]:
