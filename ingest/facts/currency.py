@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections import Counter
 from functools import cache
@@ -13,6 +12,7 @@ from ingest.facts.opening import Opening
 
 _MENTIONS = 5
 _SHARE = 0.8
+_PLANES = 0x20000  # the first two planes of Unicode have all letters and currency signs
 _AMOUNTS = 0.2  # share of a sign's uses that are next to an amount; formulas in TeX stand between dollar signs
 
 
@@ -45,12 +45,12 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
     from babel import Locale
 
     symbols = {symbol: code for code, symbol in Locale.parse("root").currency_symbols.items()}
-    signs = "".join(each for each in map(chr, range(sys.maxunicode)) if unicodedata.category(each) == "Sc")
+    signs = "".join(each for each in map(chr, range(_PLANES)) if unicodedata.category(each) == "Sc")
     iso = sorted(map(str, Locale.parse("en").currency_symbols))
     long = [re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True) if len(symbol) > 1]
     mark = rf"(?<!\w)(?:{'|'.join(long)})|[{re.escape(signs)}]"
     code = "|".join(iso)
-    large = r"\d{1,3}(?:[.,' ]\d{3})+|\d+[.,]\d"  # so that "TOP 10" is no amount in Tongan paʻanga
+    large = r"\d{1,3}(?:[.,' ]\d{3}){1,6}|\d{1,9}[.,]\d"  # so that "TOP 10" is no amount in Tongan paʻanga
     before = rf"(?P<sign>{mark})['’]?\s?\|?\s?\(?\d|\b(?P<code>{code})\s?(?:{large})"
-    after = rf"\d\s?(?P<signafter>{mark})(?!\s?\d)|(?:{large})\d*\s?(?P<codeafter>{code})\b"
+    after = rf"\d\s?(?P<signafter>{mark})(?!\s?\d)|(?:{large})\d{{0,9}}\s?(?P<codeafter>{code})\b"
     return re.compile(f"{before}|{after}"), symbols | {each: each for each in iso}

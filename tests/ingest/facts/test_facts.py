@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -137,6 +138,15 @@ def test_the_issuer_is_the_organisation_named_most(cover: list[str], later: list
 )  # fmt: skip
 def test_the_currency_is_next_to_most_amounts(amount: str, currency: str) -> None:
     assert value("currency", document(["Report"], [f"It has {amount} here."] * 6)) == currency
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 200_000, "111," * 50_000, "A B C Inc. " * 20_000, "2023 " * 5_000, "$" * 200_000]
+)
+def test_odd_texts_take_no_longer_than_others(text: str) -> None:
+    started = time.process_time()
+    find_facts(ParsedDocument(text=text, blocks=(), parser="test", metadata={"language": "en"}))
+    assert time.process_time() - started < 3
 
 
 def test_two_currencies_are_none() -> None:
