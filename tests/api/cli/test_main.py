@@ -67,9 +67,9 @@ def test_the_answer_has_the_documented_keys(
         "run_id", "status", "mode", "question", "answer", "claims", "evidence", "short", "records", "computations",
         "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing", "coverage", "summary", "usage",
     ]  # fmt: skip
-    assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported"]
+    assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported", "pictured"]
     assert list(answer["evidence"][0]) == [
-        "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote",
+        "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote", "picture",
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
         "documents_considered", "documents_total", "chunks_considered", "chunks_total",
