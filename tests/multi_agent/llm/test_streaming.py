@@ -255,7 +255,7 @@ class TestEndpointWithoutStreaming:
             lambda request: self.refuses_streams(request) if request.body.get("stream") else colour
         ) as endpoint:
             refused = (await check(endpoint.settings("openai")))[-1]
-            whole = (await check(endpoint.settings("openai", stream=False)))[-2]
+            whole = (await check(endpoint.settings("openai", stream=False)))[-3]
         assert not refused.ok
         assert "CANDOR_LLM__STREAM" in refused.remedy
         assert whole.ok
