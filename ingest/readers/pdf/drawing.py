@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +12,12 @@ if TYPE_CHECKING:
 
 _SHORTEST_RULE = 4
 _THICKEST_LINE = 3
+_UNDERLINE = (0.6, 0.25)  # in line heights: how far below the bottom of a line, and above it, its underline may be
+_JOINED = 2.5  # points at most between the parts of one drawn line
 _MAX_SHAPES = 4000  # pages with more shapes hold pictures, not tables
+
+Extent = tuple[float, float]
+"""The left and right end of a drawn line."""
 
 Rule = tuple[float, float, float]
 """A drawn line: its position on one axis, its start and its end on the other."""
@@ -102,3 +108,18 @@ def find_band(x: float, y: float, horizontal: Sequence[Rule]) -> tuple[float, fl
     below = max((height for height in heights if height <= y), default=None)
     above = min((height for height in heights if height > y), default=None)
     return None if below is None or above is None else (round(below), round(above))
+
+
+def find_underlines(bottom: float, top: float, drawing: Drawing) -> tuple[Extent, ...]:
+    """Return the extents of the drawn lines just below a line of text. Parts that touch are one line."""
+    height = top - bottom
+    below, above = (share * height for share in _UNDERLINE)
+    first = bisect_left(drawing.horizontal_lines, (bottom - below,))
+    last = bisect_right(drawing.horizontal_lines, (bottom + above,))
+    extents: list[Extent] = []
+    for left, right in sorted((left, right) for _, left, right in drawing.horizontal_lines[first:last]):
+        if extents and left - extents[-1][1] <= _JOINED:
+            extents[-1] = (extents[-1][0], max(right, extents[-1][1]))
+        else:
+            extents.append((left, right))
+    return tuple(extents)

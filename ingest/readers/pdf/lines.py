@@ -17,7 +17,17 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
-from ingest.readers.pdf.drawing import Box, Drawing, Rule, find_band, find_box, read_drawing, rotate_box
+from ingest.readers.pdf.drawing import (
+    Box,
+    Drawing,
+    Extent,
+    Rule,
+    find_band,
+    find_box,
+    find_underlines,
+    read_drawing,
+    rotate_box,
+)
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -31,6 +41,7 @@ _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
+_FIGURE_END = "0123456789)%—–-"
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
@@ -67,6 +78,8 @@ class Line:
     """Heights of the drawn lines below and above it, if any: the row of a ruled table."""
     boxes: tuple[Box | None, ...]
     """The frame of each cell."""
+    underlines: tuple[Extent, ...] = ()
+    """Left and right ends of the drawn lines just below it, from left to right: each may be below several cells."""
 
     @property
     def text(self) -> str:
@@ -314,6 +327,7 @@ def _line(
         page=page,
         band=find_band(*plain[0].middle, drawing.horizontal),
         boxes=tuple(find_box(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
+        underlines=find_underlines(min(word.bottom for word in plain), max(word.top for word in plain), drawing),
     )
 
 
@@ -335,7 +349,7 @@ def split_cells(
         ruled = _ruled(last, word, rules)
         gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
         is_separate = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
-        is_amount = _CURRENCY.match(last.text) or _PERCENT.match(word.text)
+        is_amount = _is_amount(last, word)
         if is_separate and not is_amount and (ruled or not begins_item):
             cells.append([word])
         else:
@@ -343,9 +357,16 @@ def split_cells(
     return tuple(tuple(cell) for cell in cells)
 
 
+def _is_amount(last: Word, word: Word) -> bool:
+    """Return whether two words are a currency sign and a figure, or a figure and a percent sign."""
+    if _CURRENCY.match(last.text):
+        return not _CURRENCY.match(word.text)
+    return bool(_PERCENT.match(word.text)) and last.text[-1] in _FIGURE_END
+
+
 def _begins_amount(last: Word, word: Word) -> bool:
     """Return whether a currency sign follows a figure: the next amount begins, however narrow the gap."""
-    return bool(_CURRENCY.match(word.text)) and last.text[-1] in "0123456789)%—–-"
+    return bool(_CURRENCY.match(word.text)) and last.text[-1] in _FIGURE_END
 
 
 def is_bullet(word: Word) -> bool:

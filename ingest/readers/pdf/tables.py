@@ -10,28 +10,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ingest.readers.pdf.columns import Columns, cells_in, find_columns, row_of
 from ingest.readers.pdf.grids import Grid, find_grid
-from ingest.readers.pdf.lines import Line, Word, joined, split_cells
+from ingest.readers.pdf.header_lines import header_start
+from ingest.readers.pdf.lines import Line, Word, joined
 from ingest.readers.pdf.rows import gap, join_rows
-from ingest.readers.pdf.table_headers import (
-    Cells,
-    Columns,
-    header_height,
-    is_header,
-    merge_headers,
-    repeat_spanning,
-)
+from ingest.readers.pdf.spanning import place_heads
+from ingest.readers.pdf.table_headers import header_height, holds_figures, is_header, merge_headers
 
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2
 _LABELS = 4  # lines only in the first column, such as "Assets" and "Current assets:", that do not end a table
+_HEADER_LINES = 20  # between the first lines of a header and the rows, where each cell is one line
 _LABEL_GAP = 2.0  # in line heights: between several of them
 _HEADER_GAP = 1.0  # in line heights: lines this close above the columns are their headers
 _LARGER = 1.3  # times the type size of a table's lines: a heading
 _OVERHANG = 2.5  # in line heights: how much wider than its columns a header may be
-_NARROW_GAPS = (0.5, 0.35)  # in line heights: gaps that separate cells if the result matches the table's columns
 _ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
 _SAME_ROW = 0.6  # share of their height in which lines of one row overlap
+_TOUCHING = 0.15  # in line heights: words closer than this are one text
 _BORDER = 2  # points by which the borders of neighbouring cells may differ
 
 
@@ -60,9 +57,25 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
             position += 1
             continue
         first = tables[-1].end if tables else 0
+        rows = _rows_below(lines, position, end)
+        if rows is not None:
+            position, end = rows
         tables.append(_table(lines, *_extend(lines, position, end, first)))
         position = tables[-1].end
     return tables
+
+
+def _rows_below(lines: Sequence[Line], start: int, end: int) -> tuple[int, int] | None:
+    """Return the rows below lines that look like a table, but are the header of these rows."""
+    if any(_has_figures(line) for line in lines[start:end]):
+        return None
+    for position in range(end, min(end + _HEADER_LINES, len(lines))):
+        rows_end = _core_end(lines, position)
+        if rows_end > position:
+            columns = find_columns(lines[position:rows_end])
+            is_below = header_start(lines, position, start, columns) == start
+            return (position, rows_end) if is_below and _has_figures(lines[position]) else None
+    return None
 
 
 def _framed_table(grid: Grid) -> PageTable:
@@ -126,13 +139,14 @@ def _continues_after_labels(lines: Sequence[Line]) -> bool:
 def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int]:
     """Extend the table by lines above and below that fit its columns, but not above line ``first``."""
     page = lines[start].page
-    columns = _columns(lines[start:end])
+    columns = find_columns(lines[start:end])
     reach = _ROW_GAP * max([gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
-    top = start
+    core = top = start
     while top > first and lines[top - 1].page == page and _joins_above(lines, top, end, columns, reach):
         top -= 1
-        if len(_cells(lines[top], columns)) > 1 or _is_above(lines[top], columns):
+        if len(cells_in(lines[top], columns)) > 1 or _is_above(lines[top], columns):
             start = top
+    start = min(start, header_start(lines, core, first, columns))
     while end < len(lines) and lines[end].page == page and _joins_below(lines, start, end, columns, reach):
         end += 1
     return start, end
@@ -145,7 +159,7 @@ def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, re
         return False
     if _is_above(line, columns):
         return _near(line, lines[top:end], max(reach, _HEADER_GAP))
-    fits = len(_cells(line, columns)) > 1 or _column_of(line, columns) >= 0
+    fits = len(cells_in(line, columns)) > 1 or _column_of(line, columns) >= 0
     return fits and _near(line, lines[top:end], reach)
 
 
@@ -162,7 +176,7 @@ def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns
     line = lines[index]
     if not _near(line, lines[start:index], reach):
         return False
-    return len(_cells(line, columns)) > 1 or _column_of(line, columns) > 0
+    return len(cells_in(line, columns)) > 1 or _column_of(line, columns) > 0
 
 
 def _near(line: Line, table: Sequence[Line], reach: float) -> bool:
@@ -184,66 +198,21 @@ def _column_of(line: Line, columns: Columns) -> int:
     return -1
 
 
-def _columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
-    """Return each column's left and right end: those of the lowest line with most cells.
-
-    Cells of other lines that fit exactly one column widen it.
-    """
-    by_cells = sorted(lines, key=lambda line: (-len(line.cells), line.bottom))
-    columns = [(cell[0].x0, cell[-1].x1) for cell in by_cells[0].cells]
-    for line in by_cells:
-        for cell in line.cells:
-            indexes = _overlapped(cell, columns)
-            if len(indexes) == 1:
-                left, right = columns[indexes[0]]
-                columns[indexes[0]] = (min(left, cell[0].x0), max(right, cell[-1].x1))
-    return columns
-
-
-def _overlapped(cell: Sequence[Word], columns: Columns) -> list[int]:
-    left, right = cell[0].x0, cell[-1].x1
-    return [index for index, (start, end) in enumerate(columns) if left < end and start < right]
-
-
-def _cells(line: Line, columns: Columns) -> Cells:
-    """Return the line's cells, split at narrower gaps if that gives exactly one cell per column."""
-    return _split_at_narrow_gaps(line, columns, columns) or line.cells
-
-
-def _header_cells(line: Line, columns: Columns) -> Cells:
-    """Return the cells of a header line, split at narrower gaps if each cell then has its own column."""
-    return _split_at_narrow_gaps(line, columns, columns[1:]) or _cells(line, columns)
-
-
-def _split_at_narrow_gaps(line: Line, columns: Columns, wanted: Columns) -> Cells | None:
-    """Split the line into exactly one cell per wanted column. Return None if no gap width gives that."""
-    if len(line.cells) >= len(wanted):
-        return None
-    for wide in _NARROW_GAPS:
-        cells = split_cells(line.words, wide)
-        if len(cells) == len(wanted) and all(
-            columns.index(column) in _overlapped(cell, columns) for column, cell in zip(wanted, cells, strict=True)
-        ):
-            return cells
-    return None
-
-
 def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
     table = _join_lines(lines[start:end])
-    columns = _columns(table)
-    cells = [_cells(line, columns) for line in table]
-    plain = [_row(line_cells, columns) for line_cells in cells]
+    columns = find_columns(table)
+    plain = [row_of(cells_in(line, columns), columns) for line in table]
+    first = next((index for index, row in enumerate(plain) if not is_header(row)), 0)
+    if len(below := find_columns(table[first:])) == len(columns):
+        columns = below  # heads may be wider than their columns
+    heads = place_heads(table[:first], columns) if holds_figures(plain) else []
+    plain = [*heads, *(row_of(cells_in(line, columns), columns) for line in table[len(heads) :])]
     height = header_height(plain)
     limit = columns[0][1]
     if height > 1:
-        header = [_header_row(_header_cells(line, columns), columns) for line in table[:height]]
         body = join_rows(table[height:], plain[height:], limit)
-        return PageTable(start, end, (tuple(merge_headers(header)), *body), has_header=True)
+        return PageTable(start, end, (tuple(merge_headers(plain[:height])), *body), has_header=True)
     return PageTable(start, end, join_rows(table, plain, limit), has_header=height == 1)
-
-
-def _header_row(cells: Cells, columns: Columns) -> list[str]:
-    return repeat_spanning(cells, columns) or _row(cells, columns)
 
 
 def _join_lines(lines: Sequence[Line]) -> list[Line]:
@@ -264,29 +233,12 @@ def _overlap(one: Line, other: Line) -> float:
 def _joined_line(row: Sequence[Line]) -> Line:
     if len(row) == 1:
         return row[0]
-    cells = sorted((cell for line in row for cell in line.cells), key=lambda cell: cell[0].x0)
+    cells: list[tuple[Word, ...]] = []
+    for cell in sorted((cell for line in row for cell in line.cells), key=lambda cell: cell[0].x0):
+        if cells and cell[0].x0 - cells[-1][-1].x1 < _TOUCHING * row[0].height:
+            cells[-1] += cell  # a footnote mark, and what follows it
+        else:
+            cells.append(cell)
     words = tuple(word for cell in cells for word in cell)
-    return replace(row[0], words=words, cells=tuple(cells), boxes=(None,) * len(cells))
-
-
-def _row(cells: Cells, columns: Columns) -> list[str]:
-    """Return the text of each column: cell by cell if there are as many, otherwise by position."""
-    if len(cells) == len(columns):
-        return [joined(cell) for cell in cells]
-    row = [""] * len(columns)
-    for cell in cells:
-        column = _most_overlapped(cell, columns)
-        row[column] = f"{row[column]} {joined(cell)}".strip()
-    return row
-
-
-def _most_overlapped(cell: Sequence[Word], columns: Columns) -> int:
-    """Return the index of the column with the largest overlap with the cell, or of the nearest."""
-    left, right = cell[0].x0, cell[-1].x1
-    indexes = _overlapped(cell, columns) or [_nearest(cell, columns)]
-    return max(indexes, key=lambda index: min(right, columns[index][1]) - max(left, columns[index][0]))
-
-
-def _nearest(cell: Sequence[Word], columns: Columns) -> int:
-    middle = (cell[0].x0 + cell[-1].x1) / 2
-    return min(range(len(columns)), key=lambda index: abs(sum(columns[index]) / 2 - middle))
+    underlines = tuple(sorted({extent for line in row for extent in line.underlines}))
+    return replace(row[0], words=words, cells=tuple(cells), boxes=(None,) * len(cells), underlines=underlines)

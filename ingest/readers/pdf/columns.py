@@ -1,0 +1,101 @@
+"""The columns of a PDF table: where they are, and which of them a cell is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingest.readers.pdf.lines import Line, Word, joined, split_cells
+from ingest.readers.pdf.table_headers import is_figure
+
+Cell = Sequence[Word]
+Cells = Sequence[Cell]
+Columns = Sequence[tuple[float, float]]
+"""Left and right end of each column. The first holds the labels of the rows."""
+
+_NARROW_GAPS = (0.5, 0.35)  # in line heights: gaps that separate cells if the result matches the table's columns
+_APART = 1.0  # in line heights: between a column and the figures of another
+
+
+def find_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """Return each column's left and right end: those of the lowest line with most cells.
+
+    Cells of other lines that fit exactly one column widen it. Figures between columns are a column that is empty in
+    most rows.
+    """
+    by_cells = sorted(lines, key=lambda line: (-len(line.cells), line.bottom))
+    columns = [(cell[0].x0, cell[-1].x1) for cell in by_cells[0].cells]
+    for line in by_cells:
+        for cell in line.cells:
+            indexes = overlapped(cell, columns)
+            if len(indexes) == 1:
+                left, right = columns[indexes[0]]
+                columns[indexes[0]] = (min(left, cell[0].x0), max(right, cell[-1].x1))
+    for line in by_cells:
+        for cell in line.cells[1:]:
+            if is_figure(joined(cell)) and _is_apart(cell, columns):
+                columns = sorted([*columns, extent(cell)])
+    return columns
+
+
+def _is_apart(cell: Cell, columns: Columns) -> bool:
+    """Return whether a cell is far from all columns."""
+    left, right = extent(cell)
+    space = min(max(start - right, left - end) for start, end in columns)
+    return space > _APART * (cell[0].top - cell[0].bottom)
+
+
+def overlapped(cell: Cell, columns: Columns) -> list[int]:
+    """Return the indexes of the columns that the cell overlaps."""
+    left, right = cell[0].x0, cell[-1].x1
+    return [index for index, (start, end) in enumerate(columns) if left < end and start < right]
+
+
+def nearest(cell: Cell, columns: Columns) -> int:
+    """Return the index of the column whose middle is nearest to the cell's."""
+    return min(range(len(columns)), key=lambda index: abs(middle(columns[index]) - middle(extent(cell))))
+
+
+def extent(cell: Cell) -> tuple[float, float]:
+    """Return the left and right end of a cell."""
+    return cell[0].x0, cell[-1].x1
+
+
+def middle(column: tuple[float, float]) -> float:
+    """Return the middle of a column."""
+    return (column[0] + column[1]) / 2
+
+
+def cells_in(line: Line, columns: Columns) -> Cells:
+    """Return the line's cells, split at narrower gaps if that gives exactly one cell per column."""
+    return split_at_narrow_gaps(line, columns, columns) or line.cells
+
+
+def split_at_narrow_gaps(line: Line, columns: Columns, wanted: Columns) -> Cells | None:
+    """Split the line into exactly one cell per wanted column. Return None if no gap width gives that."""
+    if len(line.cells) >= len(wanted):
+        return None
+    for wide in _NARROW_GAPS:
+        cells = split_cells(line.words, wide)
+        if len(cells) == len(wanted) and all(
+            columns.index(column) in overlapped(cell, columns) for column, cell in zip(wanted, cells, strict=True)
+        ):
+            return cells
+    return None
+
+
+def row_of(cells: Cells, columns: Columns) -> list[str]:
+    """Return the text of each column: cell by cell if there are as many, otherwise by position."""
+    if len(cells) == len(columns):
+        return [joined(cell) for cell in cells]
+    row = [""] * len(columns)
+    for cell in cells:
+        column = _most_overlapped(cell, columns)
+        row[column] = f"{row[column]} {joined(cell)}".strip()
+    return row
+
+
+def _most_overlapped(cell: Cell, columns: Columns) -> int:
+    """Return the index of the column with the largest overlap with the cell, or of the nearest."""
+    left, right = extent(cell)
+    indexes = overlapped(cell, columns) or [nearest(cell, columns)]
+    return max(indexes, key=lambda index: min(right, columns[index][1]) - max(left, columns[index][0]))

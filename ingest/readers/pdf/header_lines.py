@@ -1,0 +1,85 @@
+"""Finds the lines of a table's header above its rows: heads above the columns, and the label beside or between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from ingest.readers.pdf.columns import Cell, Columns, extent, middle
+from ingest.readers.pdf.lines import Line, joined
+from ingest.readers.pdf.rows import gap
+from ingest.readers.pdf.spanning import head_cells
+from ingest.readers.pdf.table_headers import is_figure
+
+_LARGER = 1.3  # times the type size of a table's rows: a heading
+_SMALLER = 1.6  # heads are often in smaller type than the rows, but not this much smaller
+_REACH = 1.6  # in line heights: the space between two lines of a header, or between header and rows
+_OVERHANG = 2.5  # in line heights: how much wider than the columns a head may be
+_MOST_LINES = 10  # a header with more lines, one above the other, is text
+
+
+class _Role(Enum):
+    HEAD = auto()
+    LABEL = auto()
+    OTHER = auto()
+
+
+def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns) -> int:
+    """Return where the header begins whose rows begin at ``start``, but not before line ``first``.
+
+    Lines above the labels belong to it only if they are beside or below a head: others are a title.
+    """
+    heads: list[Line] = []
+    found = start
+    for index in range(start - 1, first - 1, -1):
+        line = lines[index]
+        if line.page != lines[start].page or not _fits_size(line, lines[start]):
+            break
+        role = _role(line, columns)
+        if role is _Role.OTHER or min(gap(line, other) for other in lines[index + 1 : start + 1]) > _REACH:
+            break
+        if role is _Role.HEAD:
+            heads.append(line)
+            found = index
+        elif heads and line.bottom < max(head.top for head in heads):
+            found = index
+    return found if _height(heads) <= _MOST_LINES else start
+
+
+def _fits_size(line: Line, row: Line) -> bool:
+    return row.size / _SMALLER < line.size < row.size * _LARGER
+
+
+def _height(heads: Sequence[Line]) -> float:
+    """Return the height of the heads in lines."""
+    if not heads:
+        return 0
+    tallest = max(line.height for line in heads)
+    return (max(line.top for line in heads) - min(line.bottom for line in heads)) / max(tallest, 1.0)
+
+
+def _role(line: Line, columns: Columns) -> _Role:
+    """Return what a line is in a header. Heads hold no figures and are above the columns, not beside them."""
+    cells = head_cells(line, columns)
+    heads = [cell for cell in cells if not _is_beside(cell, columns)]
+    if not heads:
+        return _Role.LABEL
+    above = all(_is_above(cell, columns) for cell in heads) and len(cells) - len(heads) <= 1
+    return _Role.HEAD if above and not any(is_figure(joined(cell)) for cell in heads) else _Role.OTHER
+
+
+def _is_beside(cell: Cell, columns: Columns) -> bool:
+    """Return whether a cell is in the column of the labels."""
+    left, right = extent(cell)
+    return right <= columns[1][0] and left < max(columns[0][1], (columns[0][0] + columns[1][0]) / 2)
+
+
+def _is_above(cell: Cell, columns: Columns) -> bool:
+    """Return whether a cell is above the columns, or centred above the last or the first of them."""
+    left, right = extent(cell)
+    height = cell[0].top - cell[0].bottom
+    if left <= columns[0][0] + height:
+        return False
+    if columns[1][0] - _OVERHANG * height <= left and right <= columns[-1][1] + _OVERHANG * height:
+        return True
+    return any(abs(middle((left, right)) - middle(column)) <= height for column in (columns[1], columns[-1]))

@@ -1,0 +1,225 @@
+"""Places the heads of a PDF table above its columns. A head above several columns is repeated in each.
+
+What a head spans is seen, in this order, from the line drawn below it, from heads below that repeat (``Q1 Q2 Q1 Q2``),
+and from its alignment with the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ingest.readers.pdf.columns import Cell, Cells, Columns, extent, middle, nearest, overlapped, split_at_narrow_gaps
+from ingest.readers.pdf.lines import Line, joined, split_cells
+
+_LINE_GAP = 0.45  # in line heights: between two lines of one head
+_STACKED = 0.3  # in line heights: how far an edge or the middle of such lines may differ
+_CENTRED = 0.35  # of a column's width: how far the middle of a head may be from the middle of its columns
+_ALIGNED = 0.8  # in line heights: how far an edge or the middle of a head may be from that of its only column
+_SPLIT_GAP = 0.3  # in line heights: heads of neighbouring columns may be this close
+_COVERED = 0.5  # of a column's width, or of the head's: what counts as above it
+
+Span = range
+"""The columns below a head."""
+
+
+class _Head(NamedTuple):
+    """A head and the columns below it."""
+
+    cell: Cell
+    span: Span
+
+
+def place_heads(lines: Sequence[Line], columns: Columns) -> list[list[str]]:
+    """Return a row of texts for each line of a header, from top to bottom."""
+    columns = _ruled_columns(lines, columns)
+    rows: list[list[str]] = []
+    placed: list[_Head] = []
+    for line in reversed(lines):
+        row, heads = _place(line, columns, placed, rows[0] if rows else None)
+        rows.insert(0, row)
+        placed += heads
+    return rows
+
+
+def _ruled_columns(lines: Sequence[Line], columns: Columns) -> Columns:
+    """Return the columns as wide as the lines drawn below each of them, if a line of the header has those."""
+    for line in reversed(lines):
+        below = [next((at for at in line.underlines if at[0] <= middle(one) <= at[1]), None) for one in columns[1:]]
+        extents = [at for at in below if at]
+        if len(set(extents)) == len(columns) - 1:
+            return [(columns[0][0], min(columns[0][1], extents[0][0])), *extents]
+    return columns
+
+
+def _place(
+    line: Line, columns: Columns, placed: Sequence[_Head], below: Sequence[str] | None
+) -> tuple[list[str], list[_Head]]:
+    cells = head_cells(line, columns)
+    if len(cells) == len(columns):
+        return [joined(cell) for cell in cells], [_Head(cell, range(at, at + 1)) for at, cell in enumerate(cells)]
+    labels = [cell for cell in cells if is_label(cell, columns)]
+    heads = [cell for cell in cells if not is_label(cell, columns)]
+    row = [" ".join(joined(cell) for cell in labels), *[""] * (len(columns) - 1)]
+    spans = _spans(heads, line, columns, placed, below)
+    for cell, span in zip(heads, spans, strict=True):
+        for index in span:
+            row[index] = f"{row[index]} {joined(cell)}".strip()
+    return row, [_Head(cell, span) for cell, span in zip(heads, spans, strict=True)]
+
+
+def is_label(cell: Cell, columns: Columns) -> bool:
+    """Return whether a cell of a header is above the labels of the rows."""
+    left, right = extent(cell)
+    if left <= columns[0][0] + (cell[0].top - cell[0].bottom) / 2:
+        return True
+    return right <= columns[1][0] and nearest(cell, columns) == 0
+
+
+def head_cells(line: Line, columns: Columns) -> Cells:
+    """Return the cells of a line of a header, split at narrower gaps if each cell then has its own column."""
+    cells = split_at_narrow_gaps(line, columns, columns[1:]) or split_at_narrow_gaps(line, columns, columns)
+    return cells or [part for cell in line.cells for part in _parts(cell, columns)]
+
+
+def _parts(cell: Cell, columns: Columns) -> Cells:
+    """Split a cell above several columns, if each part is aligned with a column of its own."""
+    if len(cell) == 1 or len(overlapped(cell, columns)) < 2:
+        return [cell]
+    parts: list[Cell] = []
+    for part in split_cells(cell, _SPLIT_GAP):
+        if parts and nearest(parts[-1], columns) == nearest(part, columns):
+            parts[-1] = (*parts[-1], *part)
+        else:
+            parts.append(part)
+    return parts if all(_is_aligned(part, columns[nearest(part, columns)]) for part in parts) else [cell]
+
+
+def _is_aligned(cell: Cell, column: tuple[float, float]) -> bool:
+    """Return whether a head is aligned with one column: at an edge or in the middle."""
+    left, right = extent(cell)
+    slack = _ALIGNED * (cell[0].top - cell[0].bottom)
+    edges = (left - column[0], right - column[1], middle((left, right)) - middle(column))
+    return min(map(abs, edges)) <= slack
+
+
+def _spans(
+    heads: Cells, line: Line, columns: Columns, placed: Sequence[_Head], below: Sequence[str] | None
+) -> list[Span]:
+    if not heads:
+        return []
+    if repeated := _repeated(heads, columns, below):
+        return repeated
+    known = [
+        _underlined(cell, heads, line, columns, is_last=below is None) or _span_below(cell, line, placed)
+        for cell in heads
+    ]
+    if not any(known) and below is not None and (centred := _centred(heads, columns)):
+        return centred
+    taken = [span or _covered(cell, columns) for cell, span in zip(heads, known, strict=True)]
+    return [
+        span or _widened(cell, [*taken[:at], *taken[at + 1 :]], columns, is_last=below is None)
+        for at, (cell, span) in enumerate(zip(heads, known, strict=True))
+    ]
+
+
+def _span_below(cell: Cell, line: Line, placed: Sequence[_Head]) -> Span | None:
+    """Return the columns of the head below if both are one text: close to each other, and aligned."""
+    left, right = extent(cell)
+    if any(start <= middle((left, right)) <= end for start, end in line.underlines):
+        return None
+    height = cell[0].top - cell[0].bottom
+    for head in reversed(placed):
+        start, end = extent(head.cell)
+        edges = (left - start, right - end, middle((left, right)) - middle((start, end)))
+        is_close = cell[0].bottom - head.cell[0].top < _LINE_GAP * height
+        if is_close and left < end and start < right:
+            return head.span if min(map(abs, edges)) <= _STACKED * height else None
+    return None
+
+
+def _underlined(cell: Cell, heads: Cells, line: Line, columns: Columns, *, is_last: bool) -> Span | None:
+    """Return the columns above which the line below a head is drawn, if no other head is above that line.
+
+    A line below the whole header shows nothing about the heads. A line from the labels to the last column spans all
+    columns if another line of heads is below it.
+    """
+    for left, right in line.underlines:
+        if not left <= middle(extent(cell)) <= right:
+            continue
+        if sum(left <= middle(extent(other)) <= right for other in heads) > 1:
+            return None
+        if is_last and left <= middle(columns[0]):
+            return None
+        indexes = [index for index in range(1, len(columns)) if left <= middle(columns[index]) <= right]
+        return range(indexes[0], indexes[-1] + 1) if indexes else None
+    return None
+
+
+def _repeated(heads: Cells, columns: Columns, below: Sequence[str] | None) -> list[Span] | None:
+    """Return the spans if the heads below repeat once for each head, for example ``Q1 Q2 Q1 Q2`` below two years."""
+    if below is None or len(heads) < 2 or (len(columns) - 1) % len(heads):
+        return None
+    width = (len(columns) - 1) // len(heads)
+    texts = below[1:]
+    if width < 2 or not all(texts) or any(text != texts[index % width] for index, text in enumerate(texts)):
+        return None
+    spans = [range(start, start + width) for start in range(1, len(columns), width)]
+    fit = all(
+        columns[span[0]][0] <= middle(extent(cell)) <= columns[span[-1]][1]
+        for cell, span in zip(heads, spans, strict=True)
+    )
+    return spans if fit else None
+
+
+def _centred(heads: Cells, columns: Columns) -> list[Span] | None:
+    """Return the spans if every column belongs to the nearest head and each head is in the middle of its columns."""
+    if len(heads) >= len(columns) - 1:
+        return None
+    below: list[list[int]] = [[] for _ in heads]
+    for index in range(1, len(columns)):
+        distances = [abs(middle(columns[index]) - middle(extent(cell))) for cell in heads]
+        below[distances.index(min(distances))].append(index)
+    spans = [range(indexes[0], indexes[-1] + 1) if indexes else range(0) for indexes in below]
+    return spans if all(_is_centred(cell, span, columns) for cell, span in zip(heads, spans, strict=True)) else None
+
+
+def _is_centred(cell: Cell, span: Span, columns: Columns) -> bool:
+    if not span:
+        return False
+    left, right = columns[span[0]][0], columns[span[-1]][1]
+    return abs(middle((left, right)) - middle(extent(cell))) <= _CENTRED * (right - left) / len(span)
+
+
+def _widened(cell: Cell, others: Sequence[Span], columns: Columns, *, is_last: bool) -> Span:
+    """Return the most columns above which a head is centred, without those of other heads.
+
+    A head in the last line of a header has its own column, unless it is aligned with none.
+    """
+    own = _covered(cell, columns)
+    if is_last and (len(own) > 1 or _is_aligned(cell, columns[own[0]])):
+        return own
+    taken = {index for span in others for index in span}
+    for span in _around(own, len(columns)):
+        if not taken & set(span) and _is_centred(cell, span, columns):
+            return span
+    return own
+
+
+def _covered(cell: Cell, columns: Columns) -> Span:
+    left, right = extent(cell)
+    indexes = []
+    for index, (start, end) in enumerate(columns):
+        shared = min(right, end) - max(left, start)
+        if index > 0 and shared > _COVERED * min(right - left, end - start):
+            indexes.append(index)
+    if not indexes:
+        indexes = [1 + nearest(cell, columns[1:])]
+    return range(indexes[0], indexes[-1] + 1)
+
+
+def _around(own: Span, count: int) -> Iterator[Span]:
+    """Yield the wider spans, the widest first."""
+    for width in range(count - 1, len(own), -1):
+        for start in range(max(1, own[-1] - width + 1), min(own[0], count - width) + 1):
+            yield range(start, start + width)
