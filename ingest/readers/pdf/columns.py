@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ingest.readers.pdf.lines import Line, Word, joined, split_cells
 from ingest.readers.pdf.table_headers import is_figure
@@ -13,6 +14,7 @@ Columns = Sequence[tuple[float, float]]
 """Left and right end of each column. The first holds the labels of the rows."""
 
 _NARROW_GAPS = (0.5, 0.35)  # in line heights: gaps that separate cells if the result matches the table's columns
+_WIDER = 1.25  # times the gaps between words: a gap between cells
 _APART = 1.0  # in line heights: between a column and the figures of another
 
 
@@ -76,11 +78,18 @@ def split_at_narrow_gaps(line: Line, columns: Columns, wanted: Columns) -> Cells
         return None
     for wide in _NARROW_GAPS:
         cells = split_cells(line.words, wide)
-        if len(cells) == len(wanted) and all(
+        if len(cells) == len(wanted) and _is_wider(cells) and all(
             columns.index(column) in overlapped(cell, columns) for column, cell in zip(wanted, cells, strict=True)
         ):
             return cells
     return None
+
+
+def _is_wider(cells: Cells) -> bool:
+    """Return whether the gaps between the cells are wider than those between the words of each."""
+    inside = [after.x0 - word.x1 for cell in cells for word, after in pairwise(cell)]
+    between = [after[0].x0 - cell[-1].x1 for cell, after in pairwise(cells)]
+    return min(between, default=0.0) > _WIDER * max(inside, default=0.0)
 
 
 def row_of(cells: Cells, columns: Columns) -> list[str]:

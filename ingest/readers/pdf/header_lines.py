@@ -33,7 +33,7 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
     found = start
     for index in range(start - 1, first - 1, -1):
         line = lines[index]
-        if line.page != lines[start].page or not _fits_size(line, lines[start]):
+        if line.page != lines[start].page or not fits_size(line, lines[start]):
             break
         role = _role(line, columns)
         if role is _Role.OTHER or min(gap(line, other) for other in lines[index + 1 : start + 1]) > _REACH:
@@ -46,7 +46,8 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
     return found if _height(heads) <= _MOST_LINES else start
 
 
-def _fits_size(line: Line, row: Line) -> bool:
+def fits_size(line: Line, row: Line) -> bool:
+    """Return whether a line is in the type size of a row, or in smaller type, as heads and labels often are."""
     return row.size / _SMALLER < line.size < row.size * _LARGER
 
 

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 from ingest.readers.pdf.grids import join_wrapped
 from ingest.readers.pdf.lines import Line
+from ingest.readers.pdf.table_headers import is_figure
 
 Band = tuple[float, float]
 
 _WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
 _SAME_PITCH = 1.3  # times the gap between rows: a label continues in lines no further apart
+_OVERLAP = 0.3  # of their height: lines that overlap more are one row, for example values beside a label of two lines
 _MIN_PITCH = 0.1  # in line heights
 
 
@@ -37,6 +39,11 @@ def gap(one: Line, other: Line) -> float:
     """Return the space between two lines in line heights; 0 if they are next to each other."""
     space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
     return space / max(one.height, other.height, 1.0)
+
+
+def _overlap(one: Line, other: Line) -> float:
+    """Return in which share of their height two lines overlap."""
+    return (min(one.top, other.top) - max(one.bottom, other.bottom)) / max(min(one.height, other.height), 1.0)
 
 
 def join_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: float) -> tuple[tuple[str, ...], ...]:
@@ -77,6 +84,11 @@ class _Layout:
 
     def continues(self, row: _Part, members: Sequence[Line], part: _Part) -> bool:
         """Return whether ``part`` continues the row that consists of the lines ``members``."""
+        overlaps = any(_overlap(member, part.line) > _OVERLAP for member in members)
+        if overlaps and row.has_values != part.has_values:
+            return True
+        if not overlaps and self._is_own_row(row, part):
+            return False
         same_band = row.line.band == part.line.band
         if same_band and part.line.band in self._single:
             return True
@@ -88,6 +100,14 @@ class _Layout:
         if part.label[0].islower():
             return distance < _SAME_PITCH
         return same_band and part.line.band in self._wrapped and not row.has_values and self._fills(row, part)
+
+    def _is_own_row(self, row: _Part, part: _Part) -> bool:
+        """Return whether a part without label is a row under the label above: two of its figures are below figures.
+
+        Figures are not wrapped.
+        """
+        pairs = zip(row.cells[1:], part.cells[1:], strict=True)
+        return not part.label and sum(is_figure(above) and is_figure(below) for above, below in pairs) > 1
 
     def _fills(self, row: _Part, part: _Part) -> bool:
         """Return whether the label had to be wrapped: the next line's first word does not fit on its line."""

@@ -131,10 +131,10 @@ def _span_below(cell: Cell, line: Line, placed: Sequence[_Head]) -> Span | None:
     height = cell[0].top - cell[0].bottom
     for head in reversed(placed):
         start, end = extent(head.cell)
-        edges = (left - start, right - end, middle((left, right)) - middle((start, end)))
-        is_close = cell[0].bottom - head.cell[0].top < _LINE_GAP * height
-        if is_close and left < end and start < right:
-            return head.span if min(map(abs, edges)) <= _STACKED * height else None
+        if left < end and start < right:
+            edges = (left - start, right - end, middle((left, right)) - middle((start, end)))
+            is_close = cell[0].bottom - head.cell[0].top < _LINE_GAP * height
+            return head.span if is_close and min(map(abs, edges)) <= _STACKED * height else None
     return None
 
 

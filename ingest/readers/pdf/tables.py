@@ -12,16 +12,18 @@ from itertools import pairwise
 
 from ingest.readers.pdf.columns import Columns, cells_in, find_columns, row_of
 from ingest.readers.pdf.grids import Grid, find_grid
-from ingest.readers.pdf.header_lines import header_start
+from ingest.readers.pdf.header_lines import fits_size, header_start
 from ingest.readers.pdf.lines import Line, Word, joined
 from ingest.readers.pdf.rows import gap, join_rows
 from ingest.readers.pdf.spanning import place_heads
-from ingest.readers.pdf.table_headers import header_height, holds_figures, is_header, merge_headers
+from ingest.readers.pdf.table_headers import header_height, holds_figures, is_figure, is_header, merge_headers
 
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2
 _LABELS = 4  # lines only in the first column, such as "Assets" and "Current assets:", that do not end a table
 _HEADER_LINES = 20  # between the first lines of a header and the rows, where each cell is one line
+_WRAPPED_LABELS = 8  # as many if they are as close as rows, such as a label of five lines
+_ROWS_APART = 0.5  # in line heights: the space at most between a row and a label that belongs to the next one
 _LABEL_GAP = 2.0  # in line heights: between several of them
 _HEADER_GAP = 1.0  # in line heights: lines this close above the columns are their headers
 _LARGER = 1.3  # times the type size of a table's lines: a heading
@@ -97,19 +99,28 @@ def _core_end(lines: Sequence[Line], start: int) -> int:
 
 def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
     """Return whether a line is a row: it has cells, or is in the first column between rows with cells."""
-    if not _same_size(lines[index], lines[start]):
+    line = lines[index]
+    if not fits_size(line, lines[start]) and not fits_size(lines[start], line):
         return False
-    if len(lines[index].cells) > 1:
+    if len(line.cells) > 1:
         return True
     if index > start and _is_unit(lines, index, start):
         return True
     before = next((at for at in range(index, start - 1, -1) if len(lines[at].cells) > 1), None)
     after = next((at for at in range(index, len(lines)) if len(lines[at].cells) > 1), None)
-    if before is None or after is None or lines[after].page != lines[index].page:
+    if before is None or after is None or lines[after].page != line.page or not fits_size(line, lines[before]):
         return False
-    if lines[index].words[-1].x1 >= min(lines[at].cells[1][0].x0 for at in (before, after)):
-        return False
+    if line.words[-1].x1 >= min(lines[at].cells[1][0].x0 for at in (before, after)):
+        return after - before == 2 and _is_long_label(line, lines[before], lines[after])
     return after - before == 2 or _continues_after_labels(lines[before : after + 1])
+
+
+def _is_long_label(line: Line, above: Line, below: Line) -> bool:
+    """Return whether a line between two rows is a label that reaches over the columns, but not over all of them."""
+    if max(gap(above, line), gap(line, below)) > _ROWS_APART or not (_has_figures(above) and _has_figures(below)):
+        return False
+    begins_left = line.words[0].x0 < min(row.cells[0][-1].x1 for row in (above, below))
+    return begins_left and line.words[-1].x1 < min(row.cells[-1][0].x0 for row in (above, below))
 
 
 def _is_unit(lines: Sequence[Line], index: int, start: int) -> bool:
@@ -132,8 +143,10 @@ def _same_size(one: Line, other: Line) -> bool:
 
 def _continues_after_labels(lines: Sequence[Line]) -> bool:
     """Return whether a table continues after several lines of labels. A row without figures begins another table."""
-    closely = len(lines) <= _LABELS + 2 and all(gap(*pair) < _LABEL_GAP for pair in pairwise(lines))
-    return closely and _has_figures(lines[-1])
+    gaps = [gap(*pair) for pair in pairwise(lines)]
+    few = len(lines) <= _LABELS + 2 and max(gaps) < _LABEL_GAP
+    closely = len(lines) <= _WRAPPED_LABELS + 2 and max(gaps) < _ROWS_APART
+    return (few or closely) and _has_figures(lines[-1])
 
 
 def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int]:
@@ -147,9 +160,17 @@ def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[in
         if len(cells_in(lines[top], columns)) > 1 or _is_above(lines[top], columns):
             start = top
     start = min(start, header_start(lines, core, first, columns))
-    while end < len(lines) and lines[end].page == page and _joins_below(lines, start, end, columns, reach):
+    wraps = not holds_figures([row_of(line.cells, columns) for line in lines[core:end]])
+    while end < len(lines) and lines[end].page == page and (wraps or _has_a_figure(lines[end])):
+        if not _joins_below(lines, start, end, columns, reach):
+            break
         end += 1
     return start, end
+
+
+def _has_a_figure(line: Line) -> bool:
+    """Return whether any cell is a figure. Lines without are not below a table of figures, but above the next one."""
+    return any(is_figure(joined(cell)) for cell in line.cells)
 
 
 def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, reach: float) -> bool:
