@@ -15,6 +15,7 @@ _LARGER = 1.3  # times the type size of a table's rows: a heading
 _SMALLER = 1.6  # heads are often in smaller type than the rows, but not this much smaller
 _REACH = 1.6  # in line heights: the space between two lines of a header, or between header and rows
 _OVERHANG = 2.5  # in line heights: how much wider than the columns a head may be
+_INDENT = 1.5  # in line heights: between labels
 _MOST_LINES = 10  # a header with more lines, one above the other, is text
 
 
@@ -29,14 +30,19 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
 
     Lines above the labels belong to it only if they are beside or below a head: others are a title.
     """
-    heads: list[Line] = []
-    found = start
+    above: list[tuple[int, Line, _Role]] = []
     for index in range(start - 1, first - 1, -1):
         line = lines[index]
         if line.page != lines[start].page or not fits_size(line, lines[start]):
             break
-        role = _role(line, columns)
-        if role is _Role.OTHER or min(gap(line, other) for other in lines[index + 1 : start + 1]) > _REACH:
+        if (role := _role(line, columns)) is _Role.OTHER:
+            break
+        above.append((index, line, role))
+    connected = _connected([line for _, line, _ in above], lines[start])
+    heads: list[Line] = []
+    found = start
+    for index, line, role in above:
+        if line not in connected:
             break
         if role is _Role.HEAD:
             heads.append(line)
@@ -44,6 +50,15 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
         elif heads and line.bottom < max(head.top for head in heads):
             found = index
     return found if _height(heads) <= _MOST_LINES else start
+
+
+def _connected(lines: Sequence[Line], row: Line) -> list[Line]:
+    """Return the lines without wide spaces down to the row. Heads of several lines may come column by column."""
+    connected = [row]
+    for line in sorted(lines, key=lambda line: line.bottom):
+        if min(gap(line, other) for other in connected) <= _REACH:
+            connected.append(line)
+    return connected
 
 
 def fits_size(line: Line, row: Line) -> bool:
@@ -63,10 +78,18 @@ def _role(line: Line, columns: Columns) -> _Role:
     """Return what a line is in a header. Heads hold no figures and are above the columns, not beside them."""
     cells = head_cells(line, columns)
     heads = [cell for cell in cells if not _is_beside(cell, columns)]
-    if not heads:
+    if not heads or _is_long_label(cells, columns):
         return _Role.LABEL
     above = all(_is_above(cell, columns) for cell in heads) and len(cells) - len(heads) <= 1
     return _Role.HEAD if above and not any(is_figure(joined(cell)) for cell in heads) else _Role.OTHER
+
+
+def _is_long_label(cells: Sequence[Cell], columns: Columns) -> bool:
+    """Return whether a line is a label that reaches over the first column. A line of text would reach further."""
+    left, right = extent(cells[0])
+    height = cells[0][0].top - cells[0][0].bottom
+    begins_left = abs(left - columns[0][0]) <= _INDENT * height
+    return len(cells) == 1 and begins_left and right < columns[min(2, len(columns) - 1)][0]
 
 
 def _is_beside(cell: Cell, columns: Columns) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ingest.readers.pdf.columns import Cell, Cells, Columns, extent, middle, nearest, overlapped, split_at_narrow_gaps
+from ingest.readers.pdf.drawing import Extent
 from ingest.readers.pdf.lines import Line, joined, split_cells
 
 _LINE_GAP = 0.45  # in line heights: between two lines of one head
@@ -45,11 +46,16 @@ def place_heads(lines: Sequence[Line], columns: Columns) -> list[list[str]]:
 def _ruled_columns(lines: Sequence[Line], columns: Columns) -> Columns:
     """Return the columns as wide as the lines drawn below each of them, if a line of the header has those."""
     for line in reversed(lines):
-        below = [next((at for at in line.underlines if at[0] <= middle(one) <= at[1]), None) for one in columns[1:]]
-        extents = [at for at in below if at]
-        if len(set(extents)) == len(columns) - 1:
+        if extents := _rule_per_column(line, columns):
             return [(columns[0][0], min(columns[0][1], extents[0][0])), *extents]
     return columns
+
+
+def _rule_per_column(line: Line, columns: Columns) -> list[Extent]:
+    """Return the lines drawn below a line of heads if each column has its own. They show nothing about spans."""
+    below = [next((at for at in line.underlines if at[0] <= middle(one) <= at[1]), None) for one in columns[1:]]
+    extents = [at for at in below if at]
+    return extents if len(set(extents)) == len(columns) - 1 else []
 
 
 def _place(
@@ -144,6 +150,8 @@ def _underlined(cell: Cell, heads: Cells, line: Line, columns: Columns, *, is_la
     A line below the whole header shows nothing about the heads. A line from the labels to the last column spans all
     columns if another line of heads is below it.
     """
+    if _rule_per_column(line, columns):
+        return None
     for left, right in line.underlines:
         if not left <= middle(extent(cell)) <= right:
             continue

@@ -21,7 +21,7 @@ from ingest.readers.pdf.table_headers import header_height, holds_figures, is_fi
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2
 _LABELS = 4  # lines only in the first column, such as "Assets" and "Current assets:", that do not end a table
-_HEADER_LINES = 20  # between the first lines of a header and the rows, where each cell is one line
+_HEADER_LINES = 60  # between the first lines of a header and the rows, where each cell is one line
 _WRAPPED_LABELS = 8  # as many if they are as close as rows, such as a label of five lines
 _ROWS_APART = 0.5  # in line heights: the space at most between a row and a label that belongs to the next one
 _LABEL_GAP = 2.0  # in line heights: between several of them
