@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from ingest.readers.pdf.columns import Cell, Columns, extent, middle
 from ingest.readers.pdf.lines import Line, joined
-from ingest.readers.pdf.rows import gap
+from ingest.readers.pdf.rows import near
 from ingest.readers.pdf.spanning import head_cells
 from ingest.readers.pdf.table_headers import is_figure
 
@@ -56,7 +56,7 @@ def _connected(lines: Sequence[Line], row: Line) -> list[Line]:
     """Return the lines without wide spaces down to the row. Heads of several lines may come column by column."""
     connected = [row]
     for line in sorted(lines, key=lambda line: line.bottom):
-        if min(gap(line, other) for other in connected) <= _REACH:
+        if near(line, connected, _REACH):
             connected.append(line)
     return connected
 

@@ -17,6 +17,7 @@ Band = tuple[float, float]
 _WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
 _SAME_PITCH = 1.3  # times the gap between rows: a label continues in lines no further apart
 _OVERLAP = 0.3  # of their height: lines that overlap more are one row, for example values beside a label of two lines
+_BORDER = 2  # points by which the borders of neighbouring cells may differ
 _MIN_PITCH = 0.1  # in line heights
 
 
@@ -39,6 +40,14 @@ def gap(one: Line, other: Line) -> float:
     """Return the space between two lines in line heights; 0 if they are next to each other."""
     space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
     return space / max(one.height, other.height, 1.0)
+
+
+def near(line: Line, table: Sequence[Line], reach: float) -> bool:
+    """Return whether the line is close to a line of the table, or in the ruled row above or below one."""
+    if min(gap(line, other) for other in table) <= reach:
+        return True
+    edges = [edge for other in table if other.band for edge in other.band]
+    return line.band is not None and any(abs(edge - own) <= _BORDER for edge in edges for own in line.band)
 
 
 def _overlap(one: Line, other: Line) -> float:

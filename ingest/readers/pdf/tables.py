@@ -14,7 +14,7 @@ from ingest.readers.pdf.columns import Columns, cells_in, find_columns, row_of
 from ingest.readers.pdf.grids import Grid, find_grid
 from ingest.readers.pdf.header_lines import fits_size, header_start
 from ingest.readers.pdf.lines import Line, Word, joined
-from ingest.readers.pdf.rows import gap, join_rows
+from ingest.readers.pdf.rows import gap, join_rows, near
 from ingest.readers.pdf.spanning import place_heads
 from ingest.readers.pdf.table_headers import header_height, holds_figures, is_figure, is_header, merge_headers
 
@@ -31,7 +31,6 @@ _OVERHANG = 2.5  # in line heights: how much wider than its columns a header may
 _ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
 _SAME_ROW = 0.6  # share of their height in which lines of one row overlap
 _TOUCHING = 0.15  # in line heights: words closer than this are one text
-_BORDER = 2  # points by which the borders of neighbouring cells may differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +178,9 @@ def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, re
     if not _same_size(line, lines[top]):
         return False
     if _is_above(line, columns):
-        return _near(line, lines[top:end], max(reach, _HEADER_GAP))
+        return near(line, lines[top:end], max(reach, _HEADER_GAP))
     fits = len(cells_in(line, columns)) > 1 or _column_of(line, columns) >= 0
-    return fits and _near(line, lines[top:end], reach)
+    return fits and near(line, lines[top:end], reach)
 
 
 def _is_above(line: Line, columns: Columns) -> bool:
@@ -195,17 +194,9 @@ def _is_above(line: Line, columns: Columns) -> bool:
 
 def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns, reach: float) -> bool:
     line = lines[index]
-    if not _near(line, lines[start:index], reach):
+    if not near(line, lines[start:index], reach):
         return False
     return len(cells_in(line, columns)) > 1 or _column_of(line, columns) > 0
-
-
-def _near(line: Line, table: Sequence[Line], reach: float) -> bool:
-    """Return whether the line is close to a line of the table, or in the ruled row above or below one."""
-    if min(gap(line, other) for other in table) <= reach:
-        return True
-    edges = [edge for other in table if other.band for edge in other.band]
-    return line.band is not None and any(abs(edge - own) <= _BORDER for edge in edges for own in line.band)
 
 
 def _column_of(line: Line, columns: Columns) -> int:
@@ -223,17 +214,25 @@ def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
     table = _join_lines(lines[start:end])
     columns = find_columns(table)
     plain = [row_of(cells_in(line, columns), columns) for line in table]
-    first = next((index for index, row in enumerate(plain) if not is_header(row)), 0)
+    numeric = holds_figures(plain)
+    first = next((index for index, row in enumerate(plain) if not is_header(row)), 0) if numeric else _styled(table)
     if len(below := find_columns(table[first:])) == len(columns):
         columns = below  # heads may be wider than their columns
-    heads = place_heads(table[:first], columns) if holds_figures(plain) else []
+    heads = place_heads(table[:first], columns)
     plain = [*heads, *(row_of(cells_in(line, columns), columns) for line in table[len(heads) :])]
-    height = header_height(plain)
+    height = header_height(plain) if numeric or first < 2 else first
     limit = columns[0][1]
     if height > 1:
         body = join_rows(table[height:], plain[height:], limit)
         return PageTable(start, end, (tuple(merge_headers(plain[:height])), *body), has_header=True)
     return PageTable(start, end, join_rows(table, plain, limit), has_header=height == 1)
+
+
+def _styled(table: Sequence[Line]) -> int:
+    """Return how many of the first lines are in another type than the rest: the header of a table of text."""
+    styles = [(round(line.size), line.bold) for line in table]
+    height = next((index for index, style in enumerate(styles) if style == styles[-1]), 0)
+    return height if 2 * height < len(table) and styles[-1] not in styles[:height] else 0
 
 
 def _join_lines(lines: Sequence[Line]) -> list[Line]:
