@@ -36,6 +36,10 @@ def find_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
         for cell in line.cells[1:]:
             if is_figure(joined(cell)) and _is_apart(cell, columns):
                 columns = sorted([*columns, extent(cell)])
+    labels = [extent(line.cells[0]) for line in lines if _is_apart(line.cells[0], columns)]
+    labels = [label for label in labels if label[1] < columns[0][0]]
+    if len(labels) > 1:  # the line with most cells has no label
+        columns.insert(0, (min(left for left, _ in labels), max(right for _, right in labels)))
     return columns
 
 
@@ -78,8 +82,12 @@ def split_at_narrow_gaps(line: Line, columns: Columns, wanted: Columns) -> Cells
         return None
     for wide in _NARROW_GAPS:
         cells = split_cells(line.words, wide)
-        if len(cells) == len(wanted) and _is_wider(cells) and all(
-            columns.index(column) in overlapped(cell, columns) for column, cell in zip(wanted, cells, strict=True)
+        if (
+            len(cells) == len(wanted)
+            and _is_wider(cells)
+            and all(
+                columns.index(column) in overlapped(cell, columns) for column, cell in zip(wanted, cells, strict=True)
+            )
         ):
             return cells
     return None

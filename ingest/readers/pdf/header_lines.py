@@ -7,13 +7,14 @@ from enum import Enum, auto
 
 from ingest.readers.pdf.columns import Cell, Columns, extent, middle
 from ingest.readers.pdf.lines import Line, joined
-from ingest.readers.pdf.rows import near
+from ingest.readers.pdf.rows import near, overlap
 from ingest.readers.pdf.spanning import head_cells
 from ingest.readers.pdf.table_headers import is_figure
 
 _LARGER = 1.3  # times the type size of a table's rows: a heading
 _SMALLER = 1.6  # heads are often in smaller type than the rows, but not this much smaller
 _REACH = 1.6  # in line heights: the space between two lines of a header, or between header and rows
+_LINE_GAP = 0.45  # in line heights: between two lines of one head
 _OVERHANG = 2.5  # in line heights: how much wider than the columns a head may be
 _INDENT = 1.5  # in line heights: between labels
 _MOST_LINES = 10  # a header with more lines, one above the other, is text
@@ -21,6 +22,8 @@ _MOST_LINES = 10  # a header with more lines, one above the other, is text
 
 class _Role(Enum):
     HEAD = auto()
+    FIGURE = auto()
+    """A figure above a column. It is part of a head if it is close to one, such as the day of a date."""
     LABEL = auto()
     OTHER = auto()
 
@@ -44,12 +47,28 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
     for index, line, role in above:
         if line not in connected:
             break
-        if role is _Role.HEAD:
+        if role is _Role.FIGURE and not near(line, heads[-1:] or [lines[start]], _LINE_GAP if heads else -1.0):
+            break
+        if role in (_Role.HEAD, _Role.FIGURE):
+            beside = [other for _, other, _ in above if other is not line and overlap(line, other) > 0]
+            if not beside and _is_title(line, [*heads, lines[start]], columns):
+                break
             heads.append(line)
             found = index
         elif heads and line.bottom < max(head.top for head in heads):
             found = index
+        elif heads and not any(overlap(line, other) > 0 for _, other, kind in above if kind is _Role.HEAD):
+            break  # a title: above it are the titles of the page
     return found if _height(heads) <= _MOST_LINES else start
+
+
+def _is_title(line: Line, below: Sequence[Line], columns: Columns) -> bool:
+    """Return whether a line is centred above the whole table, labels included, and apart from the heads below."""
+    if len(line.cells) > 1 or line.underlines or near(line, below, _LINE_GAP):
+        return False
+    centre = middle(extent(line.words))
+    from_table = abs(centre - middle((columns[0][0], columns[-1][1])))
+    return from_table < line.height and from_table < abs(centre - middle((columns[1][0], columns[-1][1])))
 
 
 def _connected(lines: Sequence[Line], row: Line) -> list[Line]:
@@ -81,7 +100,9 @@ def _role(line: Line, columns: Columns) -> _Role:
     if not heads or _is_long_label(cells, columns):
         return _Role.LABEL
     above = all(_is_above(cell, columns) for cell in heads) and len(cells) - len(heads) <= 1
-    return _Role.HEAD if above and not any(is_figure(joined(cell)) for cell in heads) else _Role.OTHER
+    if above and not any(is_figure(joined(cell)) for cell in heads):
+        return _Role.HEAD
+    return _Role.FIGURE if above and len(cells) == 1 else _Role.OTHER
 
 
 def _is_long_label(cells: Sequence[Cell], columns: Columns) -> bool:

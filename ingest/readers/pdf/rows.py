@@ -50,7 +50,7 @@ def near(line: Line, table: Sequence[Line], reach: float) -> bool:
     return line.band is not None and any(abs(edge - own) <= _BORDER for edge in edges for own in line.band)
 
 
-def _overlap(one: Line, other: Line) -> float:
+def overlap(one: Line, other: Line) -> float:
     """Return in which share of their height two lines overlap."""
     return (min(one.top, other.top) - max(one.bottom, other.bottom)) / max(min(one.height, other.height), 1.0)
 
@@ -93,7 +93,7 @@ class _Layout:
 
     def continues(self, row: _Part, members: Sequence[Line], part: _Part) -> bool:
         """Return whether ``part`` continues the row that consists of the lines ``members``."""
-        overlaps = any(_overlap(member, part.line) > _OVERLAP for member in members)
+        overlaps = any(overlap(member, part.line) > _OVERLAP for member in members)
         if overlaps and row.has_values != part.has_values:
             return True
         if not overlaps and self._is_own_row(row, part):

@@ -22,18 +22,18 @@ def is_header(row: Row) -> bool:
     return not any(is_figure(cell) for cell in row[1:])
 
 
-def header_height(rows: Sequence[Row]) -> int:
-    """Return how many of the first rows are the header: at most one in a table without figures.
+def header_height(rows: Sequence[Row], known: int = 0) -> int:
+    """Return how many of the first rows are the header, at least ``known``: at most one in a table without figures.
 
     In a header, one row at most has both a label and heads: the next one is a row of the table. Labels alone are part
     of it if heads are below them.
     """
-    if not rows or not is_header(rows[0]):
+    if known < 2 and (not rows or not is_header(rows[0])):
         return 0
     if not holds_figures(rows):
         return 1
-    height, named = 0, False
-    for index, row in enumerate(rows):
+    height, named = known, any(row[0] and any(row[1:]) for row in rows[:known])
+    for index, row in enumerate(rows[known:], start=known):
         if not any(row[1:]):
             if index - height >= _LABELS:
                 break

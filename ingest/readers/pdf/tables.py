@@ -14,7 +14,7 @@ from ingest.readers.pdf.columns import Columns, cells_in, find_columns, row_of
 from ingest.readers.pdf.grids import Grid, find_grid
 from ingest.readers.pdf.header_lines import fits_size, header_start
 from ingest.readers.pdf.lines import Line, Word, joined
-from ingest.readers.pdf.rows import gap, join_rows, near
+from ingest.readers.pdf.rows import gap, join_rows, near, overlap
 from ingest.readers.pdf.spanning import place_heads
 from ingest.readers.pdf.table_headers import header_height, holds_figures, is_figure, is_header, merge_headers
 
@@ -25,10 +25,11 @@ _HEADER_LINES = 60  # between the first lines of a header and the rows, where ea
 _WRAPPED_LABELS = 8  # as many if they are as close as rows, such as a label of five lines
 _ROWS_APART = 0.5  # in line heights: the space at most between a row and a label that belongs to the next one
 _LABEL_GAP = 2.0  # in line heights: between several of them
-_HEADER_GAP = 1.0  # in line heights: lines this close above the columns are their headers
+_HEADER_GAP = 1.0  # in line heights: the space between lines of a header
 _LARGER = 1.3  # times the type size of a table's lines: a heading
-_OVERHANG = 2.5  # in line heights: how much wider than its columns a header may be
 _ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
+_ANOTHER_SIZE = 1.1  # times the type size: another type
+_ROW_LINES = 4.0  # of text in a ruled row: in higher ones may be a whole table
 _SAME_ROW = 0.6  # share of their height in which lines of one row overlap
 _TOUCHING = 0.15  # in line heights: words closer than this are one text
 
@@ -61,7 +62,8 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         rows = _rows_below(lines, position, end)
         if rows is not None:
             position, end = rows
-        tables.append(_table(lines, *_extend(lines, position, end, first)))
+        start, core, end = _extend(lines, position, end, first)
+        tables.append(_table(lines, start, core, end))
         position = tables[-1].end
     return tables
 
@@ -103,7 +105,7 @@ def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
         return False
     if len(line.cells) > 1:
         return True
-    if index > start and _is_unit(lines, index, start):
+    if index > start and (_is_unit(lines, index, start) or _in_row(line, lines[max(index - 3, start) : index + 4])):
         return True
     before = next((at for at in range(index, start - 1, -1) if len(lines[at].cells) > 1), None)
     after = next((at for at in range(index, len(lines)) if len(lines[at].cells) > 1), None)
@@ -120,6 +122,13 @@ def _is_long_label(line: Line, above: Line, below: Line) -> bool:
         return False
     begins_left = line.words[0].x0 < min(row.cells[0][-1].x1 for row in (above, below))
     return begins_left and line.words[-1].x1 < min(row.cells[-1][0].x0 for row in (above, below))
+
+
+def _in_row(line: Line, around: Sequence[Line]) -> bool:
+    """Return whether a line is between the same drawn lines or shades as a row, which is a few lines high."""
+    if line.band is None or line.band[1] - line.band[0] > _ROW_LINES * line.height:
+        return False
+    return any(other.band == line.band and other.page == line.page and len(other.cells) > 1 for other in around)
 
 
 def _is_unit(lines: Sequence[Line], index: int, start: int) -> bool:
@@ -148,23 +157,28 @@ def _continues_after_labels(lines: Sequence[Line]) -> bool:
     return (few or closely) and _has_figures(lines[-1])
 
 
-def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int]:
-    """Extend the table by lines above and below that fit its columns, but not above line ``first``."""
+def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int, int]:
+    """Extend the table by lines above and below that fit its columns, but not above line ``first``.
+
+    Return its start, the end of the heads found above its rows, and its end.
+    """
     page = lines[start].page
     columns = find_columns(lines[start:end])
     reach = _ROW_GAP * max([gap(above, below) for above, below in pairwise(lines[start:end])] + [0.3])
     core = top = start
     while top > first and lines[top - 1].page == page and _joins_above(lines, top, end, columns, reach):
         top -= 1
-        if len(cells_in(lines[top], columns)) > 1 or _is_above(lines[top], columns):
+        if len(cells_in(lines[top], columns)) > 1:
             start = top
-    start = min(start, header_start(lines, core, first, columns))
+    heads = header_start(lines, core, first, columns)
+    above_heads = start < heads
+    start = min(start, heads)
     wraps = not holds_figures([row_of(line.cells, columns) for line in lines[core:end]])
     while end < len(lines) and lines[end].page == page and (wraps or _has_a_figure(lines[end])):
         if not _joins_below(lines, start, end, columns, reach):
             break
         end += 1
-    return start, end
+    return start, start if above_heads else core, end
 
 
 def _has_a_figure(line: Line) -> bool:
@@ -177,19 +191,8 @@ def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, re
     line = lines[top - 1]
     if not _same_size(line, lines[top]):
         return False
-    if _is_above(line, columns):
-        return near(line, lines[top:end], max(reach, _HEADER_GAP))
     fits = len(cells_in(line, columns)) > 1 or _column_of(line, columns) >= 0
     return fits and near(line, lines[top:end], reach)
-
-
-def _is_above(line: Line, columns: Columns) -> bool:
-    """Return whether the line is above columns other than the first, like a header."""
-    left, right = line.words[0].x0, line.words[-1].x1
-    overhang = _OVERHANG * line.height
-    leftmost = max(columns[0][0] + line.height, columns[1][0] - overhang)
-    reaches_over = leftmost <= left and right <= columns[-1][1] + overhang
-    return reaches_over and columns[1][0] <= (left + right) / 2 <= columns[-1][1]
 
 
 def _joins_below(lines: Sequence[Line], start: int, index: int, columns: Columns, reach: float) -> bool:
@@ -210,7 +213,8 @@ def _column_of(line: Line, columns: Columns) -> int:
     return -1
 
 
-def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
+def _table(lines: Sequence[Line], start: int, core: int, end: int) -> PageTable:
+    """Return the table. Its heads are at least the lines before ``core``."""
     table = _join_lines(lines[start:end])
     columns = find_columns(table)
     plain = [row_of(cells_in(line, columns), columns) for line in table]
@@ -218,9 +222,12 @@ def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
     first = next((index for index, row in enumerate(plain) if not is_header(row)), 0) if numeric else _styled(table)
     if len(below := find_columns(table[first:])) == len(columns):
         columns = below  # heads may be wider than their columns
+    above = [index for index, line in enumerate(table) if line.bottom > lines[core].top - line.height / 2]
+    known = 1 + max((index for index in above if numeric and core > start and any(plain[index][1:])), default=-1)
+    first = max(first, known)
     heads = place_heads(table[:first], columns)
     plain = [*heads, *(row_of(cells_in(line, columns), columns) for line in table[len(heads) :])]
-    height = header_height(plain) if numeric or first < 2 else first
+    height = header_height(plain, known) if numeric or first < 2 else first
     limit = columns[0][1]
     if height > 1:
         body = join_rows(table[height:], plain[height:], limit)
@@ -229,25 +236,30 @@ def _table(lines: Sequence[Line], start: int, end: int) -> PageTable:
 
 
 def _styled(table: Sequence[Line]) -> int:
-    """Return how many of the first lines are in another type than the rest: the header of a table of text."""
-    styles = [(round(line.size), line.bold) for line in table]
-    height = next((index for index, style in enumerate(styles) if style == styles[-1]), 0)
-    return height if 2 * height < len(table) and styles[-1] not in styles[:height] else 0
+    """Return how many of the first lines are in another type than the last: the header of a table of text, if several.
+
+    One line with all heads is a row like the others.
+    """
+    last = table[-1]
+    same = (index for index, line in enumerate(table) if line.bold == last.bold and _alike(line.size, last.size))
+    height = next(same)
+    closely = all(gap(*pair) < _HEADER_GAP for pair in pairwise(table[:height]))
+    return height if closely and 1 < height < len(table) / 2 else 0
+
+
+def _alike(one: float, other: float) -> bool:
+    return max(one, other) < _ANOTHER_SIZE * min(one, other)
 
 
 def _join_lines(lines: Sequence[Line]) -> list[Line]:
     """Return the lines from top to bottom. Lines next to each other are joined: headers may be one line per cell."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: -line.bottom):
-        if rows and _overlap(rows[-1][0], line) > _SAME_ROW * min(rows[-1][0].height, line.height):
+        if rows and overlap(rows[-1][0], line) > _SAME_ROW:
             rows[-1].append(line)
         else:
             rows.append([line])
     return [_joined_line(row) for row in rows]
-
-
-def _overlap(one: Line, other: Line) -> float:
-    return min(one.top, other.top) - max(one.bottom, other.bottom)
 
 
 def _joined_line(row: Sequence[Line]) -> Line:
