@@ -17,6 +17,8 @@ class BlockKind(StrEnum):
     TABLE = "table"
     LIST = "list"
     CODE = "code"
+    CONTENTS = "contents"
+    """A table of contents. It is not indexed: it names every subject of the document and tells nothing about it."""
 
 
 class Block(FrozenModel):

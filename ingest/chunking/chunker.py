@@ -4,14 +4,15 @@
 finds the partition of the segments into chunks with the least cost. ``outline.py`` makes the context lines.
 
 The embedded text of a chunk (context line, table header, text) never exceeds the model's limit. Every word of the
-document is in a chunk. ``parsed.text[chunk.start:chunk.end] == chunk.text``, because chunks are spans until the last
-step.
+document is in a chunk, except tables of contents, unless the document consists of one.
+``parsed.text[chunk.start:chunk.end] == chunk.text``, because chunks are spans until the last step.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from math import inf
 from uuid import UUID, uuid5
 
@@ -69,7 +70,10 @@ class _Chunking:
         self._count = count_tokens
         self._budget = budget
         self._overlap = min(overlap, budget // 4)
+        contents = [block.start for block in parsed.blocks if block.kind is BlockKind.CONTENTS]
+        parsed = _without_contents(parsed)
         self._parsed = parsed
+        self._contents = contents
         self._text = parsed.text
         self._source = source
         facts: dict[str, Scalar] = {name: fact.value for name, fact in parsed.facts.items() if name != TITLE}
@@ -80,7 +84,8 @@ class _Chunking:
 
     def chunks(self) -> list[Chunk]:
         """Divide into segments, join them at least cost, and divide chunks that are too long again."""
-        groups = self._partition(list(self._segmenter.segments()))
+        runs = groupby(self._segmenter.segments(), key=lambda segment: bisect_right(self._contents, segment.start))
+        groups = [group for _, run in runs for group in self._partition(list(run))]
         chunks = [self._chunk(group, start) for group, start in zip(groups, self._starts(groups), strict=True)]
         within = list(self._within_budget(chunks))
         return [
@@ -207,6 +212,17 @@ class _Section:
             shared = _common_prefix(self.path, segment.section) if self._has_text else segment.section
             self.path = max(shared, self._above, key=len)
         self._has_text = self._has_text or not is_heading
+
+
+def _without_contents(parsed: ParsedDocument) -> ParsedDocument:
+    """Return the document without its tables of contents. If nothing but headings is left, they become lists."""
+    kept = tuple(block for block in parsed.blocks if block.kind is not BlockKind.CONTENTS)
+    if all(block.kind is BlockKind.HEADING for block in kept):
+        kept = tuple(
+            block.model_copy(update={"kind": BlockKind.LIST}) if block.kind is BlockKind.CONTENTS else block
+            for block in parsed.blocks
+        )
+    return parsed.model_copy(update={"blocks": kept})
 
 
 def _common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

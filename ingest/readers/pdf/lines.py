@@ -1,6 +1,6 @@
 """The lines of a PDF's pages: words with their boxes and type, read with PDFium.
 
-Of the readers, only this module, ``drawing.py`` and ``figures.py`` use PDFium.
+Of the readers, only this module, ``drawing.py``, ``figures.py``, ``styles.py`` and ``bookmarks.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
+from ingest.readers.pdf.bookmarks import Bookmark, read_bookmarks
 from ingest.readers.pdf.drawing import (
     Box,
     Drawing,
@@ -28,6 +29,8 @@ from ingest.readers.pdf.drawing import (
     read_drawing,
     rotate_box,
 )
+from ingest.readers.pdf.leaders import without_leaders
+from ingest.readers.pdf.styles import PLAIN, Style, is_underlined, style_at
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -42,7 +45,6 @@ _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
 _FIGURE_END = "0123456789)%—–-"
-_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
 _RULED_GAP = 0.2  # the same with a drawn line between them
@@ -72,7 +74,6 @@ class Line:
     words: tuple[Word, ...]
     cells: tuple[tuple[Word, ...], ...]
     size: float
-    bold: bool
     page: int
     band: tuple[float, float] | None
     """Heights of the drawn lines below and above it, if any: the row of a ruled table."""
@@ -80,6 +81,7 @@ class Line:
     """The frame of each cell."""
     underlines: tuple[Extent, ...] = ()
     """Left and right ends of the drawn lines just below it, from left to right: each may be below several cells."""
+    style: Style = PLAIN
 
     @property
     def text(self) -> str:
@@ -98,6 +100,15 @@ class Line:
         return self.top - self.bottom
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The lines of every page in PDFium's reading order, metadata such as title and authors, and the bookmarks."""
+
+    pages: list[list[Line]]
+    metadata: dict[str, Scalar]
+    bookmarks: Sequence[Bookmark]
+
+
 Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
 """Text recognition: takes a page's number, whether it has text, a resolution in dpi and a function that renders the
 page in that resolution. Returns its lines, or None to use the page's own text."""
@@ -112,19 +123,16 @@ Inspect = Callable[["PdfPage", int, Sequence["Line"]], None]
 """Takes an open page, its number and the lines of its own text."""
 
 
-def read_lines(
-    data: bytes, path: Path, recognise: Recognise, inspect: Inspect = lambda *_: None
-) -> tuple[list[list[Line]], dict[str, Scalar]]:
-    """Return the lines of every page in PDFium's reading order, and metadata such as title and authors.
+def read_lines(data: bytes, path: Path, recognise: Recognise, inspect: Inspect = lambda *_: None) -> Document:
+    """Return the document's lines, metadata and bookmarks.
 
     Raises EncryptedDocument, CorruptDocument. ``path`` is for error messages.
     """
     document = _open(data, path)
     try:
         pages = (_page(document, number, path) for number in range(1, len(document) + 1))
-        return [_lines(page, number, recognise, inspect) for number, page in enumerate(pages, start=1)], _metadata(
-            document
-        )
+        lines = [_lines(page, number, recognise, inspect) for number, page in enumerate(pages, start=1)]
+        return Document(lines, _metadata(document), read_bookmarks(document))
     finally:
         document.close()
 
@@ -203,8 +211,9 @@ def _written_lines(page: PdfPage, number: int) -> list[Line]:
     try:
         turn = _turn(text_page.raw)
         drawing = read_drawing(page, turn)
-        groups = _word_lines(text_page.raw, turn)
-        return [_line(text_page.raw, words, drawing, number) for words in groups]
+        left, bottom, right, top = page.get_bbox()
+        groups = _word_lines(text_page.raw, turn, rotate_box(left, bottom, right, top, turn))
+        return [_line(text_page.raw, words, drawing, number, turn) for words in groups]
     finally:
         text_page.close()
 
@@ -220,14 +229,20 @@ def _turn(text_page: ctypes.c_void_p) -> int:
     return -quarters.most_common(1)[0][0] % 4 if quarters else 0
 
 
-def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[int, Word]]]:
+def _word_lines(
+    text_page: ctypes.c_void_p, turn: int, visible: tuple[float, float, float, float]
+) -> Iterator[list[tuple[int, Word]]]:
     """Yield lines of words with the index of each word's first character.
 
-    PDFium may return each cell of a row as a line. Cells that follow one another to the right are joined to one line.
+    Words outside the visible box are left out: a page cut from a larger one keeps the text of its neighbours. PDFium
+    may return each cell of a row as a line. Cells that follow one another to the right are joined to one line.
     """
     line: list[tuple[int, Word]] = []
     ended = False
     for index, word, ends_line in _words(text_page, turn):
+        if not _is_inside(word, visible):
+            ended = ended or ends_line
+            continue
         if line and not (_continues(line[-1][1], word) if ended else _overlaps(line[-1][1], word)):
             yield line
             line = []
@@ -235,6 +250,12 @@ def _word_lines(text_page: ctypes.c_void_p, turn: int) -> Iterator[list[tuple[in
         ended = ends_line
     if line:
         yield line
+
+
+def _is_inside(word: Word, box: tuple[float, float, float, float]) -> bool:
+    """Return whether a part of the word is inside the box."""
+    left, bottom, right, top = box
+    return word.x0 < right and word.x1 > left and word.bottom < top and word.top > bottom
 
 
 def _overlaps(last: Word, word: Word, share: float = 0.3) -> bool:
@@ -312,31 +333,33 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: in
 
 
 def _line(
-    text_page: ctypes.c_void_p,
-    words: Sequence[tuple[int, Word]],
-    drawing: Drawing,
-    page: int,
+    text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawing: Drawing, page: int, turn: int
 ) -> Line:
-    plain = tuple(word for _, word in words)
+    plain = tuple(without_leaders([word for _, word in words]))
     cells = split_cells(plain, rules=drawing.vertical)
     return Line(
         words=plain,
         cells=cells,
         size=median(word.top - word.bottom for word in plain),
-        bold=all(_is_bold(text_page, index) for index in {words[0][0], words[-1][0]}),
         page=page,
         band=find_band(*plain[0].middle, drawing.horizontal),
         boxes=tuple(find_box(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
         underlines=find_underlines(min(word.bottom for word in plain), max(word.top for word in plain), drawing),
+        style=_style(text_page, words, drawing, turn),
     )
 
 
-def _is_bold(text_page: ctypes.c_void_p, index: int) -> bool:
-    import pypdfium2.raw as pdfium
-
-    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
-    pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
-    return bool(_BOLD.search(name.value.decode("utf-8", errors="replace")))
+def _style(text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawing: Drawing, turn: int) -> Style:
+    """Return the style of the first word, but bold, italic and underlined only if the last word is too."""
+    (index, first), (last_index, last) = words[0], words[-1]
+    style = style_at(text_page, index, turn)
+    end = style_at(text_page, last_index, turn) if last_index != index else style
+    edges = min(first.bottom, last.bottom), max(first.top, last.top)
+    return style._replace(
+        bold=style.bold and end.bold,
+        italic=style.italic and end.italic,
+        underlined=is_underlined(first.x0, last.x1, *edges, drawing.horizontal_lines),
+    )
 
 
 def split_cells(

@@ -162,7 +162,6 @@ def _lines(page: Element) -> Iterator[Line]:
                 words=tuple(words),
                 cells=cells,
                 size=float(round(size)),
-                bold=False,
                 page=1,
                 band=None,
                 boxes=(None,) * len(cells),

@@ -69,6 +69,10 @@ class DocumentBuilder:
         self._mark_pages(kept, pages)
         self._add(BlockKind.LIST, "\n".join(kept).strip("\n"))
 
+    def contents(self, lines: Sequence[str]) -> None:
+        """Add a table of contents, one entry per line."""
+        self._add(BlockKind.CONTENTS, "\n".join(clean(line).strip() for line in lines))
+
     def table(self, rows: Sequence[Sequence[str]], *, has_header: bool = True, pages: PageBreaks = ()) -> None:
         """Add a table. Its first row is the header if ``has_header``. ``pages`` are the page breaks inside it."""
         kept = [row for row in rows if any(cell.strip() for cell in row)]

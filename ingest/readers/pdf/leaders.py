@@ -1,0 +1,43 @@
+"""Removes dot leaders: the dots that lead the eye from an entry to its page number or its value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingest.readers.pdf.lines import Word
+
+_LEADER = re.compile(r"\.{4,}|…{2,}|·{4,}")
+_DOTS = re.compile(r"^[.…·]+$")
+_FEWEST = 3  # words of dots in a row: three dots with blanks between them
+
+
+def without_leaders(words: Sequence[Word]) -> Sequence[Word]:
+    """Return the words of a line without dot leaders. Dots at its end stay: they lead nowhere, as in a form."""
+    if not any(_LEADER.search(word.text) or _DOTS.match(word.text) for word in words):
+        return words
+    kept: list[Word] = []
+    dots: list[Word] = []
+    for part in (part for word in words for part in _parts(word)):
+        if _DOTS.match(part.text):
+            dots.append(part)
+            continue
+        if len(dots) < _FEWEST and not any(_LEADER.match(word.text) for word in dots):
+            kept += dots
+        dots = []
+        kept.append(part)
+    leads = kept and kept[-1].x1 == words[-1].x1
+    return kept if leads and kept[0].x0 == words[0].x0 else words
+
+
+def _parts(word: Word) -> Iterator[Word]:
+    """Yield the word divided before and after leaders. All characters count as equally wide."""
+    ends = [0, *(end for leader in _LEADER.finditer(word.text) for end in leader.span()), len(word.text)]
+    width = (word.x1 - word.x0) / len(word.text)
+    for start, end in pairwise(ends):
+        if start < end:
+            yield replace(word, text=word.text[start:end], x0=word.x0 + start * width, x1=word.x0 + end * width)

@@ -1,0 +1,80 @@
+"""The style of a line: its font, weight, slant, colour, underline and direction."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import lru_cache
+from math import pi
+from typing import NamedTuple
+
+from ingest.readers.pdf.drawing import Rule
+
+_BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
+_ITALIC = re.compile(r"italic|oblique", re.IGNORECASE)
+_SUBSET = re.compile(r"^[A-Z]{6}\+")  # of a font embedded in part: its name begins with six letters
+_ITALIC_FLAG = 1 << 6
+_UPRIGHT = 0.1  # radians by which the direction of upright text may differ from the page's
+_UNDERLINE = 3.0  # points between an underline and the lower edge of its text, and between their ends
+_UNDERLINED = 0.8  # share of the text above underlines
+
+
+class Style(NamedTuple):
+    """How a line is set, apart from its size."""
+
+    font: str = ""
+    bold: bool = False
+    italic: bool = False
+    colour: tuple[int, int, int] = (0, 0, 0)
+    underlined: bool = False
+    upright: bool = True
+
+
+PLAIN = Style()
+
+
+def style_at(text_page: ctypes.c_void_p, index: int, turn: int) -> Style:
+    """Return the style of the character at this index on a page turned by ``turn`` quarters."""
+    import pypdfium2.raw as pdfium
+
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
+    red, green, blue, opacity = (ctypes.c_uint() for _ in range(4))
+    pdfium.FPDFText_GetFillColor(text_page, index, red, green, blue, opacity)
+    font, bold, italic = _font(name.value)
+    return Style(
+        font=font,
+        bold=bold,
+        italic=italic or bool(flags.value & _ITALIC_FLAG),
+        colour=(red.value, green.value, blue.value),
+        upright=_is_upright(pdfium.FPDFText_GetCharAngle(text_page, index), turn),
+    )
+
+
+@lru_cache(maxsize=512)
+def _font(name: bytes) -> tuple[str, bool, bool]:
+    """Return a font's name without the mark of a subset, and whether it is bold and italic."""
+    font = _SUBSET.sub("", name.decode("utf-8", errors="replace"))
+    return font, bool(_BOLD.search(font)), bool(_ITALIC.search(font))
+
+
+def _is_upright(angle: float, turn: int) -> bool:
+    """Return whether text in this direction is upright after turning the page. PDFium returns -1 if it knows none."""
+    off = (angle + turn * pi / 2) % (2 * pi)
+    return angle < 0 or min(off, 2 * pi - off) < _UPRIGHT
+
+
+def is_underlined(left: float, right: float, bottom: float, top: float, lines: Sequence[Rule]) -> bool:
+    """Return whether drawn lines are below this text from end to end, and no further: others belong to tables."""
+    first = bisect_left(lines, (bottom - _UNDERLINE,))
+    covered = 0.0
+    for at, start, end in lines[first:]:
+        if at > bottom + (top - bottom) / 3:
+            break
+        if start < right and end > left:
+            if start < left - _UNDERLINE or end > right + _UNDERLINE:
+                return False
+            covered += min(end, right) - max(start, left)
+    return covered >= _UNDERLINED * (right - left)

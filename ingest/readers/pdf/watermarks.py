@@ -1,0 +1,43 @@
+"""Removes the watermarks of a PDF: text that is on most pages at the same place and is not set like their text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ingest.readers.pdf.lines import Line
+
+_MIN_PAGES = 3
+_SHARE = 0.5  # of the pages
+_SAME_PLACE = 5.0  # points
+_LARGE = 1.5  # times the usual type size
+_LIGHT = 0.6  # of white: the brightness of faint type
+
+_Mark = tuple[str, int, int]
+"""The text of a line and its place."""
+
+
+def without_watermarks(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Return the lines of the pages without watermarks. The first of each stays, so no word is lost."""
+    sizes = Counter(round(line.size) for lines in pages for line in lines)
+    usual = sizes.most_common(1)[0][0] if sizes else 1
+    marks = Counter(mark for lines in pages for mark in {_mark(line) for line in lines if _stands_out(line, usual)})
+    repeated = {mark for mark, count in marks.items() if count >= max(_MIN_PAGES, _SHARE * len(pages))}
+    seen: set[_Mark] = set()
+    kept: list[list[Line]] = []
+    for lines in pages:
+        found = {_mark(line) for line in lines} & repeated
+        kept.append([line for line in lines if _mark(line) not in found & seen])
+        seen |= found
+    return kept
+
+
+def _mark(line: Line) -> _Mark:
+    """Return the text and the place of a line."""
+    return line.text, round(line.words[0].x0 / _SAME_PLACE), round(line.bottom / _SAME_PLACE)
+
+
+def _stands_out(line: Line, usual: float) -> bool:
+    """Return whether a line is rotated, large or light."""
+    is_light = sum(line.style.colour) > _LIGHT * 3 * 255
+    return not line.style.upright or line.size > _LARGE * usual or is_light
