@@ -153,17 +153,20 @@ class PageLines:
         )
 
     def below(self, candidate: Candidate, depth: int = 0) -> Below:
-        """Return what is below a candidate: next in reading order, or nearest on the page if that is elsewhere."""
+        """Return what is below a candidate: next in reading order, even on the next page, or nearest on its page."""
         group = self.lines[candidate.start : candidate.end]
-        index = candidate.end
-        if (
-            index < len(self.lines)
-            and self.lines[index].page == candidate.page
-            and not _is_below(group, self.lines[index])
-        ):
-            index = self._nearest_below(candidate)
-        if index >= len(self.lines):
-            return Below.NOTHING
+        following = candidate.end
+        is_last = following == len(self.lines) or self.lines[following].page != candidate.page
+        if not is_last and _is_below(group, self.lines[following]):
+            return self._what_is_at(following, candidate, depth)
+        nearest = self._nearest_below(candidate)
+        found = Below.NOTHING if nearest is None else self._what_is_at(nearest, candidate, depth)
+        if not is_last or following == len(self.lines):
+            return found
+        return max(found, min(self._what_is_at(following, candidate, depth), Below.SOME_TEXT))
+
+    def _what_is_at(self, index: int, candidate: Candidate, depth: int) -> Below:
+        """Return what begins at a line below a candidate."""
         if self.elsewhere[index]:
             return Below.TABLE_ROW if self._is_label(candidate, self.lines[index]) else Below.TABLE
         nested = self._at.get(index)
@@ -172,8 +175,7 @@ class PageLines:
             return self.below(nested, depth + 1) if is_deeper or candidate.numbered else Below.NOTHING
         if self.looks[index] == candidate.look and candidate.prominence:
             return Below.NOTHING
-        text = self._text_at(index)
-        return text if self.lines[index].page == candidate.page else min(text, Below.SOME_TEXT)
+        return self._text_at(index)
 
     def _is_label(self, candidate: Candidate, row: Line) -> bool:
         """Return whether a candidate above this row is part of the table: no larger, and close to rows above too."""
@@ -183,11 +185,11 @@ class PageLines:
         above = self.lines[candidate.start - 1]
         return self.elsewhere[candidate.start - 1] and above.page == first.page and gap(above, first) < _WITHIN
 
-    def _nearest_below(self, candidate: Candidate) -> int:
+    def _nearest_below(self, candidate: Candidate) -> int | None:
         group = self.lines[candidate.start : candidate.end]
         below = [index for index in self.pages[candidate.page] if _is_below(group, self.lines[index])]
         outside = (index for index in below if not candidate.start <= index < candidate.end)
-        return min(outside, key=lambda index: -self.lines[index].top, default=len(self.lines))
+        return min(outside, key=lambda index: -self.lines[index].top, default=None)
 
     def _text_at(self, index: int) -> Below:
         """Return how much text the paragraph at this line holds."""

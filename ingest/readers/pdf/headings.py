@@ -88,13 +88,15 @@ class _Evidence:
         """Return whether a candidate of a proven look is used like a heading."""
         pages = self._proven[candidate.look]
         beside = below is not Below.TEXT and self.page_lines.has_neighbour(candidate)
-        if below is Below.TABLE and beside:
+        is_established = pages >= _ESTABLISHED and candidate.prominence >= Prominence.BOLD
+        is_large = is_established and candidate.prominence is Prominence.LARGE
+        if below is Below.TABLE and beside and not is_large:
             return False
         if below >= Below.TABLE and (pages > 1 or below is Below.TEXT or len(self.page_lines.pages) <= _FEW_PAGES):
             return True
-        if pages < _ESTABLISHED or candidate.prominence < Prominence.BOLD or self.page_lines.is_caption(candidate):
+        if not is_established or self.page_lines.is_caption(candidate):
             return False
-        return candidate.prominence is Prominence.LARGE or not (beside or self._is_misused(candidate))
+        return is_large or not (beside or self._is_misused(candidate))
 
     def _is_misused(self, candidate: Candidate) -> bool:
         """Return whether its page uses the look mostly for lines that are not above text."""
