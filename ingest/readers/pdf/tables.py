@@ -241,7 +241,7 @@ def _styled(table: Sequence[Line]) -> int:
     One line with all heads is a row like the others.
     """
     last = table[-1]
-    same = (index for index, line in enumerate(table) if line.bold == last.bold and _alike(line.size, last.size))
+    same = (index for index, line in enumerate(table) if line.style.bold == last.style.bold and _alike(line.size, last.size))
     height = next(same)
     closely = all(gap(*pair) < _HEADER_GAP for pair in pairwise(table[:height]))
     return height if closely and 1 < height < len(table) / 2 else 0
