@@ -44,6 +44,8 @@ _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
+_LEADERS = 4  # dots in a row that lead from a label to a value, at least
+_LEADER = re.compile(r"\.{4,}$")
 _FIGURE_END = "0123456789)%—–-"
 
 _WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
@@ -371,7 +373,7 @@ def split_cells(
         begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
         ruled = _ruled(last, word, rules)
         gap = (word.x0 - last.x1) / max(word.top - word.bottom, 1.0)
-        is_separate = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_amount(last, word)
+        is_separate = gap > wide_gap or (ruled and gap > _RULED_GAP) or _begins_value(cells[-1], word)
         is_amount = _is_amount(last, word)
         if is_separate and not is_amount and (ruled or not begins_item):
             cells.append([word])
@@ -387,9 +389,11 @@ def _is_amount(last: Word, word: Word) -> bool:
     return bool(_PERCENT.match(word.text)) and last.text[-1] in _FIGURE_END
 
 
-def _begins_amount(last: Word, word: Word) -> bool:
-    """Return whether a currency sign follows a figure: the next amount begins, however narrow the gap."""
-    return bool(_CURRENCY.match(word.text)) and last.text[-1] in _FIGURE_END
+def _begins_value(cell: Sequence[Word], word: Word) -> bool:
+    """Return whether another cell begins, however narrow the gap: after dot leaders, or at a sign after a figure."""
+    if _CURRENCY.match(word.text):
+        return cell[-1].text[-1] in _FIGURE_END
+    return bool(_LEADER.search("".join(last.text for last in cell[-_LEADERS:]))) and not set(word.text) <= {"."}
 
 
 def is_bullet(word: Word) -> bool:

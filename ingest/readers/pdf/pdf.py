@@ -23,6 +23,7 @@ from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured
 from ingest.readers.pdf.page_headers import without_page_headers
+from ingest.readers.pdf.table_headers import holds_figures
 from ingest.readers.pdf.tables import find_tables
 from ingest.readers.pdf.watermarks import without_watermarks
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
@@ -189,7 +190,10 @@ def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
 
 
 def _continues_table(table: _Table, more: _Table) -> bool:
-    return more.page == table.last_page + 1 and len(more.rows[0]) == len(table.rows[0])
+    """Return whether a table continues on the next page: with as many columns, and no other heads above figures."""
+    head, *rows = more.rows
+    has_own_head = more.has_header and any(head[1:]) and head != table.rows[0] and holds_figures(rows)
+    return more.page == table.last_page + 1 and len(head) == len(table.rows[0]) and not has_own_head
 
 
 def _append_rows(table: _Table, more: _Table) -> _Table:
