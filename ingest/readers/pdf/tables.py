@@ -108,7 +108,8 @@ def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
     if index > start and (_is_unit(lines, index, start) or _in_row(line, lines[max(index - 3, start) : index + 4])):
         return True
     before = next((at for at in range(index, start - 1, -1) if len(lines[at].cells) > 1), None)
-    after = next((at for at in range(index, len(lines)) if len(lines[at].cells) > 1), None)
+    last = min(index + _WRAPPED_LABELS + 2, len(lines))
+    after = next((at for at in range(index, last) if len(lines[at].cells) > 1), None)
     if before is None or after is None or lines[after].page != line.page or not fits_size(line, lines[before]):
         return False
     if line.words[-1].x1 >= min(lines[at].cells[1][0].x0 for at in (before, after)):
