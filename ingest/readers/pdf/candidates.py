@@ -95,7 +95,7 @@ class PageLines:
         pages: dict[int, Counter[Look]] = defaultdict(Counter)
         for line, elsewhere in zip(self.lines, self.elsewhere, strict=True):
             look = Look(_rounded(line.size), line.style._replace(underlined=False))
-            pages[line.page][look] += 0 if elsewhere else len(line.text)
+            pages[line.page][look] += 0 if elsewhere else sum(len(word.text) for word in line.words)
         whole: Counter[Look] = Counter()
         for looks in pages.values():
             whole.update(looks)
@@ -131,8 +131,8 @@ class PageLines:
                 while end < len(self.lines) and self._continues(end):
                     end += 1
                 group = self.lines[start:end]
-                text = " ".join(line.text for line in group)
-                if len(group) <= _LINES and _is_title(text):
+                text = " ".join(line.text for line in group) if len(group) <= _LINES else ""
+                if text and _is_title(text):
                     numbered = len(group[0].cells) > 1 or bool(_BEGINS_NUMBERED.match(text))
                     yield Candidate(
                         start, end, text, group[0].page, self.looks[start], self._prominence(group[0]), numbered

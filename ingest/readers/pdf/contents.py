@@ -29,6 +29,8 @@ def find_contents(lines: Sequence[Line], pages: int) -> list[tuple[int, int]]:
 
 
 def _page_number(line: Line) -> int | None:
+    if not line.words[-1].text[-1].isdigit():
+        return None
     entry = _ENTRY.match(line.text)
     return int(entry["number"]) if entry else None
 

@@ -28,6 +28,7 @@ _DEEPEST = 6
 _FEW_PAGES = 3  # of a short document: a look need not recur
 _ESTABLISHED = 3  # pages: a look that recurs on as many proves headings without text below, as above a chart
 _TITLE = 0.8  # of the size of a first page's largest title: its other parts
+_RECURS = 2  # other pages that have the words of a title
 _COVER = 0.5  # of the characters of most pages: a first page with fewer is a cover
 _LONG_INTRODUCTION = 40  # characters: a longer text that ends with a colon introduces, and names no section
 _ASCENDING = 0.6  # of the numbers of a name; some sections count anew
@@ -141,10 +142,13 @@ class _Evidence:
         words = {candidate.start: set(_words(candidate.text)) for candidate in large}
         recurring = {start: 0 for start, own in words.items() if len(own) > 1}
         for page in others:
+            wanted = [start for start, count in recurring.items() if count < _RECURS]
+            if not wanted:
+                break
             texts = [set(_words(self.page_lines.lines[index].text)) for index in self.page_lines.pages[page]]
-            for start in recurring:
+            for start in wanted:
                 recurring[start] += any(words[start] <= text for text in texts)
-        titles = [candidate for candidate in large if recurring.get(candidate.start, 0) > 1]
+        titles = [candidate for candidate in large if recurring.get(candidate.start, 0) >= _RECURS]
         if not titles and not self._is_cover(first):
             titles = [candidate for candidate in large if candidate.prominence is Prominence.LARGE]
         largest = max((candidate.look.size for candidate in titles), default=0.0)
@@ -152,7 +156,7 @@ class _Evidence:
 
     def _is_cover(self, page: int) -> bool:
         sizes = {
-            number: sum(len(self.page_lines.lines[index].text) for index in indexes)
+            number: sum(len(word.text) for index in indexes for word in self.page_lines.lines[index].words)
             for number, indexes in self.page_lines.pages.items()
         }
         return sizes[page] < _COVER * median(sizes.values())

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 _LEADER = re.compile(r"\.{4,}|…{2,}|·{4,}")
 _DOTS = re.compile(r"^[.…·]+$")
+_DOT = ".…·"
+_RUN = "...."
 _FEWEST = 3  # words of dots in a row: three dots with blanks between them
 
 
 def without_leaders(words: Sequence[Word]) -> Sequence[Word]:
     """Return the words of a line without dot leaders. Dots at its end stay: they lead nowhere, as in a form."""
+    if not any(word.text[-1] in _DOT or word.text[0] in _DOT or _RUN in word.text for word in words):
+        return words
     if not any(_LEADER.search(word.text) or _DOTS.match(word.text) for word in words):
         return words
     kept: list[Word] = []

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import pi
+from math import inf, pi
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from ingest.readers.pdf.drawing import (
     rotate_box,
 )
 from ingest.readers.pdf.leaders import without_leaders
-from ingest.readers.pdf.styles import PLAIN, Style, is_underlined, style_at
+from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -355,11 +356,11 @@ def _style(text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawin
     """Return the style of the first word, but bold, italic and underlined only if the last word is too."""
     (index, first), (last_index, last) = words[0], words[-1]
     style = style_at(text_page, index, turn)
-    end = style_at(text_page, last_index, turn) if last_index != index else style
+    _, bold, italic = font_at(text_page, last_index) if last_index != index else style[:3]
     edges = min(first.bottom, last.bottom), max(first.top, last.top)
     return style._replace(
-        bold=style.bold and end.bold,
-        italic=style.italic and end.italic,
+        bold=style.bold and bold,
+        italic=style.italic and italic,
         underlined=is_underlined(first.x0, last.x1, *edges, drawing.horizontal_lines),
     )
 
@@ -402,5 +403,7 @@ def is_bullet(word: Word) -> bool:
 
 
 def _ruled(last: Word, word: Word, rules: Sequence[Rule]) -> bool:
+    """Return whether a drawn line is between two words. The rules are sorted."""
     middle = (word.top + word.bottom) / 2
-    return any(last.x1 - 1 <= x <= word.x0 + 1 and bottom <= middle <= top for x, bottom, top in rules)
+    between = rules[bisect_left(rules, (last.x1 - 1,)) : bisect_right(rules, (word.x0 + 1, inf))]
+    return any(bottom <= middle <= top for _, bottom, top in between)

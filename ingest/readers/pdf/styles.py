@@ -39,18 +39,22 @@ def style_at(text_page: ctypes.c_void_p, index: int, turn: int) -> Style:
     """Return the style of the character at this index on a page turned by ``turn`` quarters."""
     import pypdfium2.raw as pdfium
 
+    colour = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
+    pdfium.FPDFText_GetFillColor(text_page, index, *colour)
+    red, green, blue, _ = colour
+    font, bold, italic = font_at(text_page, index)
+    upright = _is_upright(pdfium.FPDFText_GetCharAngle(text_page, index), turn)
+    return Style(font, bold, italic, (red.value, green.value, blue.value), upright=upright)
+
+
+def font_at(text_page: ctypes.c_void_p, index: int) -> tuple[str, bool, bool]:
+    """Return the font of the character at this index, and whether it is bold and italic."""
+    import pypdfium2.raw as pdfium
+
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
-    red, green, blue, opacity = (ctypes.c_uint() for _ in range(4))
-    pdfium.FPDFText_GetFillColor(text_page, index, red, green, blue, opacity)
     font, bold, italic = _font(name.value)
-    return Style(
-        font=font,
-        bold=bold,
-        italic=italic or bool(flags.value & _ITALIC_FLAG),
-        colour=(red.value, green.value, blue.value),
-        upright=_is_upright(pdfium.FPDFText_GetCharAngle(text_page, index), turn),
-    )
+    return font, bold, italic or bool(flags.value & _ITALIC_FLAG)
 
 
 @lru_cache(maxsize=512)

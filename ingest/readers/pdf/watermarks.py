@@ -23,6 +23,8 @@ def without_watermarks(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     usual = sizes.most_common(1)[0][0] if sizes else 1
     marks = Counter(mark for lines in pages for mark in {_mark(line) for line in lines if _stands_out(line, usual)})
     repeated = {mark for mark, count in marks.items() if count >= max(_MIN_PAGES, _SHARE * len(pages))}
+    if not repeated:
+        return [list(lines) for lines in pages]
     seen: set[_Mark] = set()
     kept: list[list[Line]] = []
     for lines in pages:
