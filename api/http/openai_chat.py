@@ -268,7 +268,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
         text += "" if statement.supported else f" ({UNSUPPORTED})"
     blocks = [text or answer.short]
     if answer.status is Status.INSUFFICIENT:
-        blocks += [_NO_ANSWER, answer.reasoning, f"Closest: {answer.nearest}" if answer.nearest else ""]
+        blocks += [_NO_ANSWER, answer.reasoning, f"Closest: {answer.nearest.answer}" if answer.nearest else ""]
     gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
     blocks.append("\n".join(f"{part.heading}: {line}" for part in gaps for line in part.lines))
     sources = [f"[{source.mark}] {source.where}: “{source.quote}”" for source in report.sources]

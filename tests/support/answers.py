@@ -35,6 +35,6 @@ ANSWER = Answer(
             rows=((3, None),), truncated=True, evidence=(quote(2, "one"),), flaws=("'many' is no number",),
         ),
     ),
-    nearest=Nearest(answer="-25 °C", difference="the Borea 12, not the 14"),
+    nearest=Nearest(answer="-25 °C", difference="the noise"),
     reasoning="Two of three are told.", looked_for=("noise levels",), found="temperatures", missing=("the noise",),
 )  # fmt: skip

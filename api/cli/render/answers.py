@@ -23,7 +23,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     if answer.nearest:
-        show_paragraph(console, f"Closest: {answer.nearest}")
+        show_paragraph(console, f"Closest: {answer.nearest.answer}")
     show_paragraph(console, answer.answer or answer.reasoning)
     for quote in answer.cited:
         console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)

@@ -156,7 +156,7 @@ def _parts(answer: Answer) -> list[Part]:
     shows_search = answer.status.value == "insufficient" or not answer.claims
     return [
         _part("In short", [answer.short]),
-        _part("Closest", [str(answer.nearest or "")]),
+        _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
         _part("Why", [answer.reasoning]),
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if shows_search else ()),

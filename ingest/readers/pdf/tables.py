@@ -242,7 +242,8 @@ def _styled(table: Sequence[Line]) -> int:
     One line with all heads is a row like the others.
     """
     last = table[-1]
-    same = (index for index, line in enumerate(table) if line.style.bold == last.style.bold and _alike(line.size, last.size))
+    alike = (line.style.bold == last.style.bold and _alike(line.size, last.size) for line in table)
+    same = (index for index, is_alike in enumerate(alike) if is_alike)
     height = next(same)
     closely = all(gap(*pair) < _HEADER_GAP for pair in pairwise(table[:height]))
     return height if closely and 1 < height < len(table) / 2 else 0

@@ -130,7 +130,7 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     assert said.text == (
         "It works at -25 °C. [1] It is loved. (not supported by the evidence) That makes 3. [C1]\n\n"
         "The documents do not hold a complete answer.\n\nTwo of three are told.\n\n"
-        "Closest: -25 °C (the Borea 12, not the 14)\n\nMissing: the noise\n\n"
+        "Closest: -25 °C\n\nMissing: the noise\n\n"
         "Sources:\n[1] pumps.pdf, page 3: “works down to -25 °C”\n[C1] count them"
     )
     [annotation] = said.annotations

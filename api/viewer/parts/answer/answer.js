@@ -16,7 +16,7 @@ export function answerView(answer, collection) {
       answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
-    answer.nearest && nearest(answer.nearest),
+    answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
     claims(answer, layoutOf(answer), collection),
     complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
     answer.evidence.length > 0 && sources(answer, collection),
@@ -98,11 +98,6 @@ function sourceOf(quote) {
 
 function listed(title, items) {
   return items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
-}
-
-/** What comes closest to an answer that the documents do not have. */
-function nearest({answer, difference}) {
-  return h("p", {class: "nearest"}, h("b", {}, `Closest: ${answer}`), difference && ` (${difference})`);
 }
 
 /** What a complete answer leaves open. */
