@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ingest.ledger.ledger import Ledger
     from ingest.pages.renderer import PageRenderer
     from ingest.pipeline.figures import FigureDescriber
+    from ingest.pipeline.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
@@ -271,6 +272,13 @@ class Candor:
         return ModelDescriber(self.settings.llm, self.settings.home / "endpoints")
 
     @cached_property
+    def fact_finder(self) -> FactFinder:
+        """Finds the facts of documents."""
+        from api.services.document_facts import ModelFactFinder
+
+        return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints")
+
+    @cached_property
     def ingest(self) -> IngestService:
         """Plan and execute ingests."""
         from api.services.ingest import IngestService
@@ -284,4 +292,5 @@ class Candor:
             load_embedder=lambda: self.embedder,
             uploads=self.uploads,
             describer=self.figure_describer if self.settings.ingest.describe_figures else None,
+            fact_finder=self.fact_finder if self.settings.ingest.facts == "model" else None,
         )

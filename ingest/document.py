@@ -31,8 +31,10 @@ class Block(FrozenModel):
     header_end: int | None = Field(default=None, description="for a table: where its header rows end in the text")
 
 
-TITLE, ISSUER, PERIOD, CURRENCY = "title", "issuer", "period", "currency"
-"""Names of facts."""
+TITLE, KIND, ISSUER, PERIOD, CURRENCY, DATE = "title", "kind", "issuer", "period", "currency", "date"
+"""Names of facts. Only a model finds kind and date."""
+FACTS = (TITLE, KIND, ISSUER, PERIOD, CURRENCY, DATE)
+"""All of them, in the order in which they are shown."""
 
 
 class FactSource(StrEnum):
@@ -40,12 +42,13 @@ class FactSource(StrEnum):
 
     PROPERTY = "property"
     RULE = "rule"
+    MODEL = "model"
 
 
 class Fact(FrozenModel):
     """One fact about a document as a whole, with the words that show it."""
 
-    value: str = Field(min_length=1, description="for filters; a date as YYYY-MM-DD, a currency as its ISO code")
+    value: str = Field(min_length=1, description="for filters; a date in ISO form, a currency as its ISO code")
     printed: str = Field(min_length=1, description="the value as the document writes it")
     quote: str = Field(description="the line of the document, or the property of the file, that has it")
     page: int | None = Field(default=None, description="page of the quote; None for a property or without pages")

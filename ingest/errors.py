@@ -9,7 +9,7 @@ IngestError
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── PageNotShown            the user reads the document as text
-├── DescriberUnavailable    the user chooses a model that takes pictures, or describes no figures
+├── ModelUnavailable        the user starts or chooses a model that can do it, or ingests without it
 ├── LedgerUnavailable       the user frees disk space, or starts or repairs the database
 └── FileError               one file failed; the ingest continues with the others
     ├── UnreadableFile      the user corrects the permissions, or repairs the disk
@@ -18,7 +18,8 @@ IngestError
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file again, or chooses another parser
-    ├── FigureNotDescribed  the user ingests again when the model works, or describes no figures
+    ├── FigureNotDescribed  the user describes no figures, or repairs the file
+    ├── ModelFailed         the user ingests again when the model works, or ingests without it
     ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       the file has no text; a scan needs text recognition
@@ -74,12 +75,16 @@ class FileError(IngestError):
     """One file cannot be ingested; the others can."""
 
 
-class DescriberUnavailable(IngestError):
-    """Figures are to be described, but no model can."""
+class ModelUnavailable(IngestError):
+    """A model is to be asked about the documents, but it does not answer, or cannot do that."""
 
 
 class FigureNotDescribed(FileError):
-    """The model did not describe a figure."""
+    """A page with figures cannot be drawn for the model."""
+
+
+class ModelFailed(FileError):
+    """The model did not answer about this document. The next ingest asks again."""
 
 
 class UnreadableFile(FileError):

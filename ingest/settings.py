@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -31,6 +31,9 @@ class IngestSettings(SettingsGroup):
     describe_figures: bool = Field(
         default=False, description="let the default model describe pages that are scans or have large figures, and "
         "index its descriptions; it must take pictures")  # fmt: skip
+    facts: Literal["rules", "model"] = Field(
+        default="rules", description="find facts such as issuer and period by rules alone, or ask the default model as "
+        "well, one call per document; its facts are checked against the text")  # fmt: skip
     parse_workers: int = Field(default=2, ge=1, description="number of parser processes")
     parse_timeout_s: float = Field(default=300.0, gt=0, description="seconds after which parsing a file fails")
     parse_memory_mb: int = Field(default=2048, ge=256, description="memory in MB above which parsing a file fails")

@@ -17,7 +17,7 @@ class CatalogueEntry(FrozenModel):
     id: str
     title: str = ""
     chunks: int = Field(ge=0)
-    facts: tuple[str, ...] = Field(default=(), description="issuer, period and currency, as far as they are known")
+    facts: tuple[str, ...] = Field(default=(), description="kind, issuer, period and currency, as far as known")
     language: str = Field(default="", description="ISO 639-1 code; empty if it is unknown")
 
 

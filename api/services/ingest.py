@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ingest.ledger.records import DocumentSummary
     from ingest.parser import Parser
     from ingest.pipeline.figures import FigureDescriber
+    from ingest.pipeline.model_facts import FactFinder
     from ingest.pipeline.reembed import ModelChange, ReembedReport
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Collection, VectorStore
@@ -90,8 +91,9 @@ class IngestService:
         load_embedder: Callable[[], Embedder],
         uploads: Uploads,
         describer: FigureDescriber | None = None,
+        fact_finder: FactFinder | None = None,
     ) -> None:
-        """``describer`` describes the figures of documents; None describes none."""
+        """``describer`` describes the figures of documents, ``fact_finder`` finds their facts; None leaves that out."""
         self._home = settings.home
         self._settings = settings.ingest
         self._engine = engine
@@ -100,7 +102,7 @@ class IngestService:
         self._aliases = aliases
         self._load_embedder = load_embedder
         self._uploads = uploads
-        self._describer = describer
+        self._describer, self._fact_finder = describer, fact_finder
 
     @property
     def _embedder(self) -> Embedder:
@@ -111,7 +113,7 @@ class IngestService:
         from ingest.parser import load_parser
 
         self._new_spec(request.collection, self._create_chunker())
-        self._describing(load_parser(self._settings.parser))
+        self._with_models(load_parser(self._settings.parser))
         known = {} if request.paths else self._ledger.snapshot(request.collection)
         require_files(request, known, own=self._home, base=self._uploads.folder(request.collection))
 
@@ -140,17 +142,19 @@ class IngestService:
         from ingest.ledger.lock import ingest_lock
         from ingest.pipeline.pipeline import IngestPipeline
 
-        with ingest_lock(self._engine, request.collection) as lock:
+        with ingest_lock(self._engine, request.collection) as lock, ExitStack() as kept:
             prepared = self._prepare(request)
             on_plan(prepared.plan)
-            if self._describer:
-                self._describer.check()
+            for model in (self._describer, self._fact_finder):
+                if model:
+                    kept.enter_context(model.kept())
+                    model.check()
             spec = self._change_model(prepared, lock, progress, on_reembedded, cancelled)
             if cancelled():
                 return _cancelled_report(request.collection)
             with self._create_parser() as parser, (open_collection or self._store.create)(spec) as collection:
                 pipeline = IngestPipeline(
-                    parser=self._describing(parser),
+                    parser=self._with_models(parser),
                     chunker=prepared.chunker,
                     embedder=self._embedder,
                     collection=collection,
@@ -185,7 +189,7 @@ class IngestService:
         plan = plan_ingest(
             request,
             known,
-            index_settings(self._describing(load_parser(self._settings.parser)), chunker, self._settings),
+            index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
             own=self._home,
             base=self._uploads.folder(name),
         )
@@ -254,10 +258,13 @@ class IngestService:
             )
         return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
 
-    def _describing(self, parser: Parser) -> Parser:
-        """Return the parser, which also describes figures if the settings say so."""
+    def _with_models(self, parser: Parser) -> Parser:
+        """Return the parser, which also asks models for facts and descriptions of figures if the settings say so."""
         from ingest.pipeline.figures import DescribingParser
+        from ingest.pipeline.model_facts import FactsParser
 
+        if self._fact_finder:
+            parser = FactsParser(parser, self._fact_finder)
         return DescribingParser(parser, self._describer) if self._describer else parser
 
     def _create_parser(self) -> IsolatedParser:

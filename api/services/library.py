@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ingest.document import CURRENCY, ISSUER, PERIOD
+from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
@@ -14,7 +14,7 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
-_LISTED = (ISSUER, PERIOD, CURRENCY)
+_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # without names: a second date would look like the period
 
 
 def no_pictures(chunk: Chunk, page: int) -> bytes:

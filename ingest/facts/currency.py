@@ -13,6 +13,7 @@ from ingest.facts.opening import Opening
 _MENTIONS = 5
 _SHARE = 0.8
 _PLANES = 0x20000  # the first two planes of Unicode have all letters and currency signs
+_LETTER = r"[^\W\d_]"
 _AMOUNTS = 0.2  # share of a sign's uses that are next to an amount; formulas in TeX stand between dollar signs
 
 
@@ -37,6 +38,42 @@ def find_currency(opening: Opening) -> Fact | None:
     if most < _AMOUNTS * opening.whole.count(mark):
         return None
     return opening.fact(*places[value], value)
+
+
+def printed_currency(code: str, line: str, language: str) -> str:
+    """Return how the line writes a currency: with its ISO code or one of its symbols; "" if it has none of them."""
+    plain = unicodedata.normalize("NFKC", line)
+    for mark in sorted(_marks(code, language), key=lambda each: (-len(each), each)):
+        # The "$" in "US$" is no Canadian dollar, and the "R" in "Report" no rand.
+        after = rf"(?!{_LETTER})" if mark[-1].isalpha() else ""
+        if found := re.search(rf"(?<!{_LETTER}){re.escape(mark)}{after}", plain):
+            return found[0]
+    return ""
+
+
+@cache
+def _marks(code: str, language: str) -> frozenset[str]:
+    """Return an ISO code and its symbols in CLDR: of no language, English, this one, and of where people pay with it.
+
+    Empty if CLDR has no such code.
+    """
+    from babel import Locale, UnknownLocaleError
+    from babel.core import get_global
+
+    if code not in Locale.parse("en").currencies:
+        return frozenset()
+    places = [
+        place
+        for place, used in get_global("territory_currencies").items()
+        if any(currency == code and end is None for currency, _, end, *_ in used)
+    ]
+    symbols = {code}
+    for name in ("root", "en", language or "en", *(f"und_{place}" for place in places)):
+        try:
+            symbols.add(unicodedata.normalize("NFKC", Locale.parse(name).currency_symbols.get(code) or code))
+        except (UnknownLocaleError, ValueError):
+            continue
+    return frozenset(symbols)
 
 
 @cache

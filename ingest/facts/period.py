@@ -42,7 +42,7 @@ class _Found(NamedTuple):
 
 def find_period(opening: Opening, language: str) -> Fact | None:
     """Return the document's most frequent date if it stands on the first pages; None if another there comes near."""
-    dates = list(_dates(opening.whole, language))
+    dates = list(find_dates(opening.whole, language))
     later = Counter(found.date for found in dates if found.start >= len(opening.text))
     first = {found.date: found for found in reversed(dates) if found.end <= len(opening.text)}
     ranked = later.most_common(1)
@@ -54,7 +54,7 @@ def find_period(opening: Opening, language: str) -> Fact | None:
     return opening.fact(first[period].start, first[period].end, period.isoformat())
 
 
-def _dates(text: str, language: str) -> Iterator[_Found]:
+def find_dates(text: str, language: str) -> Iterator[_Found]:
     """Yield the full dates of a text. Those in figures count only if they can be read in one way."""
     pattern, months = _pattern(language)
     for match in _near_years(text, pattern):
@@ -82,7 +82,7 @@ def _near_years(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
 @cache
 def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, int]]:
     """Return the pattern of dates in a language, and the numbers of its months by name in lower case."""
-    months = _months(language)
+    months = months_of(language)
     # Spelled out in each case: ignoring case makes the search four times slower.
     cased = {spelling for name in months for spelling in (name, name.lower(), name.upper(), name.title())}
     names = "|".join(re.escape(name) for name in sorted(cased, key=len, reverse=True))
@@ -98,7 +98,7 @@ def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, int]]:
     }
 
 
-def _months(language: str) -> dict[str, int]:
+def months_of(language: str) -> dict[str, int]:
     """Return the numbers of the months by their names. Empty for a language that CLDR lacks."""
     from babel import Locale, UnknownLocaleError
 

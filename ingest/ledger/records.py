@@ -37,6 +37,7 @@ class Stage(StrEnum):
 
     READING = "reading"
     PARSING = "parsing"
+    ASKING = "asking the model"
     CHUNKING = "chunking"
     EMBEDDING = "embedding"
     STORING = "storing"

@@ -16,6 +16,7 @@ from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.errors import FigureNotDescribed, PageNotShown
 from ingest.pages.renderer import draw_for_model
 from ingest.parser import Parser
+from ingest.pipeline.asked_model import IngestModel, ModelParser
 from ingest.readers.shared.document_builder import BETWEEN_BLOCKS, clean
 from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, pages_in
 
@@ -25,52 +26,29 @@ DESCRIPTIONS = "figure_descriptions"
 _DRAWN_TYPES = ("application/pdf", "image/")
 
 
-class FigureDescriber(Protocol):
-    """Describes figures. Calls block and may come from several threads."""
-
-    @property
-    def name(self) -> str:
-        """Name of the model. Documents that another model described are read again."""
-        ...
-
-    def check(self) -> None:
-        """Raise DescriberUnavailable if it cannot describe anything."""
-        ...
+class FigureDescriber(IngestModel, Protocol):
+    """A model that describes figures."""
 
     def describe(self, picture: bytes, text: str) -> str:
         """Describe the figures in the picture of a page (PNG), whose text is ``text``; '' if there is nothing to say.
 
-        Raises FigureNotDescribed.
+        Raises ModelFailed.
         """
         ...
 
 
-class DescribingParser:
-    """A parser that adds descriptions of figures to PDFs and images."""
+class DescribingParser(ModelParser):
+    """A parser that adds descriptions of figures to PDFs and images. Raises ParseError, FigureNotDescribed."""
 
     def __init__(self, parser: Parser, describer: FigureDescriber) -> None:
-        self.name = parser.name
-        self._parser, self._describer = parser, describer
-        self._suffix = f", figures by {describer.name}"
+        super().__init__(parser, f", figures by {describer.name}")
+        self._describer = describer
 
-    def parse(self, path: Path) -> ParsedDocument:
-        """Parse the file and describe its figures. Raises ParseError, FigureNotDescribed."""
-        parsed = self._parser.parse(path)
-        if not _is_drawn(path, parsed.mime_type):
-            return parsed
-        return self._described(parsed, path).model_copy(update={"parser": parsed.parser + self._suffix})
+    def _asks_about(self, path: PurePath, mime_type: str) -> bool:
+        kind = mime_type or mimetypes.guess_type(path.name)[0] or ""
+        return kind.startswith(_DRAWN_TYPES)
 
-    def version_of(self, path: PurePath, mime_type: str = "") -> str:
-        version = self._parser.version_of(path, mime_type)
-        return version + self._suffix if _is_drawn(path, mime_type) else version
-
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        if not _is_drawn(path, mime_type):
-            return self._parser.is_current(stored, path, mime_type)
-        own = stored.removesuffix(self._suffix)
-        return own != stored and self._parser.is_current(own, path, mime_type)
-
-    def _described(self, parsed: ParsedDocument, path: Path) -> ParsedDocument:
+    def _extended(self, parsed: ParsedDocument, path: Path) -> ParsedDocument:
         text, blocks, pages, places = parsed.text, list(parsed.blocks), list(parsed.pages), []
         for page in _pictured(parsed):
             description = clean(self._describer.describe(_draw(path, page), _text_of(parsed, page))).strip()
@@ -110,11 +88,6 @@ def _place(place: str) -> tuple[int, int, int]:
     page, _, span = place.partition(":")
     start, _, end = span.partition("-")
     return int(page), int(start), int(end)
-
-
-def _is_drawn(path: PurePath, mime_type: str) -> bool:
-    kind = mime_type or mimetypes.guess_type(path.name)[0] or ""
-    return kind.startswith(_DRAWN_TYPES)
 
 
 def _pictured(parsed: ParsedDocument) -> Iterator[int]:

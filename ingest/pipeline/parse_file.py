@@ -15,8 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ingest.containers.entries import ContainerKind, container_kind
-from ingest.document import BlockKind, ParsedDocument
-from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
+from ingest.document import FACTS, BlockKind, ParsedDocument
+from ingest.errors import (
+    FileChanging,
+    FileError,
+    FileTooLarge,
+    IngestError,
+    InternalError,
+    ModelFailed,
+    UnreadableFile,
+)
 from ingest.facts.facts import find_facts
 from ingest.ledger.records import Stage
 from ingest.parser import Parser
@@ -64,6 +72,8 @@ def parse_file(file: FoundFile, parser: Parser, *, max_file_mb: int, known_versi
             _parse(file, result, parser, max_file_mb, known_version)
     except FileError as error:
         result.error = error
+        if isinstance(error, ModelFailed):
+            result.stage = Stage.ASKING
     return result
 
 
@@ -123,7 +133,9 @@ def with_language(parsed: ParsedDocument) -> ParsedDocument:
 
 
 def _with_facts(parsed: ParsedDocument) -> ParsedDocument:
-    return parsed.model_copy(update={"facts": find_facts(parsed)})
+    """Add the facts that the rules find, unless the parser has asked a model and found them."""
+    found = find_facts(parsed) | parsed.facts
+    return parsed.model_copy(update={"facts": {name: found[name] for name in FACTS if name in found}})
 
 
 def _running_text(parsed: ParsedDocument) -> str:

@@ -27,6 +27,7 @@ from ingest.settings import IngestSettings
 from vectorstore.models import FrozenModel
 
 _RACY_SECONDS = 2.0
+_MAY_PASS = (Stage.READING, Stage.ASKING)  # errors here are not of the content: the same file may work now
 _SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
 
 
@@ -183,7 +184,8 @@ def make_plan(
     sync: Sequence[Path] = (),
 ) -> Plan:
     """Decide on every file. Plan to remove documents whose files are missing from below the ``sync`` paths."""
-    holders = {entry.container for entry in known.values() if entry.state is DocumentState.FAILED}
+    failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED]
+    holders = {entry.container for entry in failed if retry_failed or entry.stage is Stage.ASKING}
     outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
     files = tuple(
         _plan_file(
@@ -191,7 +193,7 @@ def make_plan(
             known.get(document_id(file.document)),
             current,
             retry_failed=retry_failed,
-            holds_failed=file.document in holders,
+            holds_retried=file.document in holders,
             holds_outdated=file.document in outdated,
         )
         for file in found
@@ -230,7 +232,7 @@ def _plan_file(
     current: IndexSettings,
     *,
     retry_failed: bool,
-    holds_failed: bool,
+    holds_retried: bool,
     holds_outdated: bool,
 ) -> PlannedFile:
     try:
@@ -238,7 +240,7 @@ def _plan_file(
     except OSError:
         return PlannedFile(file=file, verdict=_decide(known, None, current, retry_failed=retry_failed))
     verdict = _decide(known, (status.st_size, status.st_mtime), current, retry_failed=retry_failed)
-    if verdict is Verdict.UNCHANGED and retry_failed and holds_failed:
+    if verdict is Verdict.UNCHANGED and holds_retried:
         verdict = Verdict.RETRY
     if verdict is Verdict.UNCHANGED and holds_outdated:
         verdict = Verdict.SETTINGS
@@ -255,8 +257,8 @@ def _decide(
     if known.state is DocumentState.INDEXED:
         return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_settings else Verdict.SETTINGS
     if known.state is DocumentState.FAILED:
-        # An unreadable file may be readable now. A parser fails on the same content again.
-        final = is_same and same_settings and known.stage is not Stage.READING and not known.chunks
+        # A parser fails on the same content again.
+        final = is_same and same_settings and known.stage not in _MAY_PASS and not known.chunks
         return Verdict.KNOWN_FAILURE if final and not retry_failed else Verdict.RETRY
     return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
 

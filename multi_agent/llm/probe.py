@@ -6,6 +6,7 @@ Used by ``candor doctor``.
 from __future__ import annotations
 
 import time
+from http import HTTPStatus
 from pathlib import Path
 from typing import Literal
 
@@ -82,6 +83,23 @@ async def check(settings: EndpointSettings, folder: Path | None = None) -> list[
     finally:
         if isinstance(client, LocalModel):
             client.close()
+
+
+async def require_reachable(settings: EndpointSettings, folder: Path | None = None) -> None:
+    """Raise a subclass of LLMError if the endpoint does not answer, or the file of a local model is none.
+
+    Sends no request to the model. A server that answers but lists no models counts as reachable.
+    """
+    quick = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _LISTING_TIMEOUT_S)})
+    client = build_client(quick, folder)
+    if isinstance(client, LocalModel):
+        client.header()
+        return
+    try:
+        await client.models()
+    except LLMRefused as error:
+        if getattr(error.__cause__, "status_code", None) != HTTPStatus.NOT_FOUND:
+            raise
 
 
 async def _check_local(settings: EndpointSettings, client: LocalModel) -> tuple[list[Check], int | None]:

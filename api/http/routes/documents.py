@@ -46,7 +46,7 @@ class SearchRequest(FrozenModel):
     where: dict[str, Scalar] = Field(
         default_factory=dict,
         description="Values of metadata and facts that the passages' documents have.",
-        examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}],
+        examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
     )
 
 

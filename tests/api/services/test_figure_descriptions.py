@@ -12,7 +12,7 @@ import pytest
 from api.bootstrap import Candor
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
-from ingest.errors import DescriberUnavailable
+from ingest.errors import ModelUnavailable
 from ingest.pipeline.chunks import chunk_document
 from ingest.pipeline.figures import DESCRIPTIONS
 from ingest.pipeline.plan import IngestRequest
@@ -147,7 +147,7 @@ def test_a_model_without_vision_ends_the_ingest_before_it_starts(
 ) -> None:
     with ScriptedEndpoint(model) as blind:
         candor = make_candor(llm=blind.settings("openai"), ingest=DESCRIBING)
-        with pytest.raises(DescriberUnavailable, match=r"is true, but no pictures are sent to the model 'scripted'"):
+        with pytest.raises(ModelUnavailable, match=r"is true, but no pictures are sent to the model 'scripted'"):
             ingest(candor, folder)
     assert candor.collections.list() == []
     assert model.described == []

@@ -1,0 +1,87 @@
+"""The default language model, as an ingest asks it about documents: from threads, and for many documents in a row."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.llm import LLM, Message, ResponseT
+from multi_agent.llm.settings import EndpointSettings
+
+_ResultT = TypeVar("_ResultT")
+
+
+class DefaultModel:
+    """Implements what the models of an ingest share; see ``ingest.pipeline.asked_model.IngestModel``."""
+
+    def __init__(self, settings: EndpointSettings, shared: Path) -> None:
+        """``shared`` is the folder with the limits of the endpoint that all processes share."""
+        self._settings, self._shared = settings, shared
+        self._lock = threading.Lock()
+        self._users = 0
+        self._running: _RunningModel | None = None
+
+    @property
+    def name(self) -> str:
+        return self._settings.model
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the model and its event loop while a thread is within this context: one of this machine loads once."""
+        with self._entered():
+            yield
+
+    def ask(self, messages: Sequence[Message], response_model: type[ResponseT]) -> ResponseT:
+        """Return the model's response. Blocks. Raises a subclass of LLMError."""
+        with self._entered() as running:
+            return running.wait_for(running.llm.complete(messages, response_model)).value
+
+    def takes_pictures(self) -> bool:
+        """Return whether messages may carry pictures. Blocks. Raises a subclass of LLMError."""
+        with self._entered() as running:
+            return running.wait_for(running.llm.takes_pictures())
+
+    @contextmanager
+    def _entered(self) -> Iterator[_RunningModel]:
+        """Start the model for the first thread that enters, and end it after the last one."""
+        with self._lock:
+            running = self._running = self._running or _RunningModel(build_llm(self._settings, self._shared))
+            self._users += 1
+        try:
+            yield running
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._running = None
+                    running.close()
+
+
+class _RunningModel:
+    """A model with an event loop in a thread of its own: it belongs to one event loop, and its callers have none."""
+
+    def __init__(self, llm: LLM) -> None:
+        self.llm = llm
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="default-model", daemon=True)
+        self._thread.start()
+        self._started.wait()
+
+    def wait_for(self, call: Coroutine[Any, Any, _ResultT]) -> _ResultT:
+        """Return the result of a call of the model."""
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+    def close(self) -> None:
+        """Cancel what is still running, and end the thread."""
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    async def _run(self) -> None:
+        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+        self._started.set()
+        await self._closing.wait()
