@@ -165,6 +165,8 @@ def test_a_stored_text_is_chunked_in_the_same_way(candor: Candor, folder: Path) 
         pages=kept.pages,
         title=record.title,
         metadata=record.metadata,
+        facts=record.facts,
+        mime_type=record.mime_type,
         parser=record.parser,
     )
     chunker = Chunker(candor.embedder.count_tokens, candor.embedder.max_tokens, 64)
