@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.bus import Publish
 from multi_agent.context import Computation, Evidence
 from multi_agent.events import ClaimChecked, ResponseRepaired
+from multi_agent.grounding.arithmetic import derivation
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
@@ -123,6 +124,8 @@ class SupportRules:
             statement = statement._replace(evidence=(*statement.evidence, *quotes))
             evidence = TermIndex(self._evidence_text(statement))
             missing = [term for term in missing if term not in evidence]
+        if computed := _recompute(missing, terms, evidence):
+            return Judged(statement, True, f"It follows from its evidence: {'; '.join(computed)}.", repair=repair)
         supported, reason = self._verdict(statement, terms, missing, evidence)
         return Judged(statement, supported, reason, repair=repair, missing=tuple(missing))
 
@@ -349,6 +352,18 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
     alone = statement._replace(evidence=verbatim)
     verified = bool(verbatim or alone.computations) and settle(rules.judge(alone)).supported
     return judged._replace(pictured=not verified)
+
+
+def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex) -> list[str]:
+    """Return how the missing figures follow from others; nothing unless all do and no name is missing.
+
+    They follow from the figures that the claim names itself, or else from those of its evidence.
+    """
+    named = [value for term in terms if term in evidence for value in term.values]
+    operands = sorted(named if len(named) > 1 else evidence.amounts, reverse=True)
+    telling = [term for term in missing if term.kind != "word"]
+    found = [(term.text, derivation(term.values, operands)) for term in telling]
+    return [f"{text} = {how}" for text, how in found] if all(how for _, how in found) else []
 
 
 def _show(quotes: Sequence[Evidence]) -> str:

@@ -62,6 +62,11 @@ class TermIndex:
         self._amounts = {value for amount in find_amounts(self._text) for value in amount.values}
         self._amounts |= {value for token in tokens if token[0].isdigit() for value in read_number(token)}
 
+    @property
+    def amounts(self) -> frozenset[Decimal]:
+        """All readings of the figures."""
+        return frozenset(self._amounts)
+
     def __contains__(self, term: Term) -> bool:
         word = term.text.casefold()
         if word in self._words:

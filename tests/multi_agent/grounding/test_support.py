@@ -114,6 +114,33 @@ def test_a_neighbour_that_completes_the_claim_is_added() -> None:
     assert judge("What happened?", claim.replace("Sandvoss", "Sandberg"), 1).repair == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("43.4 % of the employees", "43.4 = 100 * 2,434 / 5,613"),
+        ("43.4 %: 2,434 of 5,613 employees", "43.4 = 100 * 2,434 / 5,613"),
+        ("3,179 work elsewhere", "3,179 = 5,613 - 2,434"),
+        ("2.31 employees for each in Japan", "2.31 = 5,613 / 2,434"),
+    ],
+)
+def test_a_figure_that_follows_from_its_evidence_is_supported(text: str, how: str) -> None:
+    assert judge_staff(text).supported
+    assert how in judge_staff(text).reason
+
+
+@pytest.mark.parametrize("text", ["43.5 % of the employees", "43 % of the employees", "43.4 %, says Sandvoss"])
+def test_a_figure_that_does_not_follow_is_not(text: str) -> None:
+    assert settle(judge_staff(text)).supported is False
+
+
+def judge_staff(text: str) -> Judged:
+    """Judge a claim over two rows of a table of employees."""
+    table = make_chunk("| Total | 5,613 |\n| Japan | 2,434 |", document="/docs/staff.md", kind=ChunkKind.TABLE)
+    units = number_units([table])
+    shown = [item for unit in units for item in cite([unit.number], units).evidence]
+    return SupportRules("What share works in Japan?", shown, [table]).judge(Statement(text, tuple(shown)))
+
+
 def test_a_sentence_that_overlapping_passages_repeat_is_added_once() -> None:
     copy = make_chunk(REPORT.text, document="/docs/copy.md")
     units = number_units([REPORT, copy])
