@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ingest.readers.pdf.lines import Line, Word, joined, split_cells
+from ingest.readers.pdf.lines import Line, joined, split_cells
 from ingest.readers.pdf.table_headers import is_figure
+from ingest.readers.pdf.words import Word
 
 Cell = Sequence[Word]
 Cells = Sequence[Cell]

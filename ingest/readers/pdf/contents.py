@@ -12,11 +12,14 @@ _ENTRY = re.compile(r"[^\W\d_].*?(?:\s|^)(?:[A-Z]{1,2}\s?[-–]\s?)?(?P<number>\
 _FEWEST = 5  # different page numbers
 _MOST = 0.5  # of the lines from the first entry to the last, and of the page's lines
 _ASCENDING = 0.9  # of the entries; the pages of an annex may count anew
+_SHORT = 5  # pages: as short a document needs no contents, and lists of results ascend, too
 _RISE, _FRONT = 1.5, 10  # the largest page number: times the pages of the document, and pages numbered before them
 
 
 def find_contents(lines: Sequence[Line], pages: int) -> list[tuple[int, int]]:
     """Return the spans of lines that are tables of contents, at most one per page of ``pages``."""
+    if pages <= _SHORT:
+        return []
     largest = _RISE * pages + _FRONT
     found: list[tuple[int, int]] = []
     for _, group in groupby(range(len(lines)), key=lambda index: lines[index].page):

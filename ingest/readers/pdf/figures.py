@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ingest.readers.pdf.lines import Line, Word
+from ingest.readers.pdf.lines import Line
+from ingest.readers.pdf.words import Word
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage

@@ -56,7 +56,8 @@ def find_headings(
         return []
     evidence = _Evidence(PageLines(lines, elsewhere), bookmarks)
     chosen = [candidate for candidate in evidence.page_lines.candidates if evidence.is_heading(candidate)]
-    levels = _levels(chosen, evidence.listed, evidence.titles)
+    is_short = len(evidence.page_lines.pages) <= _FEW_PAGES
+    levels = _levels(chosen, evidence.listed, () if is_short else evidence.titles)
     return [Heading(candidate.start, candidate.end, levels[candidate.start]) for candidate in chosen]
 
 
@@ -195,8 +196,8 @@ def _words(text: str) -> list[str]:
 def _levels(chosen: Sequence[Candidate], listed: Mapping[int, int], titles: Collection[int]) -> dict[int, int]:
     """Return the level of each heading: that of the outline, otherwise by its look, the most prominent first.
 
-    Looks that the outline does not list are below those that it lists. A look of nothing but the title is the deepest
-    level, so that the title is not above the sections of the whole document.
+    Looks that the outline does not list are below those that it lists. A look of nothing but ``titles`` is the deepest
+    level: the title of a long document is not above all its sections, as it may be a slogan.
     """
     outer: dict[Look, list[int]] = defaultdict(list)
     for candidate in chosen:

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.readers.pdf.lines import Word
+from ingest.readers.pdf.words import Word
 
 _LEADER = re.compile(r"\.{4,}|…{2,}|·{4,}")
 _DOTS = re.compile(r"^[.…·]+$")

@@ -32,6 +32,7 @@ from ingest.readers.pdf.drawing import (
 )
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
+from ingest.readers.pdf.words import Word
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -57,19 +58,6 @@ _ANGLES_READ = 200  # characters per page that decide its rotation
 
 _DPI = 300  # of page images for text recognition
 _MAX_PIXELS = 40_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    text: str
-    x0: float
-    x1: float
-    bottom: float
-    top: float
-
-    @property
-    def middle(self) -> tuple[float, float]:
-        return (self.x0 + self.x1) / 2, (self.bottom + self.top) / 2
 
 
 @dataclass(frozen=True, slots=True)

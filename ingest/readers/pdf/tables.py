@@ -13,10 +13,11 @@ from itertools import pairwise
 from ingest.readers.pdf.columns import Columns, cells_in, find_columns, row_of
 from ingest.readers.pdf.grids import Grid, find_grid
 from ingest.readers.pdf.header_lines import fits_size, header_start
-from ingest.readers.pdf.lines import Line, Word, joined
+from ingest.readers.pdf.lines import Line, joined
 from ingest.readers.pdf.rows import gap, join_rows, near, overlap
 from ingest.readers.pdf.spanning import place_heads
 from ingest.readers.pdf.table_headers import header_height, holds_figures, is_figure, is_header, merge_headers
+from ingest.readers.pdf.words import Word
 
 _ROWS = 3
 _ROWS_OF_MANY_CELLS = 2
