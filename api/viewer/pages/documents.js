@@ -19,7 +19,7 @@ export function showDocuments(container, chosen) {
 
 class DocumentsView {
   constructor(container, chosen) {
-    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: FIRST_ROWS, closed: false, timer: 0});
+    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: FIRST_ROWS, closed: false, timer: 0, requests: 0});
     this.choose = h("div", {}, loading());
     this.work = h("div", {});
     this.errorBox = h("div", {});
@@ -65,16 +65,22 @@ class DocumentsView {
 
   async refresh() {
     clearTimeout(this.timer);
-    try {
-      this.documents = await api.documents(this.name);
-      this.errorBox.replaceChildren();
-    } catch (error) {
-      if (error.status !== 404) throw error; // a new collection does not exist yet
-      this.documents = [];
-    }
-    if (this.closed) return;
+    const request = ++this.requests;
+    const documents = await this.fetch();
+    if (this.closed || request < this.requests) return; // a later request shows the newer state
+    this.documents = documents;
+    this.errorBox.replaceChildren();
     this.show();
     if (this.busy) this.timer = setTimeout(() => this.refresh().catch((error) => this.failed(error, () => this.load())), POLL_MS);
+  }
+
+  async fetch() {
+    try {
+      return await api.documents(this.name);
+    } catch (error) {
+      if (error.status === 404) return []; // a new collection does not exist yet
+      throw error;
+    }
   }
 
   get busy() {
