@@ -23,10 +23,8 @@ import argparse
 import csv
 import fnmatch
 import re
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -35,13 +33,10 @@ from rich.console import Console
 from rich.table import Table
 
 from api.services.library import CollectionLibrary
-from benchmarks.retrieval import ingest
-from ingest.chunking.chunker import Chunker
-from ingest.settings import IngestSettings
+from benchmarks.retrieval import home_folder, ingested
 from multi_agent.reading import read_around
-from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import make_embedder
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 
@@ -79,18 +74,11 @@ def main() -> None:
     options.add_argument("--reports", default="*", help="pattern of the report file names; default: all")
     options.add_argument("--misses", action="store_true", help="list the questions that the hybrid search misses")
     chosen = options.parse_args()
-    embedder = make_embedder(EmbeddingSettings())
-    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
-    spec = CollectionSpec(
-        name="filings", embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
-    )
+    files = sorted((chosen.data / "docs").glob(f"{chosen.reports}.pdf"))
     with (
-        nullcontext(chosen.home) if chosen.home else tempfile.TemporaryDirectory() as home,
-        EdgeStore(Path(home) / "store").create(spec) as collection,
+        home_folder(chosen.home) as home,
+        ingested(files, "filings", home, make_embedder(EmbeddingSettings())) as (retriever, _),
     ):
-        files = sorted((chosen.data / "docs").glob(f"{chosen.reports}.pdf"))
-        report = ingest(files, Path(home), collection, chunker, embedder)
-        retriever = Retriever(collection, embedder)
         texts: dict[str, list[str]] = {}
         ids: dict[str, str] = {}
         for chunk in retriever.scan():
@@ -99,7 +87,7 @@ def main() -> None:
         questions = _questions(chosen.data / "questions.csv", texts)
         asked = [question for question in questions if question.figures]
         print(
-            f"{len(texts)} reports, {report.chunks} chunks; {len(questions)} questions, "
+            f"{len(texts)} reports, {sum(map(len, texts.values()))} chunks; {len(questions)} questions, "
             f"{len(asked)} with a figure of the report in the answer"
         )
         _report(retriever, asked, ids, list_misses=chosen.misses)

@@ -12,10 +12,8 @@ read, and read whole if every passage on it is.
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -23,14 +21,11 @@ from rich.table import Table
 
 from api.services.library import CollectionLibrary
 from benchmarks.filings import BUDGETS, SHARES, SMALLEST, chunks_by_page
-from benchmarks.retrieval import ingest
-from ingest.chunking.chunker import Chunker
-from ingest.settings import IngestSettings
+from benchmarks.retrieval import home_folder, ingested
 from multi_agent.evaluation.question_set import Gold, Question, load_questions
 from multi_agent.reading import read_around
-from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import make_embedder
-from vectorstore.models import Chunk, CollectionSpec
+from vectorstore.models import Chunk
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 
@@ -46,18 +41,14 @@ def main() -> None:
     options.add_argument("--questions", type=Path, default=QUESTIONS, help="question set with gold pages")
     options.add_argument("--home", type=Path, help="keep the ingested collection here; default: a temporary folder")
     chosen = options.parse_args()
-    embedder = make_embedder(EmbeddingSettings())
-    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
-    spec = CollectionSpec(
-        name="reports", embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
-    )
     with (
-        nullcontext(chosen.home) if chosen.home else tempfile.TemporaryDirectory() as home,
-        EdgeStore(Path(home) / "store").create(spec) as collection,
+        home_folder(chosen.home) as home,
+        ingested(sorted(chosen.reports.glob("*.pdf")), "reports", home, make_embedder(EmbeddingSettings())) as (
+            retriever,
+            _,
+        ),
     ):
-        ingest(sorted(chosen.reports.glob("*.pdf")), Path(home), collection, chunker, embedder)
-        questions = [each for each in load_questions(chosen.questions).questions if each.gold]
-        report(Retriever(collection, embedder), questions)
+        report(retriever, [each for each in load_questions(chosen.questions).questions if each.gold])
 
 
 def report(retriever: Retriever, questions: Sequence[Question]) -> None:

@@ -69,7 +69,7 @@ def main() -> None:
     arguments = _arguments()
     embedder = make_embedder(EmbeddingSettings(model=arguments.model))
     for name in arguments.sets or sorted(folder.parent.name for folder in arguments.data.glob("*/corpus.jsonl")):
-        with _home(arguments.home) as home:
+        with home_folder(arguments.home) as home:
             _measure(arguments.data / name, home / name, embedder, [SearchMode(mode) for mode in arguments.modes])
 
 
@@ -84,7 +84,8 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _home(kept: Path | None) -> Iterator[Path]:
+def home_folder(kept: Path | None) -> Iterator[Path]:
+    """Yield the folder to keep, or a temporary folder for None."""
     if kept:
         yield kept
         return
@@ -95,12 +96,7 @@ def _home(kept: Path | None) -> Iterator[Path]:
 def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]) -> None:
     documents = home / "documents"
     ids = write_documents(data / "corpus.jsonl", documents)
-    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
-    spec = CollectionSpec(
-        name=data.name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
-    )
-    with EdgeStore(home / "store").create(spec) as collection:
-        report = ingest([documents], home, collection, chunker, embedder)
+    with ingested([documents], data.name, home, embedder) as (retriever, report):
         print(
             f"{data.name}: {report.indexed} documents, {report.chunks} chunks, {report.tokens} tokens "
             f"ingested in {report.seconds:.0f} s ({report.unchanged} unchanged)",
@@ -110,7 +106,7 @@ def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]
         qrels = _qrels(data / "qrels" / "test.tsv")
         for mode in modes:
             started = time.perf_counter()
-            run = list(_run(Retriever(collection, embedder), queries, mode, ids))
+            run = list(_run(retriever, queries, mode, ids))
             seconds = (time.perf_counter() - started) / len(queries)
             values = ir_measures.calc_aggregate(MEASURES, qrels, run)
             figures = "  ".join(f"{measure} {values[measure]:.4f}" for measure in MEASURES)
@@ -149,6 +145,19 @@ def _markdown(text: str) -> str:
 def _escaped(text: str) -> str:
     """Escape the text for Markdown."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+@contextmanager
+def ingested(
+    paths: Sequence[Path], name: str, home: Path, embedder: Embedder
+) -> Iterator[tuple[Retriever, IngestReport]]:
+    """Ingest files and folders into a collection in ``home``. Files that it already has unchanged are skipped."""
+    chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
+    spec = CollectionSpec(
+        name=name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
+    )
+    with EdgeStore(home / "store").create(spec) as collection:
+        yield Retriever(collection, embedder), ingest(paths, home, collection, chunker, embedder)
 
 
 def ingest(

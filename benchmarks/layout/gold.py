@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(BaseModel, frozen=True):
     """A cell of a table: the label of its row, the heads above its column (outermost first) and its value."""
 
     document: str
@@ -21,15 +22,17 @@ class Cell:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(BaseModel, frozen=True):
     """The headings of a page. ``optional`` may be headings or not; ``not_headings`` only look like headings."""
 
     document: str
     page: int
     headings: tuple[str, ...]
-    not_headings: tuple[str, ...]
+    not_headings: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+
+
+Line = TypeVar("Line", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +60,10 @@ class Gold:
 
 def load(name: str, folder: Path, gold: Path = HERE) -> Gold:
     """Read ``NAME_cells.jsonl`` and ``NAME_headings.jsonl``. A file that does not exist is empty."""
-    cells = (
-        Cell(str(line["document"]), _page(line), str(line["row"]), _strings(line, "columns"), str(line["value"]))
-        for line in _lines(gold / f"{name}_cells.jsonl")
-    )
-    pages = (
-        Page(
-            str(line["document"]),
-            _page(line),
-            _strings(line, "headings"),
-            _strings(line, "not_headings"),
-            _strings(line, "optional"),
-        )
-        for line in _lines(gold / f"{name}_headings.jsonl")
-    )
+    cells, pages = _lines(Cell, gold / f"{name}_cells.jsonl"), _lines(Page, gold / f"{name}_headings.jsonl")
     return Gold(name, folder, tuple(cells), tuple(pages))
 
 
-def _lines(path: Path) -> Iterator[dict[str, object]]:
-    if path.exists():
-        yield from (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-
-
-def _page(line: dict[str, object]) -> int:
-    return int(str(line["page"]))
-
-
-def _strings(line: dict[str, object], name: str) -> tuple[str, ...]:
-    values = line.get(name) or []
-    return tuple(map(str, values)) if isinstance(values, list) else ()
+def _lines(kind: type[Line], path: Path) -> list[Line]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [kind.model_validate_json(line) for line in lines if line.strip()]

@@ -20,7 +20,7 @@ ROWS = (
 
 
 def cell(row: str, columns: tuple[str, ...], value: str, page: int = 2) -> Cell:
-    return Cell("report.pdf", page, row, columns, value)
+    return Cell(document="report.pdf", page=page, row=row, columns=columns, value=value)
 
 
 def reading() -> Reading:
@@ -60,8 +60,8 @@ def test_a_failure_tells_what_was_read() -> None:
 
 def test_headings_are_compared_without_numbers_and_footnotes() -> None:
     page = Page(
-        "report.pdf",
-        1,
+        document="report.pdf",
+        page=1,
         headings=("7. Intangible Assets", "Net sales", "Risks"),
         not_headings=("£200m", "Table of Contents"),
         optional=("(in thousands)", "continued"),
