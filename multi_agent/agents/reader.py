@@ -16,14 +16,7 @@ from multi_agent.events import Searched
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.pictures import PagePictures, PictureReading
-from multi_agent.grounding.support import (
-    Judged,
-    Statement,
-    SupportCheck,
-    SupportRules,
-    mark_pictured,
-    settle,
-)
+from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
     WrittenResponse,

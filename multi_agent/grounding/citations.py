@@ -8,12 +8,13 @@ Agents that cite show numbered units (``show_units``) and ask for their numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from multi_agent.bus import Publish
 from multi_agent.context import Evidence, PictureSource
 from multi_agent.events import EvidenceRejected
 from multi_agent.prompts.show_passages import Unit
+from vectorstore.models import Chunk
 
 
 class Cited(NamedTuple):
@@ -61,16 +62,21 @@ def _adjacent(unit: Unit, following: Unit) -> bool:
 
 def _evidence(first: Unit, last: Unit, why: str) -> Evidence:
     chunk, start, end = first.chunk, first.start, last.end
+    picture = PictureSource(page=chunk.described_page) if chunk.described_page else None
+    quote, pages = chunk.source_text(start, end), chunk.pages_of(start, end)
+    return evidence_in(chunk, start, end, quote, pages=pages, why=why, picture=picture)
+
+
+def evidence_in(chunk: Chunk, start: int, end: int, quote: str, **fields: Any) -> Evidence:
+    """Return evidence number 1 in the passage; ``fields`` are its other fields."""
     return Evidence(
         number=1,
         document=chunk.document,
         document_id=chunk.document_id,
         name=chunk.name,
         chunk_id=chunk.id,
-        pages=chunk.pages_of(start, end),
         start=start,
         end=end,
-        quote=chunk.source_text(start, end),
-        why=why,
-        picture=PictureSource(page=chunk.described_page) if chunk.described_page else None,
+        quote=quote,
+        **fields,
     )

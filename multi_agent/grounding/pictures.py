@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.bus import Publish
 from multi_agent.context import Evidence, PictureSource, Region
 from multi_agent.events import EvidenceRejected, ResponseRepaired
+from multi_agent.grounding.citations import evidence_in
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.picture import Picture
@@ -109,18 +110,8 @@ async def _load(chunk: Chunk, page: int, library: Library) -> ShownPicture:
 def _evidence(shown: ShownPicture, reading: PictureReading) -> Evidence:
     chunk, page = shown.chunk, shown.page
     start = next(span.start for span in chunk.page_spans if span.number == page)
-    return Evidence(
-        number=1,
-        document=chunk.document,
-        document_id=chunk.document_id,
-        name=chunk.name,
-        chunk_id=chunk.id,
-        pages=(page,),
-        start=start,
-        end=start,
-        quote=reading.words.strip(),
-        picture=PictureSource(page=page, region=_region(reading)),
-    )
+    source = PictureSource(page=page, region=_region(reading))
+    return evidence_in(chunk, start, start, reading.words.strip(), pages=(page,), picture=source)
 
 
 def _region(reading: PictureReading) -> Region | None:

@@ -92,7 +92,7 @@ class SupportRules:
         if words_of(statement.text) in self._confirmed:
             return Judged(statement, True, "It was checked before.")
         if not self._is_question(statement.text):
-            return self._compare(statement)
+            return self._compare(statement) if not self._lacks_answer(statement) else self._completed(statement)
         if not self._short or self._is_question(self._short):
             return Judged(statement, False, "It repeats the question.")
         judged = self._compare(statement._replace(text=self._short))
@@ -107,6 +107,21 @@ class SupportRules:
         quotes = [f"- {self._location(item)}: {item.quote[:_LONGEST_QUOTE]}" for item in statement.evidence]
         results = [f"- computed, {each.purpose}: {each.columns} {each.rows}" for each in statement.computations]
         return "\n".join((*quotes, *results))
+
+    def _lacks_answer(self, statement: Statement) -> bool:
+        """Return whether the claim has no figure or name of its own, but its evidence has those of the short answer.
+
+        A small model copies the label of a table row, such as "Heat pumps delivered", and leaves out the value.
+        """
+        own = [term for term in _exact_terms(statement.text) if term not in self._asked]
+        answer = [term for term in _exact_terms(self._short) if term not in self._asked]
+        evidence = TermIndex(self._evidence_text(statement))
+        return not own and bool(answer) and all(term in evidence for term in answer)
+
+    def _completed(self, statement: Statement) -> Judged:
+        """Judge the claim with the short answer appended."""
+        judged = self._compare(statement._replace(text=f"{statement.text.rstrip(' .:')}: {self._short}"))
+        return judged._replace(repair=f"a claim lacked the answer; added {self._short!r} {judged.repair}")
 
     def _is_question(self, text: str) -> bool:
         return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == words_of(self._question)
@@ -364,6 +379,11 @@ def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermInd
     telling = [term for term in missing if term.kind != "word"]
     found = [(term.text, derivation(term.values, operands)) for term in telling]
     return [f"{text} = {how}" for text, how in found] if all(how for _, how in found) else []
+
+
+def _exact_terms(text: str) -> list[Term]:
+    """Return the figures and names of a text."""
+    return [term for term in find_terms(text) if term.kind != "word"]
 
 
 def _show(quotes: Sequence[Evidence]) -> str:

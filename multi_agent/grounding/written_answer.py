@@ -118,9 +118,7 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)
         seen = sum(each.pictured for each in judged)
-        by_rule = (
-            len(judged) - len(rejected) - checked - sum(each.pictured and each.method == "rule" for each in judged)
-        )
+        by_rule = sum(each.method == "rule" and not each.pictured for each in judged if each.supported)
         facts = [f"Rules found {_count(by_rule)} in the quotes." if by_rule else ""]
         facts += [f"A check call confirmed {_count(checked)}." if checked else ""]
         facts += [f"A model read {_count(seen)} in pictures of pages; no rule can verify that." if seen else ""]

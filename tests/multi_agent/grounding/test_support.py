@@ -78,6 +78,15 @@ def test_the_short_answer_replaces_a_repeated_question() -> None:
     assert "its text is now '9,412'" in judged.repair
 
 
+def test_the_short_answer_completes_a_claim_that_only_names_its_subject() -> None:
+    judged = judge("How many were delivered to Austria?", "Deliveries", 6, short="812")
+    assert judged.supported
+    assert judged.statement.text == "Deliveries: 812"
+    assert "added '812'" in judged.repair
+    assert judge("How many were delivered?", "Belgium: 318", 7, short="812").statement.text == "Belgium: 318"
+    assert judge("How many were delivered?", "Deliveries", 6, short="999").statement.text == "Deliveries"
+
+
 def test_a_claim_without_evidence_is_rejected() -> None:
     assert judge("What colour?", "blue").supported is False
 
