@@ -8,7 +8,7 @@ from pydantic import Field
 
 from multi_agent.context import Claim, Computation, Evidence, PictureSource, ResearchContext, Synthesis
 from multi_agent.llm.llm import Usage
-from vectorstore.models import FrozenModel, Scalar
+from vectorstore.models import FrozenModel, Origin, Scalar
 
 
 class Status(StrEnum):
@@ -43,6 +43,7 @@ class Quote(FrozenModel):
     picture: PictureSource | None = Field(
         default=None, description="if a model read the words in the picture of a page: where; nothing verified them"
     )
+    origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
 
     @classmethod
     def of(cls, evidence: Evidence) -> Quote:

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from multi_agent.library import within
-from vectorstore.models import Chunk, FrozenModel, Scalar
+from vectorstore.models import Chunk, FrozenModel, Origin, Scalar
 
 
 class Understanding(FrozenModel):
@@ -85,6 +85,7 @@ class Evidence(FrozenModel):
     quote: str
     why: str = Field(default="", description="what it shows, in the Extractor's words")
     picture: PictureSource | None = Field(default=None, description="where it was read, if in the picture of a page")
+    origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
 
     @property
     def place(self) -> Place:

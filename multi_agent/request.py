@@ -15,6 +15,10 @@ LONGEST = 20_000
 """Maximum characters of a question or query. Anything longer belongs into the collection as a document."""
 
 
+Source = Literal["documents", "web", "tools"]
+"""What an answer may rest on: documents of the collection, web pages and downloads, results of other tools."""
+
+
 class Request(FrozenModel):
     """A question with its options. In mode ``auto`` triage chooses between ``fast`` and ``high``."""
 
@@ -31,6 +35,9 @@ class Request(FrozenModel):
     )
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     strict: bool = Field(default=False, description="leave out what only comes close to an answer")
+    sources: tuple[Source, ...] = Field(
+        default=("documents",), min_length=1, description="what the answer may rest on: documents, web, tools"
+    )
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 
     def validated(self) -> Request:

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, Field
 
 from multi_agent.library import Library
+from multi_agent.request import Source
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import Chunk, FrozenModel
@@ -40,6 +41,7 @@ class ToolCard(FrozenModel):
     description: str = Field(description="what it does, what it returns and when to use it; the model reads this")
     inputs: type[BaseModel] = Field(description="type of its arguments; the model reads the descriptions of the fields")
     dangerous: bool = Field(default=False, description="whether each call needs approval")
+    source: Source = Field(default="tools", description="the kind of evidence that its results are")
     lacks: Callable[[ToolSettings], str] | None = Field(
         default=None, description="returns why the settings do not allow its use and what to set, or an empty text"
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 Scalar = str | int | float | bool
 
@@ -56,8 +57,28 @@ class TableHeader(FrozenModel):
     end: int = Field(ge=0)
 
 
+class WebPage(FrozenModel):
+    """A page or file of the web that a tool read."""
+
+    kind: Literal["web"] = "web"
+    url: str = Field(description="the address after redirects")
+    read_at: AwareDatetime
+
+
+class ToolOutput(FrozenModel):
+    """A result that a tool returned."""
+
+    kind: Literal["tool"] = "tool"
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+Origin = Annotated[WebPage | ToolOutput, Field(discriminator="kind")]
+"""Where a passage is from, if not from a document of the collection."""
+
+
 class Chunk(FrozenModel):
-    """One passage of a document."""
+    """One passage of a document, of a web page or of a tool's result."""
 
     id: str = Field(description="UUID, deterministic in document, version and position: the point id in Qdrant")
     document_id: str = Field(description="stable id of the document")
@@ -75,6 +96,9 @@ class Chunk(FrozenModel):
     page_spans: tuple[PageSpan, ...] = Field(default=(), description="pages it touches; empty if the format has none")
     header: TableHeader | None = Field(default=None, description="for later rows of a split table: its header")
     metadata: dict[str, Scalar] = Field(default_factory=dict)
+    origin: Origin | None = Field(
+        default=None, description="where it is from, if not from a document; such passages are not indexed"
+    )
 
     @property
     def pages(self) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ Payload = dict[str, Any]
 
 def to_payload(chunk: Chunk) -> Payload:
     """Return the chunk's fields, the keywords for folder and metadata filters, and its language."""
-    return chunk.model_dump(mode="json") | {
+    return chunk.model_dump(mode="json", exclude={"origin"}) | {
         FOLDERS: [folder.as_posix() for folder in PurePath(chunk.document).parents],
         TERMS: [_term(key, value) for key, value in chunk.metadata.items()],
         LANGUAGE: chunk_language(chunk),

@@ -78,5 +78,6 @@ def evidence_in(chunk: Chunk, start: int, end: int, quote: str, **fields: Any) -
         start=start,
         end=end,
         quote=quote,
+        origin=chunk.origin,
         **fields,
     )

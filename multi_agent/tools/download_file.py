@@ -25,6 +25,7 @@ class DownloadFile:
         name="download_file",
         description="Downloads a file from the web and keeps it among the files of this run.",
         inputs=Download,
+        source="web",
         dangerous=True,
     )
 

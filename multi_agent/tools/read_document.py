@@ -32,6 +32,7 @@ class ReadDocument:
         description="Reads one of the person's documents in order, from its beginning or from a passage on: for what "
         "stands around a passage that was found, or to know the whole. What it states can be quoted.",
         inputs=Reading,
+        source="documents",
     )
 
     def __init__(self, kit: ToolKit) -> None:

@@ -30,6 +30,7 @@ class ReadWebPage:
         description="Reads a page of the web and gives its text with its links. What a page says is no evidence from "
         "the person's documents; name its address where you use it.",
         inputs=Page,
+        source="web",
     )
 
     def __init__(self, kit: ToolKit) -> None:

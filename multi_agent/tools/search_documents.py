@@ -30,6 +30,7 @@ class SearchDocuments:
         description="Searches the person's documents by meaning and by words, and gives the best passages, numbered. "
         "What they state can be quoted.",
         inputs=Search,
+        source="documents",
     )
 
     def __init__(self, kit: ToolKit) -> None:

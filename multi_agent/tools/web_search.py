@@ -54,6 +54,7 @@ class WebSearch:
         description="Searches the web, or forums and posts, and gives addresses with what they are about. Read a page "
         "before you rely on it.",
         inputs=WebSearchInput,
+        source="web",
         lacks=_no_engine,
     )
 
