@@ -222,7 +222,7 @@ class Candor:
 
     @cached_property
     def page_pictures(self) -> PagePictureDrawer:
-        """Draws pages of documents for models."""
+        """Draws pages of documents as pictures for models."""
         from api.services.page_pictures import PagePictureDrawer
 
         return PagePictureDrawer(self.ledger, self.settings.ingest.max_file_mb)
@@ -266,14 +266,14 @@ class Candor:
 
     @cached_property
     def figure_describer(self) -> FigureDescriber:
-        """Describes the figures of documents."""
+        """Describes the figures of documents with the default model."""
         from api.services.figure_descriptions import ModelDescriber
 
         return ModelDescriber(self.settings.llm, self.settings.home / "endpoints")
 
     @cached_property
     def fact_finder(self) -> FactFinder:
-        """Finds the facts of documents."""
+        """Finds the facts of documents with the default model."""
         from api.services.document_facts import ModelFactFinder
 
         return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints")

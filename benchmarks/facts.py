@@ -1,9 +1,9 @@
-"""Print the facts that ingest finds in files, for a person to check: one line per fact, then the share that has each.
+"""Print the facts that ingest finds in files, for a manual check: one line per fact, then the file count of each fact.
 
     python -m benchmarks.facts DATA/annual-reports/docs DATA/sec-10-q/docs
 
-Files that cannot be read, archives and pictures of pages are left out: nothing is recognized with OCR. The last lines
-have the CPU seconds of parsing and of finding facts.
+The benchmark skips archives, scans and files that cannot be read: OCR is off. The last line shows the CPU seconds of
+parsing and of finding facts.
 """
 
 from __future__ import annotations

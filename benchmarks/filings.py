@@ -11,10 +11,10 @@ answer computed them) do not count. A figure is found if one of the 8 chunks *of
 percentage with the percent sign. Signs and units are not compared. Questions without such a figure are reported
 separately.
 
-A second table tells what an agent reads within a token budget (Candor's estimate), by the share of the budget that
-found passages take. The rest of their tables, pages and sections takes the remaining tokens
-(``multi_agent/reading.py``). The pages of a question are those of its report that have the most of its figures; a page
-is read whole if every passage on it is read.
+A second table shows what an agent reads within a token budget (Candor's estimate), by the share of the budget for found
+passages. The rest of their tables, pages and sections fills the remaining tokens (``multi_agent/reading.py``). The
+pages of a question are the pages of its report with the most figures of the answer. A page is read whole if every
+passage on it is read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RETRIEVED = 8
 BUDGETS = (2_500, 8_000, 16_000)
 SHARES = (1, 0.8, 0.7, 0.5)
 ONE_PASSAGE = "Single-Doc Single-Chunk RAG"
-SMALLEST = 50  # tokens; so many found passages always fill the budget
+SMALLEST = 50  # tokens per passage, a lower bound: the search returns enough passages to fill the budget
 _SOURCE = re.compile(r"\(?SOURCE.*", re.DOTALL)
 _NUMBER = re.compile(r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?P<percent>[\s|)]*%)?")
 _AMOUNT = re.compile(
@@ -139,7 +139,7 @@ def _report_reading(retriever: Retriever, questions: Sequence[Question]) -> None
 def _what_is_read(
     question: Question, chunks: Sequence[Chunk], on_pages: Mapping[int, Sequence[Chunk]]
 ) -> Iterator[str]:
-    """Return the columns of the table that hold for this question."""
+    """Yield the names of the table columns that count this question."""
     own = [chunk for chunk in chunks if chunk.name == question.report]
     figures = question.figures & {figure for chunk in own for figure in _numbers(chunk.reading_text)}
     read, pages = {chunk.id for chunk in own}, _pages(question, on_pages)
@@ -162,7 +162,7 @@ def chunks_by_page(retriever: Retriever) -> dict[str, dict[int, list[Chunk]]]:
 
 
 def _pages(question: Question, on_pages: Mapping[int, Sequence[Chunk]]) -> list[set[str]]:
-    """Return the chunk ids of each page that has the most figures of the question."""
+    """Return the chunk ids of each page with the most figures of the answer."""
     having = {
         page: len(question.figures & {figure for chunk in chunks for figure in _numbers(chunk.reading_text)})
         for page, chunks in on_pages.items()

@@ -1,12 +1,12 @@
-"""Measure without a model whether the pages that answer a question are found and read whole.
+"""Measure, without a model, whether the pages that answer a question are found and read whole.
 
     python -m benchmarks.pages --reports DATA/annual-reports/docs
 
-Asks the 40 questions of ``benchmarks/annual_reports.jsonl`` about twelve annual reports, half of them about tables. The
-answers and their pages were read from pictures of the pages. Without naming the report, each question is searched, and
-an agent reads within a token budget (Candor's estimate): passages first, then the rest of their tables, pages and
-sections (``multi_agent/reading.py``). Of each report that a question needs, a gold page is found if a passage of it is
-read, and read whole if every passage on it is.
+The 40 questions of ``benchmarks/annual_reports.jsonl`` are about twelve annual reports, half of them about tables.
+Answers and pages were labelled from pictures of the pages. The search is not restricted to the right report. An agent
+reads within a token budget (Candor's estimate): found passages first, then the rest of their tables, pages and sections
+(``multi_agent/reading.py``). A gold page is found if at least one passage on it is read, and read whole if every
+passage on it is read. A question counts if this holds for one gold page of each report that it needs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def report(retriever: Retriever, questions: Sequence[Question]) -> None:
-    """Print the shares of questions whose pages are found and read whole, by budget, share and tag."""
+    """Print the share of questions whose pages are found and read whole, by budget, share and tag."""
     library = CollectionLibrary("reports", lambda: (), retriever)
     pages = chunks_by_page(retriever)
     asked = Counter(tag for each in questions for tag in tags_of(each))
@@ -76,12 +76,12 @@ def report(retriever: Retriever, questions: Sequence[Question]) -> None:
 
 
 def tags_of(question: Question) -> tuple[str, ...]:
-    """Return the kind of the question, its first tag, and ``ALL``."""
+    """Return ``ALL`` and the first tag of the question, which is its kind."""
     return (ALL, *question.tags[:1])
 
 
 def has_page(gold: Gold, pages: Pages, read: Collection[str], *, whole: bool = False) -> bool:
-    """Return whether a passage, or with ``whole`` every passage, of one of the gold pages was read."""
+    """Return whether one of the gold pages was read: any passage on it, or with ``whole`` every passage."""
     enough = all if whole else any
     own = pages.get(gold.document, {})
     return any(own.get(page) and enough(chunk.id in read for chunk in own[page]) for page in gold.pages)

@@ -85,7 +85,7 @@ def _arguments() -> argparse.Namespace:
 
 @contextmanager
 def home_folder(kept: Path | None) -> Iterator[Path]:
-    """Yield the folder to keep, or a temporary folder for None."""
+    """Yield the given folder, or a temporary folder if it is None."""
     if kept:
         yield kept
         return
@@ -151,7 +151,7 @@ def _escaped(text: str) -> str:
 def ingested(
     paths: Sequence[Path], name: str, home: Path, embedder: Embedder
 ) -> Iterator[tuple[Retriever, IngestReport]]:
-    """Ingest files and folders into a collection in ``home``. Files that it already has unchanged are skipped."""
+    """Ingest files and folders into a collection in ``home`` and yield its retriever. Unchanged files are skipped."""
     chunker = Chunker(embedder.count_tokens, embedder.max_tokens, IngestSettings().chunk_overlap)
     spec = CollectionSpec(
         name=name, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint

@@ -1,4 +1,4 @@
-"""A parsed document: its text, the blocks and pages that point into the text, and facts about the whole."""
+"""Defines the parsed document: its text, the blocks and pages that point into the text, and its facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BlockKind(StrEnum):
     LIST = "list"
     CODE = "code"
     CONTENTS = "contents"
-    """A table of contents. It is not indexed: it names every subject of the document and tells nothing about it."""
+    """A table of contents. It is not indexed: it would match many queries, but answer none."""
 
 
 class Block(FrozenModel):
@@ -32,13 +32,13 @@ class Block(FrozenModel):
 
 
 TITLE, KIND, ISSUER, PERIOD, CURRENCY, DATE = "title", "kind", "issuer", "period", "currency", "date"
-"""Names of facts. Only a model finds kind and date."""
+"""Names of the facts. Only the model finds the kind and the date."""
 FACTS = (TITLE, KIND, ISSUER, PERIOD, CURRENCY, DATE)
-"""All of them, in the order in which they are shown."""
+"""All facts in display order."""
 
 
 class FactSource(StrEnum):
-    """Where a fact comes from."""
+    """Source of a fact: a property of the file, a rule, or the model."""
 
     PROPERTY = "property"
     RULE = "rule"
@@ -46,7 +46,7 @@ class FactSource(StrEnum):
 
 
 class Fact(FrozenModel):
-    """One fact about a document as a whole, with the words that show it."""
+    """A fact about a whole document, with the line that states it."""
 
     value: str = Field(min_length=1, description="for filters; a date in ISO form, a currency as its ISO code")
     printed: str = Field(min_length=1, description="the value as the document writes it")
@@ -56,7 +56,7 @@ class Fact(FrozenModel):
 
 
 class ParsedDocument(FrozenModel):
-    """A document as text with its structure. ``text`` is the only copy; blocks and pages point into it."""
+    """A document as text with its structure. Only ``text`` holds content; blocks and pages are offsets into it."""
 
     text: str
     blocks: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""The errors of this package: of one file, or of a whole ingest. The tree says how a user can resolve each.
+"""Errors of this package. They concern one file or the whole ingest. The tree shows how a user can resolve each.
 
 IngestError
 ├── PathNotFound            the user names a path that exists
@@ -9,7 +9,7 @@ IngestError
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── PageNotShown            the user reads the document as text
-├── ModelUnavailable        the user starts or chooses a model that can do it, or ingests without it
+├── ModelUnavailable        the user starts or chooses a suitable model, or ingests without a model
 ├── LedgerUnavailable       the user frees disk space, or starts or repairs the database
 └── FileError               one file failed; the ingest continues with the others
     ├── UnreadableFile      the user corrects the permissions, or repairs the disk
@@ -18,8 +18,8 @@ IngestError
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file again, or chooses another parser
-    ├── FigureNotDescribed  the user describes no figures, or repairs the file
-    ├── ModelFailed         the user ingests again when the model works, or ingests without it
+    ├── FigureNotDescribed  the user turns off figure descriptions, or repairs the file
+    ├── ModelFailed         the user ingests again when the model answers, or ingests without a model
     ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       the file has no text; a scan needs text recognition
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 
 class IngestError(Exception):
-    """Base of the errors of this package; the message says what happened, to what, and what to do."""
+    """Base of the errors of this package. The message says what failed, why, and what to do."""
 
 
 class PathNotFound(IngestError):
@@ -60,7 +60,7 @@ class IngestUnderWay(IngestError):
 
 
 class ParserUnavailable(IngestError):
-    """The processes that parse do not start, or were closed. No file caused this."""
+    """The parser processes did not start, or were closed. No file caused this."""
 
 
 class PageNotShown(IngestError):
@@ -76,15 +76,15 @@ class FileError(IngestError):
 
 
 class ModelUnavailable(IngestError):
-    """A model is to be asked about the documents, but it does not answer, or cannot do that."""
+    """The ingest needs a model, but the model does not answer or does not support the task."""
 
 
 class FigureNotDescribed(FileError):
-    """A page with figures cannot be drawn for the model."""
+    """A page with figures cannot be rendered for the model."""
 
 
 class ModelFailed(FileError):
-    """The model did not answer about this document. The next ingest asks again."""
+    """The model gave no answer for this document. The next ingest retries."""
 
 
 class UnreadableFile(FileError):
@@ -96,15 +96,15 @@ class FileChanging(FileError):
 
 
 class FileTooLarge(FileError):
-    """The file exceeds the limit of the settings."""
+    """The file exceeds the size limit in the settings."""
 
 
 class ParserTimeout(FileError):
-    """The parser did not finish within its time."""
+    """The parser exceeded its time limit."""
 
 
 class ParserOutOfMemory(FileError):
-    """The parser took more memory than it may."""
+    """The parser exceeded its memory limit."""
 
 
 class ParserCrashed(FileError):

@@ -126,7 +126,7 @@ class AgentKit:
     """What an agent works with. Every step gets a fresh agent and kit, so an agent may keep state during its step.
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
-    The final update may contain it again. ``read_before`` are the ids of the passages that earlier attempts read.
+    The final update may contain it again. ``read_before`` holds the ids of the passages that earlier attempts read.
     ``tools`` returns the tools that the card grants.
     """
 

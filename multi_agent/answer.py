@@ -30,7 +30,7 @@ class Coverage(FrozenModel):
 
 
 class Quote(FrozenModel):
-    """One item of evidence in an answer: ``parsed_text[start:end] == quote``, unless it is from a picture."""
+    """An item of evidence in an answer: ``parsed_text[start:end] == quote``, unless a model read it in a picture."""
 
     number: int
     document: str = Field(description="path of the document as ingested")
@@ -41,7 +41,7 @@ class Quote(FrozenModel):
     end: int
     quote: str
     picture: PictureSource | None = Field(
-        default=None, description="if a model read the words in the picture of a page: where; nothing verified them"
+        default=None, description="where a model read the words, if in the picture of a page; no rule verified them"
     )
     origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
 
@@ -71,7 +71,7 @@ class Computed(FrozenModel):
 
 
 class Nearest(FrozenModel):
-    """What comes closest to the answer. The claims of the answer state it."""
+    """The nearest answer that the documents have, if they do not have the one asked for. The claims state it."""
 
     answer: str = Field(description="the bare value")
     difference: str = Field(description="how it differs from what was asked, in the model's words")
@@ -81,7 +81,7 @@ class Nearest(FrozenModel):
 
 
 class SubAnswer(FrozenModel):
-    """The answer to a question that was answered on the way to the final one."""
+    """The answer to an intermediate question."""
 
     step: str
     question: str
@@ -118,7 +118,9 @@ class Answer(FrozenModel):
     short: str = Field(
         default="", description="the bare answer, if it needs no sentence; several separated by '; '; else empty"
     )
-    nearest: Nearest | None = Field(default=None, description="if insufficient: what comes closest, if anything does")
+    nearest: Nearest | None = Field(
+        default=None, description="the nearest answer, if the status is insufficient and there is one"
+    )
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to questions on the way")
@@ -141,14 +143,14 @@ class Answer(FrozenModel):
 def status_of(synthesis: Synthesis) -> Status:
     """Return ANSWERED if the writer says that the evidence suffices and a claim is supported.
 
-    An answer without claims is the one that the question wants if nothing is found.
+    A sufficient answer without claims also counts: the question itself says what to answer if nothing is found.
     """
     supported = not synthesis.claims or any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT
 
 
 def nearest_of(synthesis: Synthesis) -> Nearest | None:
-    """Return what comes closest to the answer, if the documents only have that."""
+    """Return the nearest answer of an insufficient synthesis. None without a supported claim or a short answer."""
     supported = any(claim.supported for claim in synthesis.claims)
     if synthesis.sufficient or not supported or not synthesis.short:
         return None
@@ -156,7 +158,7 @@ def nearest_of(synthesis: Synthesis) -> Nearest | None:
 
 
 def in_short(synthesis: Synthesis) -> str:
-    """Return the answer, or what comes closest and what is missing, in one line."""
+    """Return the answer in one line; for an insufficient one, the nearest answer or what is missing."""
     if synthesis.sufficient:
         return synthesis.short or synthesis.text
     if nearest := nearest_of(synthesis):

@@ -52,11 +52,11 @@ class RecordField(FrozenModel):
 
 
 Region = tuple[float, float, float, float]
-"""A part of a page: left, top, right and bottom, in fractions of its width and height."""
+"""Left, top, right and bottom of a part of a page, as fractions of the page's width and height."""
 
 
 class PictureSource(FrozenModel):
-    """Where a model read something in the picture of a page."""
+    """The place in the picture of a page where a model read a text or value."""
 
     page: int = Field(ge=1)
     region: Region | None = Field(
@@ -68,10 +68,10 @@ class PictureSource(FrozenModel):
 
 
 class Evidence(FrozenModel):
-    """A verbatim quote, located: ``parsed_text[start:end] == quote`` in the document's parsed text.
+    """A verbatim quote and its location in the document's parsed text: ``parsed_text[start:end] == quote``.
 
-    With ``picture`` it is none: ``quote`` is what a model read in the picture of a page. ``start`` and ``end`` are both
-    the beginning of that page in its passage, or the span in a description of the page that an ingest has indexed.
+    If ``picture`` is set, the quote is not verbatim: a model read it in the picture of a page. ``start`` and ``end``
+    are then both the start of the page in its passage, or the span in the indexed description of the page's figures.
     """
 
     number: int = Field(ge=1, description="the answer's reference to it; assigned in order of document and position")
@@ -89,13 +89,13 @@ class Evidence(FrozenModel):
 
     @property
     def place(self) -> Place:
-        """Its identity, independent of its number: document id and span; of a reading of a picture, also its words."""
+        """The identity of the evidence, without its number: document id, span, and words of a picture reading."""
         span = (self.document_id, self.start, self.end)
         return (*span, self.quote) if self.picture else span
 
 
 Place = tuple[str, int, int] | tuple[str, int, int, str]
-"""The identity of evidence."""
+"""The identity of evidence: document id, start and end, plus the words of a picture reading."""
 
 
 class Record(FrozenModel):
@@ -153,9 +153,9 @@ class Synthesis(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The claims as one text in the chosen layout, with a mark per reference, or [unsupported].
+        """The claims as one text in the chosen layout, each with its reference marks or [unsupported].
 
-        A sufficient answer without claims is its short form: what the question wants if nothing is found.
+        Without claims, a sufficient answer is its short form: what the question asks for if nothing is found.
         """
         if not self.claims:
             return self.short if self.sufficient else ""

@@ -88,7 +88,7 @@ class RecordingMissing(LLMError):
 
 
 class PictureUnavailable(AgentError):
-    """The picture of a page cannot be shown to the model: its file is gone, changed or damaged."""
+    """The picture of a page cannot be sent to the model: the file is missing, changed or damaged."""
 
 
 class PlanError(AgentError):

@@ -280,9 +280,9 @@ class DraftWithdrawn(FrozenModel):
 
 
 class ClaimChecked(FrozenModel):
-    """A claim was rejected because its evidence does not support it, or a model judged whether it does.
+    """A claim was rejected as unsupported, judged by a model, or accepted without verification.
 
-    With the method ``picture`` nobody verified it: it rests on what a model read in the picture of a page.
+    The method ``picture`` marks an unverified claim: it rests on what a model read in the picture of a page.
     """
 
     type: Literal["claim_checked"] = "claim_checked"

@@ -1,7 +1,7 @@
-"""Selects what is read of what was found: the best passages, then the rest of their tables, pages and sections.
+"""Selects the passages to read: the best ones found, then the rest of their tables, pages and sections.
 
-Small passages are found best, but a row is understood with its table and a sentence with its page. The found passages
-take most of the token budget, so that documents of lower rank are read, too. What is around them takes the rest.
+Search works best on small passages, but a row needs its table and a sentence its page. The found passages take most of
+the token budget, so that documents of lower rank are read, too. The passages around them take the rest.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from vectorstore.models import Chunk
 _REACH = 12
 """Passages before and after a found one that may belong to its table, page or section."""
 FOUND_SHARE = 0.7
-"""Share of the budget that found passages take first. Of 56 questions about 20 quarterly reports, 16,000 tokens hold a
-figure of the answer for 41, 43 and 41 with shares of 0.5, 0.7 and 1, and its whole page for 24, 22 and 3; 8,000 tokens
-for 32, 34 and 37, and 13, 8 and 2 (``benchmarks/filings.py``)."""
+"""Share of the token budget that found passages take first. ``benchmarks/filings.py`` compared shares of 0.5, 0.7 and 1
+on 56 questions about 20 quarterly reports. 16,000 tokens contained a figure of the answer for 41, 43 and 41 questions,
+and its whole page for 24, 22 and 3; 8,000 tokens for 32, 34 and 37, and for 13, 8 and 2."""
 
 Place = tuple[str, str, int]
-"""A document id, its version and the position of a passage in it. An ingest may replace the version meanwhile."""
+"""A document's id and version, and the position of a passage in it. An ingest may replace the version during a run."""
 
 
 def read_around(
     found: Sequence[Chunk], library: Library, tokens: int, found_share: float = FOUND_SHARE
 ) -> tuple[Chunk, ...]:
-    """Return the found passages, best first, each followed by what is read around it.
+    """Return the found passages, best first, each followed by the passages around it.
 
     ``found`` is ranked, best first. The passages have at most ``tokens`` tokens together, by Candor's estimate; the
-    best one is always among them. A text that was read is not read again.
+    best one is always among them. Passages with the same text are returned once.
     """
     reading = _Reading(tokens)
     best = _distinct(found)
@@ -63,7 +63,7 @@ class _Reading:
         return tuple(chunk for group in self._groups.values() for chunk in group)
 
     def add(self, chunk: Chunk, reason: Chunk, share: float = 1) -> None:
-        """Add the passage unless it is known or does not fit into this share of the budget."""
+        """Add the passage unless its text is known or it does not fit into this share of the budget."""
         size, text = estimate_tokens(chunk.reading_text), _words(chunk)
         fits = self._left - size >= (1 - share) * self._tokens
         if text not in self._texts and (fits or not self._groups):
@@ -84,14 +84,14 @@ def _words(chunk: Chunk) -> str:
 
 
 def _around(chunk: Chunk, near: Mapping[Place, Chunk]) -> list[Chunk]:
-    """Return what belongs to the same table, page or section, the nearest first."""
+    """Return the passages of the same table, page or section, nearest first."""
     unit = _same_page if chunk.pages else _same_section
     related = {each.index: each for belongs in (_same_table, unit) for each in _run(chunk, near, belongs)}
     return sorted(related.values(), key=lambda each: abs(each.index - chunk.index))
 
 
 def _run(chunk: Chunk, near: Mapping[Place, Chunk], belongs: Callable[[Chunk, Chunk], bool]) -> Iterator[Chunk]:
-    """Yield the unbroken run of passages before and after that belong to the chunk."""
+    """Yield the unbroken runs of passages before and after the chunk that belong to it."""
     for step in (-1, 1):
         position = chunk.index + step
         while (each := near.get((chunk.document_id, chunk.version, position))) and belongs(chunk, each):
@@ -100,7 +100,7 @@ def _run(chunk: Chunk, near: Mapping[Place, Chunk], belongs: Callable[[Chunk, Ch
 
 
 def _same_table(chunk: Chunk, other: Chunk) -> bool:
-    """Return whether one has the header of the other, or both have the same."""
+    """Return whether one passage contains the table header of the other, or both have the same header."""
     if chunk.header and other.header:
         return chunk.header.start == other.header.start
     header, first = (chunk.header, other) if chunk.header else (other.header, chunk)

@@ -9,14 +9,14 @@ from pydantic import Field
 from vectorstore.settings import SettingsGroup
 
 SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
-"""The parts of the supervisor that call a model, as traces and `agent_models` name them."""
+"""The parts of the supervisor that call a model, by their names in traces and `agent_models`."""
 
 
-_WINDOW_SHARE = 6  # of the default window, about as much as ten passages: a small model reads slowly
-_MOST_PASSAGE_TOKENS = 16_000
-_TOKENS_PER_PICTURE = 8_192  # of the window: a picture takes up to 1,800 beside the text and the response
-_MOST_PICTURES = 4
-_TOKENS_PER_FOUND_PASSAGE = 270  # as much as a passage of English prose
+_WINDOW_SHARE = 6  # passages take a sixth of the window, ten by default: a small model reads slowly
+_MOST_PASSAGE_TOKENS = 16_000  # per call
+_TOKENS_PER_PICTURE = 8_192  # of the window; the picture itself takes up to 1,800 of them
+_MOST_PICTURES = 4  # per call
+_TOKENS_PER_FOUND_PASSAGE = 270  # about the size of a passage of English prose
 
 
 class Budget(SettingsGroup):
@@ -77,7 +77,7 @@ class ResearchSettings(SettingsGroup):
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:
-        """Return a copy in which the amounts read per call that are not set follow from the model's window (tokens)."""
+        """Return a copy that derives the unset limits per call from the model's context window, in tokens."""
         tokens = self.tokens_per_call
         if "tokens_per_call" not in self.model_fields_set:
             tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))

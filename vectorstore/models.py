@@ -20,10 +20,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
 PICTURED_PAGES = "pictured_pages"
-"""Key of the metadata that lists the pages of a document with more to see than their text: see ``page_ranges``."""
+"""Metadata key: the pages of the document that show more than their text, in the format of ``page_ranges``."""
 
 DESCRIBED_PAGE = "described_page"
-"""Key of the metadata of a passage in which a model describes the figures of a page: the number of the page."""
+"""Metadata key: the number of the page whose figures the passage describes. A model wrote such a passage."""
 
 
 class FrozenModel(BaseModel):
@@ -107,13 +107,13 @@ class Chunk(FrozenModel):
 
     @property
     def pictured_pages(self) -> tuple[int, ...]:
-        """Numbers of its pages with more to see than their text, ascending: scans, and pages with large figures."""
+        """Numbers of its pages that show more than their text, ascending: scans and pages with large figures."""
         listed = pages_in(str(self.metadata.get(PICTURED_PAGES, "")))
         return tuple(page for page in self.pages if any(page in pages for pages in listed))
 
     @property
     def described_page(self) -> int | None:
-        """The page whose figures a model describes in this passage; None for the document's own words."""
+        """The page whose figures this passage describes in a model's words; None for the document's own text."""
         page = self.metadata.get(DESCRIBED_PAGE)
         return page if isinstance(page, int) else None
 
@@ -124,7 +124,7 @@ class Chunk(FrozenModel):
 
     @property
     def embedded_text(self) -> str:
-        """The text to embed: the passage under a line ``title › about › section``, which is not part of its span."""
+        """The text to embed: the passage below a line ``title › about › section``, which is not part of its span."""
         path = " › ".join(part for part in (self.title, self.about, *self.section) if part)
         return f"{path}\n{self.reading_text}" if path else self.reading_text
 
@@ -149,7 +149,7 @@ def page_ranges(pages: Iterable[int]) -> str:
 
 
 def pages_in(ranges: str) -> list[range]:
-    """Return the pages in a text of ``page_ranges``. Raises ValueError for another text."""
+    """Return the pages in a text from ``page_ranges``. Raises ValueError for any other text."""
     parts = (part.partition("-") for part in ranges.split(", ") if part)
     return [range(int(first), int(last or first) + 1) for first, _, last in parts]
 

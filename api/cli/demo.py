@@ -137,10 +137,10 @@ def demo_questions() -> list[str]:
 
 
 def _settings(home: Path | None, *, check_claims: bool) -> Any:
-    """Return settings that make the prompts the same on every machine: own data folder, float32, default agents.
+    """Return settings that give the same prompts on every machine: own data folder, float32, default agents.
 
-    Earlier plans are not shown as examples, as they would change the prompts of a second demo. Claims are checked
-    for a recording, which a capable model answers.
+    Earlier plans are not shown as examples, as they would change the prompts of a second demo. ``check_claims`` is for
+    a recording and its replay: the recorded model is a capable one.
     """
     base = load_settings(home)
     embedding = base.store.embedding.model_copy(update={"precision": "float32"})

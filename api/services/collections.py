@@ -32,7 +32,7 @@ class Collections:
     """All collections of a data folder. Calls block.
 
     ``load_embedder`` returns the embedding model and loads it on the first call; ``embedding_model`` is its name.
-    ``draw_page`` returns the picture of a page as PNG, given the collection, a chunk on the page and its number.
+    ``draw_page`` takes a collection, a chunk and a page number, and returns the picture of the page as PNG.
     """
 
     def __init__(

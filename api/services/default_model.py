@@ -1,4 +1,4 @@
-"""The default language model, as an ingest asks it about documents: from threads, and for many documents in a row."""
+"""The default language model for an ingest, which calls it from threads and for many documents in a row."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ResultT = TypeVar("_ResultT")
 
 
 class DefaultModel:
-    """Implements what the models of an ingest share; see ``ingest.pipeline.asked_model.IngestModel``."""
+    """Base of the models of an ingest. Implements ``ingest.pipeline.asked_model.IngestModel`` except ``check``."""
 
     def __init__(self, settings: EndpointSettings, shared: Path) -> None:
-        """``shared`` is the folder with the limits of the endpoint that all processes share."""
+        """``shared`` is the folder with the endpoint's limits, which all processes share."""
         self._settings, self._shared = settings, shared
         self._lock = threading.Lock()
         self._users = 0
@@ -32,7 +32,7 @@ class DefaultModel:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the model and its event loop while a thread is within this context: one of this machine loads once."""
+        """Keep the model and its event loop while a thread is in this context, so that a local model loads once."""
         with self._entered():
             yield
 
@@ -42,13 +42,13 @@ class DefaultModel:
             return running.wait_for(running.llm.complete(messages, response_model)).value
 
     def takes_pictures(self) -> bool:
-        """Return whether messages may carry pictures. Blocks. Raises a subclass of LLMError."""
+        """Return whether messages may contain pictures. Blocks. Raises a subclass of LLMError."""
         with self._entered() as running:
             return running.wait_for(running.llm.takes_pictures())
 
     @contextmanager
     def _entered(self) -> Iterator[_RunningModel]:
-        """Start the model for the first thread that enters, and end it after the last one."""
+        """Start the model when the first thread enters, and close it when the last one leaves."""
         with self._lock:
             running = self._running = self._running or _RunningModel(build_llm(self._settings, self._shared))
             self._users += 1
@@ -63,7 +63,7 @@ class DefaultModel:
 
 
 class _RunningModel:
-    """A model with an event loop in a thread of its own: it belongs to one event loop, and its callers have none."""
+    """A model with its own event loop and thread: an LLM belongs to one event loop, and its callers have none."""
 
     def __init__(self, llm: LLM) -> None:
         self.llm = llm
@@ -73,11 +73,11 @@ class _RunningModel:
         self._started.wait()
 
     def wait_for(self, call: Coroutine[Any, Any, _ResultT]) -> _ResultT:
-        """Return the result of a call of the model."""
+        """Run a call of the model and return its result. Blocks."""
         return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
     def close(self) -> None:
-        """Cancel what is still running, and end the thread."""
+        """Cancel running calls and end the thread."""
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
 

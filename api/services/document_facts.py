@@ -1,4 +1,4 @@
-"""Finds the facts of documents with the default language model, for an ingest."""
+"""Finds the facts of documents with the default language model during an ingest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from multi_agent.errors import LLMError
 from multi_agent.llm.probe import require_reachable
 from multi_agent.prompt import Prompt
 
-_WITHOUT = 'To find facts by rules alone, set `facts` under [ingest] to "rules".'
+_WITHOUT = 'To find facts without a model, set `facts` under [ingest] to "rules".'
 
 
 class ShownFact(BaseModel):
-    # A docstring would be shown to the model.
+    # No docstring: the schema would show it to the model.
     model_config = ConfigDict(extra="forbid")
 
     fact: Literal["title", "kind", "issuer", "period", "currency", "date"]

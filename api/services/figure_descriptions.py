@@ -1,4 +1,4 @@
-"""Describes the figures of pages with the default language model, for an ingest."""
+"""Describes the figures of pages with the default language model during an ingest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from multi_agent.llm.llm import Message
 from multi_agent.llm.picture import Picture
 from multi_agent.prompt import Prompt
 
-_WITHOUT = "To index the text alone, set `describe_figures` under [ingest] to false."
+_WITHOUT = "To index only the text, set `describe_figures` under [ingest] to false."
 
 
 class FigureDescription(BaseModel):
-    # A docstring would be shown to the model.
+    # No docstring: the schema would show it to the model.
     model_config = ConfigDict(extra="forbid")
 
     description: str = Field(description="the description; empty if there is no figure")
@@ -28,12 +28,12 @@ class ModelDescriber(DefaultModel):
         try:
             takes = self.takes_pictures()
         except LLMError as error:
-            raise ModelUnavailable(f"No figures can be described. {error} {_WITHOUT}") from error
+            raise ModelUnavailable(f"The model cannot describe figures. {error} {_WITHOUT}") from error
         if not takes:
             setting = self._settings.setting
             raise ModelUnavailable(
                 f"`describe_figures` under [ingest] is true, but no pictures are sent to the {self._settings.name}: it "
-                f"takes none, or {setting('vision')} is 'off'. Choose a model that does with {setting('model')}. "
+                f"takes none, or {setting('vision')} is 'off'. Set {setting('model')} to a model that takes them. "
                 f"{_WITHOUT}"
             )
 

@@ -93,7 +93,7 @@ class IngestService:
         describer: FigureDescriber | None = None,
         fact_finder: FactFinder | None = None,
     ) -> None:
-        """``describer`` describes the figures of documents, ``fact_finder`` finds their facts; None leaves that out."""
+        """``describer`` describes the figures of documents and ``fact_finder`` finds their facts; None skips a step."""
         self._home = settings.home
         self._settings = settings.ingest
         self._engine = engine
@@ -109,7 +109,7 @@ class IngestService:
         return self._load_embedder()
 
     def check(self, request: IngestRequest) -> None:
-        """Raise what makes the ingest impossible, without judging any file. Raises IngestError, UsageError."""
+        """Raise IngestError or UsageError if the ingest cannot start. Checks no individual file."""
         from ingest.parser import load_parser
 
         self._new_spec(request.collection, self._create_chunker())
@@ -259,7 +259,7 @@ class IngestService:
         return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
 
     def _with_models(self, parser: Parser) -> Parser:
-        """Return the parser, which also asks models for facts and descriptions of figures if the settings say so."""
+        """Return the parser, wrapped to ask models for facts and descriptions of figures if the settings say so."""
         from ingest.pipeline.figures import DescribingParser
         from ingest.pipeline.model_facts import FactsParser
 

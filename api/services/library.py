@@ -14,12 +14,12 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
-_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # without names: a second date would look like the period
+_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so no DATE: it would look like the period
 
 
 def no_pictures(chunk: Chunk, page: int) -> bytes:
-    """Raise PictureUnavailable: for a library without the files of its documents."""
-    raise PictureUnavailable(f"Page {page} of {chunk.name!r} cannot be drawn: the library has no files.")
+    """Raise PictureUnavailable, for a library without access to the files of its documents."""
+    raise PictureUnavailable(f"Page {page} of {chunk.name!r} cannot be drawn: the library has no access to its files.")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CollectionLibrary:
     catalogue: Callable[[], Sequence[CatalogueEntry]]
     retriever: Retriever
     draw: Callable[[Chunk, int], bytes] = no_pictures
-    """Returns the picture of a page of a chunk's document, as PNG."""
+    """Returns a page of the chunk's document as PNG."""
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         if (where := self._filter(documents)) is None:

@@ -1,4 +1,4 @@
-"""Pictures of pages for models: the pages that the viewer shows, without marks and in a size that models read."""
+"""Draws pictures of pages for models: the viewer's pages without marks, in a size that models can read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ingest.pages.renderer import draw_for_model
 from multi_agent.errors import PictureUnavailable
 from vectorstore.models import Chunk
 
-_AT_ONCE = 2
+_AT_ONCE = 2  # pages drawn in parallel
 
 
 class PagePictureDrawer:
-    """Draws pages of the documents of all collections. Calls block; any number of threads may use it."""
+    """Draws pages of documents in all collections. Calls block. Thread-safe."""
 
     def __init__(self, ledger: Ledger, max_member_mb: int) -> None:
         self._ledger, self._max_member_mb = ledger, max_member_mb
@@ -41,5 +41,5 @@ def _picture_errors(chunk: Chunk, page: int) -> Iterator[None]:
     except (OriginalGone, IngestError) as error:
         raise PictureUnavailable(
             f"The picture of page {page} of {chunk.name!r} cannot be sent to the model. {error} To answer from "
-            "the text alone, set `vision` of the model's endpoint to 'off'."
+            "only the text, set `vision` of the model's endpoint to 'off'."
         ) from error

@@ -1,4 +1,4 @@
-"""Searching a collection for passages, without a language model."""
+"""Searches a collection for passages without a language model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANY: Mapping[str, Scalar] = {}
 def search(
     pool: CollectionPool, collection: str, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
 ) -> list[Hit]:
-    """Search a collection of the pool; best hits first. ``where`` gives the values of metadata and facts to match.
+    """Return the hits in a collection of the pool, best first. ``where`` filters by metadata and facts.
 
     Raises StoreError, ServiceEnding.
     """
@@ -25,11 +25,9 @@ def search(
 def timed_search(
     collections: Collections, collection: str | None, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
 ) -> tuple[list[Hit], dict[str, float]]:
-    """Open a collection, search it and close it. Returns the hits, best first, and the seconds of each stage.
+    """Open a collection, search it and close it. Return the hits, best first, and the seconds of each stage.
 
-    ``where`` gives the values of metadata and facts to match.
-
-    Raises UsageError, StoreError.
+    ``where`` filters by metadata and facts. Raises UsageError, StoreError.
     """
     clock = _Clock()
     with collections.open(collections.resolve(collection)) as opened:

@@ -1,23 +1,23 @@
-"""Measure whether tables and headings of PDF pages are read correctly. The gold data was read from pictures of pages.
+"""Measure how well tables and headings of PDF pages are read. The gold data was labelled from pictures of the pages.
 
     python -m benchmarks.layout --reports DATA/annual-reports/docs --quarterly DATA/sec-10-q/docs
-    python -m benchmarks.layout …  --beside      and pdfplumber, kreuzberg and docling, each if it is available
-    python -m benchmarks.layout …  --failures    and list what was missed, with what was read
+    python -m benchmarks.layout …  --beside      also measure pdfplumber, kreuzberg and docling, if available
+    python -m benchmarks.layout …  --failures    also list each miss with the text that was read
 
-Cells, each with a label, a value and the heads of its column:
+Scores of cells, each with a row label, a value and column heads:
 
-row        label and value are in the same row of a table on that page
-head       also, all words of the innermost head are above the value, in the header of the table or of the table that it
-           continues
-all heads  also, all words of the outer heads are there
+row        the label and the value are in the same row of a table on that page
+head       in addition, all words of the innermost head are above the value, in the header of the table or of the table
+           that it continues
+all heads  in addition, all words of the outer heads are there
 
-Headings of pages for which the gold names all of them:
+Scores of headings, on pages whose headings are all labelled:
 
-recall     gold headings read as headings
-precision  blocks read as headings that are gold headings
-taken      texts that only look like headings (slogans, large figures, running page headers), read as headings
+recall     share of gold headings read as headings
+precision  share of heading blocks that are gold headings
+taken      texts read as headings that only look like headings: slogans, large figures, running page headers
 
-Case, punctuation, footnote marks and the number of a heading do not count. A title may be one block with its subtitle.
+The comparison ignores case, punctuation, footnote marks and heading numbers. A block may join a title and its subtitle.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from benchmarks.layout.scoring import CellResult, PageResult, kind_of, score_cel
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The scores of one library on one set. ``pages`` is None if the library has no headings."""
+    """The scores of one library on one set. ``pages`` is None if the library does not detect headings."""
 
     reader: str
     gold: Gold
@@ -67,8 +67,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reports", type=Path, help="folder of the annual reports")
     parser.add_argument("--quarterly", type=Path, help="folder of the quarterly reports")
-    parser.add_argument("--beside", action="store_true", help="measure pdfplumber, kreuzberg and docling too")
-    parser.add_argument("--failures", action="store_true", help="list each miss with what was read")
+    parser.add_argument("--beside", action="store_true", help="also measure pdfplumber, kreuzberg and docling")
+    parser.add_argument("--failures", action="store_true", help="list each miss with the text that was read")
     return parser.parse_args()
 
 
@@ -97,14 +97,14 @@ def _print_failures(
             miss = "outer head" if result.under_head else "head" if result.in_row else "row"
             cell = result.cell
             print(f"\n{reader}: {document}, page {cell.page}: {miss} missed")
-            print(f"  wanted: {cell.row!r} | {' > '.join(cell.columns)} | {cell.value}")
+            print(f"  expected: {cell.row!r} | {' > '.join(cell.columns)} | {cell.value}")
             print("".join(f"  {line}\n" for line in result.read), end="")
     for page in pages:
         for heading in page.missed:
             kind = kind_of(heading, page.page.page, (*(reading.headings or ()), *reading.others), reading.tables)
             print(f"\n{reader}: {document}, page {page.page.page}: heading missed: {heading!r}\n  {kind}")
         for block in page.wrong:
-            print(f"\n{reader}: {document}, page {page.page.page}: no heading: {block!r}")
+            print(f"\n{reader}: {document}, page {page.page.page}: not a heading: {block!r}")
 
 
 def _print(results: Sequence[Result]) -> None:

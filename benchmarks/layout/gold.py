@@ -1,4 +1,4 @@
-"""The gold data: cells of tables and headings of pages, read from pictures of the pages."""
+"""The gold data: table cells and page headings, labelled from pictures of the pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 
 class Cell(BaseModel, frozen=True):
-    """A cell of a table: the label of its row, the heads above its column (outermost first) and its value."""
+    """A table cell: the label of its row, the heads of its column (outermost first) and its value."""
 
     document: str
     page: int
@@ -23,7 +23,10 @@ class Cell(BaseModel, frozen=True):
 
 
 class Page(BaseModel, frozen=True):
-    """The headings of a page. ``optional`` may be headings or not; ``not_headings`` only look like headings."""
+    """The headings of a page.
+
+    Texts in ``optional`` may be read as headings or not. Texts in ``not_headings`` only look like headings.
+    """
 
     document: str
     page: int
@@ -45,7 +48,7 @@ class Gold:
     pages: tuple[Page, ...]
 
     def pages_of(self, document: str) -> frozenset[int]:
-        """Return the pages of the document that have gold data, and the pages before them, where a table may begin."""
+        """Return the pages of the document with gold data and the pages before them, where a table may begin."""
         pages = {page for name, page in self._places() if name == document}
         return frozenset(pages | {page - 1 for page in pages if page > 1})
 
@@ -59,7 +62,7 @@ class Gold:
 
 
 def load(name: str, folder: Path, gold: Path = HERE) -> Gold:
-    """Read ``NAME_cells.jsonl`` and ``NAME_headings.jsonl``. A file that does not exist is empty."""
+    """Load ``NAME_cells.jsonl`` and ``NAME_headings.jsonl``. A missing file counts as empty."""
     cells, pages = _lines(Cell, gold / f"{name}_cells.jsonl"), _lines(Page, gold / f"{name}_headings.jsonl")
     return Gold(name, folder, tuple(cells), tuple(pages))
 

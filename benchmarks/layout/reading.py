@@ -1,4 +1,4 @@
-"""What each library reads from a PDF: tables as rows of cells, and headings, with their pages."""
+"""Adapters for the libraries: each reads tables (rows of cells) and headings from a PDF, with page numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BORDER = re.compile(r"(?<!\\)\|")
 
 
 class NotAvailable(Exception):
-    """The library cannot run here. The message says why."""
+    """The library cannot run on this machine. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ Table = tuple[Row, ...]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A heading, or other text outside tables, and its page."""
+    """A heading or another text outside tables, with its page."""
 
     page: int
     text: str
@@ -44,24 +44,24 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a library reads from a document. ``headings`` is None if it has no headings."""
+    """The output of a library for one document. ``headings`` is None if the library does not detect headings."""
 
     tables: tuple[Table, ...]
     headings: tuple[Text, ...] | None = None
     others: tuple[Text, ...] = field(default=())
-    """Other text, for the list of failures."""
+    """Texts outside tables that are not headings, for the list of failures."""
 
 
 Read = Callable[[Path, Collection[int]], Reading]
 
 
 def candor(path: Path, pages: Collection[int]) -> Reading:
-    """Read with Candor's default parser: always the whole document."""
+    """Read the whole document with Candor's default parser."""
     return reading_of(load_parser("default").parse(path))
 
 
 def reading_of(document: ParsedDocument) -> Reading:
-    """Return the tables and headings of a parsed document. Tables that run over pages are one table."""
+    """Return the tables and headings of a parsed document. A table over several pages is one table."""
     pages = [(span.start, span.number) for span in document.pages]
     headings = [block for block in document.blocks if block.kind is BlockKind.HEADING]
     others = [block for block in document.blocks if block.kind not in (BlockKind.HEADING, BlockKind.TABLE)]
@@ -92,7 +92,7 @@ def _rows(text: str, block: Block, pages: Sequence[tuple[int, int]]) -> Iterator
 
 
 def pdfplumber(path: Path, pages: Collection[int]) -> Reading:
-    """Read with pdfplumber's ``extract_tables``, with its default settings. It has no headings."""
+    """Read tables with pdfplumber's ``extract_tables`` and its default settings. It does not detect headings."""
     library = _library("pdfplumber")
     tables: list[Table] = []
     with library.open(path) as document:
@@ -105,7 +105,7 @@ def pdfplumber(path: Path, pages: Collection[int]) -> Reading:
 
 
 def _filled(row: Iterable[str | None]) -> Iterator[str]:
-    """Yield the cells. pdfplumber returns None where a cell is merged with the one before: it gets the same text."""
+    """Yield the cells. pdfplumber returns None for a merged cell: repeat the text of the cell before it."""
     last = ""
     for cell in row:
         last = last if cell is None else cell
@@ -113,11 +113,11 @@ def _filled(row: Iterable[str | None]) -> Iterator[str]:
 
 
 def kreuzberg(path: Path, pages: Collection[int]) -> Reading:
-    """Read with kreuzberg's own tables and document structure, without the layout model, which it downloads."""
+    """Read with kreuzberg's own tables and document structure, without its layout model, which needs a download."""
     library = _library("kreuzberg")
     config = library.ExtractionConfig(
         include_document_structure=True,
-        output_format="markdown",  # without it, the structure has no headings
+        output_format="markdown",  # required for headings in the structure
         pages=library.PageConfig(extract_pages=True),
         use_cache=False,
     )
@@ -135,11 +135,11 @@ def kreuzberg(path: Path, pages: Collection[int]) -> Reading:
 
 
 def docling(path: Path, pages: Collection[int]) -> Reading:
-    """Read with docling. It needs its models on this machine."""
+    """Read with docling, which needs its models on this machine."""
     converter = _library("docling.document_converter").DocumentConverter()
     try:
         document = converter.convert(path).document
-    except OSError as error:  # it tries to download its models
+    except OSError as error:  # docling fails to download its models
         raise NotAvailable(f"its models are not on this machine: {error}") from error
     tables = [
         tuple(Row(table.prov[0].page_no, tuple(cell.text for cell in row)) for row in table.data.grid)
@@ -157,9 +157,9 @@ def _library(name: str) -> Any:
 
 
 def join_pages(tables: Sequence[Table]) -> tuple[Table, ...]:
-    """Join the last table of a page with the first of the next page if both have the same number of columns.
+    """Join the last table of a page with the first table of the next page if their column counts match.
 
-    Candor joins its tables by the same rule.
+    Candor joins tables by the same rule.
     """
     joined: list[Table] = []
     for table in filter(None, tables):

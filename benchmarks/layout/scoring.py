@@ -1,4 +1,4 @@
-"""Compares readings with the gold data."""
+"""Score the output of a library against the gold data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NOTHING = re.compile(r"^[-.]*$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _FOOTNOTE = re.compile(r"\(\d\)")
 _NUMBERING = re.compile(r"^(?:note\s+)?(?:\(?\d+(?:\.\d+)*[.):]*|\(?[a-z][.)]:?)\s+", re.IGNORECASE)
-_PARTS = 3  # a title may be read as one heading with its subtitle and unit
+_PARTS = 3  # gold headings per heading block at most: title, subtitle and unit
 
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """Whether label and value are in one row, the innermost head is above the value, and all heads are."""
+    """The scores of a cell: label and value in one row, innermost head above the value, all heads above the value."""
 
     cell: Cell
     in_row: bool
@@ -35,7 +35,7 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The headings of a page: found and missed of the gold, and the heading blocks read that are none."""
+    """The scores of a page: gold headings found and missed, number of right heading blocks, and wrong ones."""
 
     page: Page
     found: tuple[str, ...]
@@ -43,11 +43,11 @@ class PageResult:
     right: int
     wrong: tuple[str, ...]
     taken: tuple[str, ...]
-    """The entries of ``not_headings`` that are in a wrong heading block."""
+    """The entries of ``not_headings`` that a wrong heading block contains."""
 
 
 def score_cell(cell: Cell, reading: Reading) -> CellResult:
-    """Look for the cell in the tables of its page. The best match counts."""
+    """Score the best match of the cell in the tables of its page."""
     matches = list(_matches(cell, reading.tables))
     heads = [[_has_words(head, column) for head in cell.columns] for column in matches]
     under_head = any(not found or found[-1] for found in heads)
@@ -61,7 +61,7 @@ def score_cell(cell: Cell, reading: Reading) -> CellResult:
 
 
 def _matches(cell: Cell, tables: Sequence[Table]) -> Iterator[str]:
-    """Yield the text above each cell that has the value, in rows that have the label."""
+    """Yield the text above each cell with the value, in rows with the label."""
     for table in tables:
         for index, row in enumerate(table):
             if row.page == cell.page and _squeezed(cell.row) in _squeezed(row.text):
@@ -71,13 +71,13 @@ def _matches(cell: Cell, tables: Sequence[Table]) -> Iterator[str]:
 
 
 def _head(above: Sequence[Row], column: int) -> str:
-    """Return the text above a cell: the cells of its column that are not figures, from the top of the table."""
+    """Return the text of the cells above a cell in its column, without figures."""
     cells = (row.cells[column] for row in above if column < len(row.cells))
     return " ".join(cell for cell in cells if not _is_figure(cell))
 
 
 def _is_figure(text: str) -> bool:
-    """Return whether a cell is a figure, a dash or empty. Years are heads."""
+    """Return whether a cell is a figure, a dash or empty. Years do not count as figures, because they are heads."""
     plain = _plain(text)
     return bool(_NOTHING.match(plain) or _FIGURE.match(plain)) and not _YEAR.match(plain)
 
@@ -87,7 +87,7 @@ def _has_words(head: str, text: str) -> bool:
 
 
 def _read_instead(cell: Cell, reading: Reading) -> Iterator[str]:
-    """Yield what was read where the cell is: rows with its value or its label, or other text with the value."""
+    """Yield the parsed text around the cell: rows with its value or label, or other texts with the value."""
     rows = [(table, row) for table in reading.tables for row in table if row.page == cell.page]
     with_value = [(table, row) for table, row in rows if any(_value(text) == _value(cell.value) for text in row.cells)]
     for table, row in with_value[:2]:
@@ -107,7 +107,7 @@ def _read_instead(cell: Cell, reading: Reading) -> Iterator[str]:
 
 
 def score_page(page: Page, reading: Reading) -> PageResult:
-    """Compare the heading blocks of a page with its gold. A block may join a title with its subtitle."""
+    """Score the heading blocks of a page. A block may join a title with its subtitle."""
     blocks = [one.text for one in reading.headings or () if one.page == page.page]
     entries = (*page.headings, *page.optional)
     found: set[str] = set()
@@ -130,7 +130,7 @@ def score_page(page: Page, reading: Reading) -> PageResult:
 
 
 def kind_of(heading: str, page: int, texts: Sequence[Text], tables: Sequence[Table]) -> str:
-    """Return what a missed heading was read as."""
+    """Return the kind and the text of the block or table row with a missed heading."""
     wanted = _squeezed(heading)
     for text in texts:
         if abs(text.page - page) <= 1 and wanted in _squeezed(text.text):
@@ -143,7 +143,7 @@ def kind_of(heading: str, page: int, texts: Sequence[Text], tables: Sequence[Tab
 
 
 def _parts(block: str, entries: Sequence[str]) -> tuple[str, ...]:
-    """Return the gold headings that make up the block, or nothing."""
+    """Return the gold headings that make up the block. The result is empty if there are none."""
     wanted = {_squeezed(block), _heading(block)}
     near = [entry for entry in entries if _heading(entry) in _squeezed(block)]
     for count in range(1, _PARTS + 1):
@@ -155,7 +155,7 @@ def _parts(block: str, entries: Sequence[str]) -> tuple[str, ...]:
 
 
 def _heading(text: str) -> str:
-    """Return the heading without its number and footnote marks, for comparison."""
+    """Return the heading without number and footnote marks, normalized for comparison."""
     return _squeezed(_NUMBERING.sub("", _FOOTNOTE.sub("", text)))
 
 
@@ -168,16 +168,19 @@ def _words(text: str) -> list[str]:
 
 
 def _squeezed(text: str) -> str:
-    """Return the letters and digits only: hyphens and gaps inside words do not count."""
+    """Return only the letters and digits. The comparison ignores hyphens and spaces inside words."""
     return "".join(_words(text)).replace("_", "")
 
 
 def _value(text: str) -> str:
-    """Return a value for comparison: without currency, percent sign and closing bracket; words without punctuation."""
+    """Return the value, normalized for comparison.
+
+    Figures lose currency sign, percent sign and closing bracket. Words lose punctuation.
+    """
     plain = _plain(text)
     return plain.removesuffix(")") if _FIGURE.match(plain) else _squeezed(text)
 
 
 def _plain(text: str) -> str:
-    """Return a figure without blanks, currency and percent sign."""
+    """Return the text without spaces, currency signs and percent signs."""
     return _NO_VALUE.sub("", _DASHES.sub("-", unicodedata.normalize("NFKC", text)))

@@ -1,10 +1,11 @@
-"""Divides a parsed document into chunks: few chunks, with boundaries that separate little.
+"""Splits a parsed document into few chunks and keeps related text together.
 
-``segments.py`` divides the document into segments, each with the cost of beginning a chunk with it. Dynamic programming
-finds the partition of the segments into chunks with the least cost. ``outline.py`` makes the context lines.
+``segments.py`` splits the document into segments and assigns each the cost of starting a chunk there. Dynamic
+programming finds the partition of the segments into chunks with the lowest cost. ``outline.py`` builds the context
+lines.
 
-The embedded text of a chunk (context line, table header, text) never exceeds the model's limit. Every word of the
-document is in a chunk, except tables of contents, unless the document consists of one.
+The embedded text of a chunk (context line, table header, text) never exceeds the model's limit. Chunks cover every word
+of the document except tables of contents. A document that is only a table of contents is chunked as a list.
 ``parsed.text[chunk.start:chunk.end] == chunk.text``, because chunks are spans until the last step.
 """
 
@@ -23,13 +24,16 @@ from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan, Scalar
 from vectorstore.text.sentences import divide
 
 ALGORITHM = "sections-v4"
-"""Change it when the same settings give different chunks, when ``ingest/facts/`` finds other facts, or when
-``vectorstore/text/bm25.py`` indexes chunks differently.
-Collections then do not mix both."""
+"""Version of the chunking algorithm.
+
+Change it when the same settings produce different chunks, when ``ingest/facts/`` finds different facts, or when
+``vectorstore/text/bm25.py`` indexes chunks differently. The next ingest then reads the documents again.
+"""
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 
-# Costs besides the boundaries (``segments.py``): of every chunk, and of its unused share of the budget, squared.
+# Costs in addition to the boundary costs in ``segments.py``: a fixed cost per chunk, and the weight of the squared
+# share of the budget that the chunk leaves unused.
 _EACH_CHUNK = 0.5
 _UNUSED = 1.0
 
@@ -44,7 +48,7 @@ class Source(FrozenModel):
 
 
 class Chunker:
-    """Makes chunks for one embedding model: ``count_tokens`` is its tokenizer, ``budget`` its limit in tokens."""
+    """Creates chunks for one embedding model: ``count_tokens`` is its tokenizer, ``budget`` the tokens per chunk."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, overlap: int = 0) -> None:
         self._count = count_tokens
@@ -53,7 +57,7 @@ class Chunker:
 
     @property
     def fingerprint(self) -> str:
-        """Name of the algorithm and its settings. Equal fingerprints give equal chunks."""
+        """Name of the algorithm and its settings. Equal fingerprints mean equal chunks."""
         return f"{ALGORITHM}/{self._budget}" + (f"/overlap-{self._overlap}" if self._overlap else "")
 
     def chunk(self, parsed: ParsedDocument, source: Source) -> list[Chunk]:
@@ -83,7 +87,7 @@ class _Chunking:
         self._segmenter = Segmenter(count_tokens, budget, parsed, self._outline)
 
     def chunks(self) -> list[Chunk]:
-        """Divide into segments, join them at least cost, and divide chunks that are too long again."""
+        """Return the chunks: join segments at the lowest cost, then split chunks that exceed the budget."""
         runs = groupby(self._segmenter.segments(), key=lambda segment: bisect_right(self._contents, segment.start))
         groups = [group for _, run in runs for group in self._partition(list(run))]
         chunks = [self._chunk(group, start) for group, start in zip(groups, self._starts(groups), strict=True)]
@@ -96,9 +100,9 @@ class _Chunking:
     # Packing
 
     def _partition(self, segments: Sequence[Segment]) -> list[Sequence[Segment]]:
-        """Return the segments of each chunk: the partition with the least cost that fits the budget."""
-        costs = [0.0, *[inf] * len(segments)]  # costs[n] is the cost of the best partition of the first n segments
-        begins = [0] * (len(segments) + 1)  # where its last chunk begins
+        """Return the segments of each chunk: the partition with the lowest cost that fits the budget."""
+        costs = [0.0, *[inf] * len(segments)]  # costs[n]: cost of the best partition of the first n segments
+        begins = [0] * (len(segments) + 1)  # begins[n]: first segment of the last chunk of that partition
         for first in range(len(segments)):
             for end, cost in self._candidates(segments, first):
                 if costs[first] + cost < costs[end]:
@@ -111,7 +115,7 @@ class _Chunking:
         return groups[::-1]
 
     def _candidates(self, segments: Sequence[Segment], first: int) -> Iterator[tuple[int, float]]:
-        """Yield the end and the cost of each chunk that can begin with the segment at index ``first``."""
+        """Yield the end and the cost of each chunk that can start with the segment at index ``first``."""
         begin = segments[first]
         budget = self._budget - (self._overlap if begin.continues else 0)
         tokens = begin.header_tokens
@@ -126,7 +130,7 @@ class _Chunking:
                 return
 
     def _starts(self, groups: Sequence[Sequence[Segment]]) -> Iterator[int]:
-        """Yield where each chunk begins. With overlap, one that continues a paragraph repeats whole sentences."""
+        """Yield the start of each chunk. With overlap, a chunk that continues a paragraph repeats whole sentences."""
         previous = 0
         for group in groups:
             start = group[0].start
@@ -174,7 +178,7 @@ class _Chunking:
         )
 
     def _within_budget(self, chunks: Sequence[Chunk]) -> Iterator[Chunk]:
-        """Yield the chunks. One with more tokens than its parts have together may be too long and is divided again."""
+        """Yield chunks that fit the budget. Splits chunks whose joined text has more tokens than its segments."""
         counts = self._count([chunk.embedded_text for chunk in chunks])
         for chunk, tokens in zip(chunks, counts, strict=True):
             if tokens <= self._budget or len(chunk.text) == 1:
@@ -197,7 +201,7 @@ class _Chunking:
 
 
 class _Section:
-    """The section path of a growing chunk: the headings that apply to all of it and are not in its text."""
+    """The section path of a growing chunk: the headings that apply to all of its text."""
 
     def __init__(self, first: Segment) -> None:
         self._begins_with_heading = first.kind is BlockKind.HEADING
@@ -206,7 +210,7 @@ class _Section:
         self.path = first.section
 
     def add(self, segment: Segment) -> None:
-        """Add the next segment. The path of a chunk that begins with a heading is the one all its sections share."""
+        """Add the next segment. If the chunk starts with a heading, its path is the common path of its sections."""
         is_heading = segment.kind is BlockKind.HEADING
         if self._begins_with_heading and segment.section != self.path and not (is_heading and self._has_text):
             shared = _common_prefix(self.path, segment.section) if self._has_text else segment.section
@@ -215,7 +219,7 @@ class _Section:
 
 
 def _without_contents(parsed: ParsedDocument) -> ParsedDocument:
-    """Return the document without its tables of contents. If nothing but headings is left, they become lists."""
+    """Return the document without tables of contents. If only headings remain, keep the tables as lists."""
     kept = tuple(block for block in parsed.blocks if block.kind is not BlockKind.CONTENTS)
     if all(block.kind is BlockKind.HEADING for block in kept):
         kept = tuple(
@@ -235,7 +239,7 @@ def _chunk_id(source: Source, index: int) -> str:
 
 
 def _kind(group: Sequence[Segment]) -> ChunkKind:
-    """Return the kind of most of the passage, ignoring headings."""
+    """Return the kind of block that makes up most of the chunk. Headings do not count."""
     sizes: dict[BlockKind, int] = {}
     for segment in group:
         if segment.kind is not BlockKind.HEADING:

@@ -1,4 +1,4 @@
-"""The context line of a passage: title, issuer and period of its document, and the headings above it."""
+"""Builds the context line of a chunk: the document's title, issuer and period, and the headings above the chunk."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ingest.document import ISSUER, PERIOD, TITLE, Block, BlockKind, ParsedDocum
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
-_CONTEXT_SHARE = 4  # the context line takes at most a quarter of the budget
-_TITLE_LENGTH = 120
-_TITLE_WITHIN = 500  # characters: a heading further down names its section, not the document
+_CONTEXT_SHARE = 4  # the context line uses at most one fourth of the budget
+_TITLE_LENGTH = 120  # characters
+_TITLE_WITHIN = 500  # characters: a heading further down belongs to a section, not to the document
 _PDF = "application/pdf"
 _WORD = re.compile(r"[^\W\d_]{2}")
 
 
 class Outline:
-    """Title and sections of a document. ``name`` is the name of its file, ``budget`` the tokens of a chunk."""
+    """The title and sections of a document. ``name`` is its file name, ``budget`` the tokens per chunk."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, parsed: ParsedDocument, name: str) -> None:
         self._count = count_tokens
@@ -30,10 +30,10 @@ class Outline:
 
     @cached_property
     def title(self) -> str:
-        """The first of these that contains a word: the title among its facts, its first heading, its file's name.
+        """The first of these that contains a word: the title fact, the first heading, the file name.
 
-        For a PDF, the file's name comes before the first heading: its headings are guessed from type sizes, and are the
-        same on every form of a kind ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").
+        For a PDF, the file name comes before the first heading. The reader infers headings from the layout, and forms
+        of one kind all start with the same heading ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").
         """
         stem = PurePosixPath(self._name).stem.replace("_", " ")
         heading = self._first_heading()
@@ -47,21 +47,21 @@ class Outline:
 
     @cached_property
     def about(self) -> str:
-        """Issuer and period as the document writes them, without what the title has, if the line has room for them."""
+        """Issuer and period as printed, unless the title contains them; ``""`` if the context line has no room."""
         facts = [self._parsed.facts[name].printed for name in (ISSUER, PERIOD) if name in self._parsed.facts]
         lacking = ", ".join(fact for fact in facts if _letters(fact) not in _letters(self.title))
         tokens = self._count([f"{self.title} › {lacking}"])[0]
         return lacking if tokens <= self._budget // _CONTEXT_SHARE else ""
 
     def _first_heading(self) -> str:
-        """Return the first heading if it is near the start and short enough to be a title, otherwise ``""``."""
+        """Return the first heading if it is near the start and short enough for a title, otherwise ``""``."""
         first = next((block for block in self._parsed.blocks if block.kind is BlockKind.HEADING), None)
         if first is None or first.start > _TITLE_WITHIN or first.end - first.start > 2 * _TITLE_LENGTH:
             return ""
         return self._of(first)
 
     def sections(self) -> Iterator[tuple[Block, tuple[str, ...]]]:
-        """Yield every block with its section path, a heading's own text included, without the document's title."""
+        """Yield every block with its section path. The path of a heading includes its own text, but not the title."""
         path: list[tuple[int, str]] = []
         for block in self._parsed.blocks:
             if block.kind is BlockKind.HEADING:
@@ -71,7 +71,7 @@ class Outline:
             yield block, tuple(names[1:] if names and names[0] == self.title else names)
 
     def context(self, section: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-        """Return the section, without outermost headings if the line is too long, and the tokens of the line."""
+        """Return the section path and the tokens of its context line. Drops outer headings until the line fits."""
         if section not in self._contexts:
             path = " › ".join(part for part in (self.title, self.about, *section) if part)
             tokens = self._count([path])[0] if path else 0
@@ -80,7 +80,7 @@ class Outline:
         return self._contexts[section]
 
     def room(self, section: tuple[str, ...]) -> int:
-        """Return the tokens left for a passage below its context line."""
+        """Return the number of tokens left for the text below the context line."""
         return self._budget - self.context(section)[1]
 
     def _of(self, block: Block) -> str:

@@ -1,1 +1,1 @@
-"""Facts about a document as a whole, such as its issuer and period."""
+"""Finds facts about a whole document, such as its issuer and period."""

@@ -1,4 +1,7 @@
-"""The currency of a document: the one next to most of its amounts. Owns the use of Babel's currencies."""
+"""Finds the currency of a document: the currency of most of its amounts.
+
+Only this module uses the currency data of Babel.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,18 @@ from functools import cache
 from ingest.document import Fact
 from ingest.facts.opening import Opening
 
-_MENTIONS = 5
-_SHARE = 0.8
-_PLANES = 0x20000  # the first two planes of Unicode have all letters and currency signs
+_MENTIONS = 5  # minimum number of amounts in the currency
+_SHARE = 0.8  # minimum share of all amounts that have a currency
+_PLANES = 0x20000  # code points to search: the first two planes of Unicode contain all currency signs
 _LETTER = r"[^\W\d_]"
-_AMOUNTS = 0.2  # share of a sign's uses that are next to an amount; formulas in TeX stand between dollar signs
+_AMOUNTS = 0.2  # minimum share of a sign's uses next to an amount; TeX encloses formulas in dollar signs
 
 
 def find_currency(opening: Opening) -> Fact | None:
-    """Return the currency of at least 80 % of the amounts that have one, and of at least five.
+    """Return the currency of the document, or None.
 
-    Its value is the ISO code, or the symbol where several currencies share it, such as ``$``.
+    At least five amounts, and at least 80 % of the amounts that have a currency, must be in it. The value is the ISO
+    code, or the symbol if several currencies share it, such as ``$``.
     """
     pattern, codes = _pattern()
     counts: Counter[str] = Counter()
@@ -41,10 +45,10 @@ def find_currency(opening: Opening) -> Fact | None:
 
 
 def printed_currency(code: str, line: str, language: str) -> str:
-    """Return how the line writes a currency: with its ISO code or one of its symbols; "" if it has none of them."""
+    """Return the ISO code or the symbol of the currency as printed on the line, or "" if the line has neither."""
     plain = unicodedata.normalize("NFKC", line)
     for mark in sorted(_marks(code, language), key=lambda each: (-len(each), each)):
-        # The "$" in "US$" is no Canadian dollar, and the "R" in "Report" no rand.
+        # The "$" in "US$" is not a Canadian dollar, and the "R" in "Report" is not a rand.
         after = rf"(?!{_LETTER})" if mark[-1].isalpha() else ""
         if found := re.search(rf"(?<!{_LETTER}){re.escape(mark)}{after}", plain):
             return found[0]
@@ -53,9 +57,9 @@ def printed_currency(code: str, line: str, language: str) -> str:
 
 @cache
 def _marks(code: str, language: str) -> frozenset[str]:
-    """Return an ISO code and its symbols in CLDR: of no language, English, this one, and of where people pay with it.
+    """Return the ISO code and its CLDR symbols, or an empty set if CLDR does not know the code.
 
-    Empty if CLDR has no such code.
+    The symbols are those of the root locale, English, the given language and the territories that use the currency.
     """
     from babel import Locale, UnknownLocaleError
     from babel.core import get_global
@@ -78,7 +82,7 @@ def _marks(code: str, language: str) -> frozenset[str]:
 
 @cache
 def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return the pattern of a currency next to an amount, and the ISO codes by symbol and by code."""
+    """Return the pattern of a currency next to an amount, and a mapping from symbols and codes to ISO codes."""
     from babel import Locale
 
     symbols = {symbol: code for code, symbol in Locale.parse("root").currency_symbols.items()}
@@ -87,7 +91,7 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
     long = [re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True) if len(symbol) > 1]
     mark = rf"(?<!\w)(?:{'|'.join(long)})|[{re.escape(signs)}]"
     code = "|".join(iso)
-    large = r"\d{1,3}(?:[.,' ]\d{3}){1,6}|\d{1,9}[.,]\d"  # so that "TOP 10" is no amount in Tongan paʻanga
+    large = r"\d{1,3}(?:[.,' ]\d{3}){1,6}|\d{1,9}[.,]\d"  # "TOP 10" is not an amount in Tongan paʻanga
     before = rf"(?P<sign>{mark})['’]?\s?\|?\s?\(?\d|\b(?P<code>{code})\s?(?:{large})"
     after = rf"\d\s?(?P<signafter>{mark})(?!\s?\d)|(?:{large})\d{{0,9}}\s?(?P<codeafter>{code})\b"
     return re.compile(f"{before}|{after}"), symbols | {each: each for each in iso}

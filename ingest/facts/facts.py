@@ -1,6 +1,6 @@
-"""Finds facts about a document as a whole: title, issuer, period and currency. The language is in its metadata.
+"""Finds the title, issuer, period and currency of a document by rules.
 
-No fact is better than a wrong one: a rule gives a fact only if the document bears it out.
+A missing fact is better than a wrong one, so a rule returns a fact only if the document confirms it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vectorstore.text.languages import LANGUAGE
 
 
 def find_facts(parsed: ParsedDocument) -> dict[str, Fact]:
-    """Return the facts that are certain, by name. Takes about 0.1 s for a report of 100 pages."""
+    """Return the facts that the rules find, by name. Takes about 0.1 s for a report of 100 pages."""
     opening = Opening(parsed)
     found = {
         TITLE: find_title(parsed.title, opening),

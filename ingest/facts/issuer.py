@@ -1,6 +1,7 @@
-"""The issuer of a document: the organisation that its first pages name with a legal form, and that it names most.
+"""Finds the issuer of a document: the organisation that the document names most often.
 
-The legal forms are those of cleanco. Owns the use of cleanco.
+Candidates are names on the first pages that end with a legal form, such as "Inc." or "GmbH". The list of legal forms
+comes from cleanco. Only this module uses cleanco.
 """
 
 from __future__ import annotations
@@ -13,17 +14,18 @@ from functools import cache
 from ingest.document import Fact
 from ingest.facts.opening import WORD, Opening
 
-_ALONE = 3  # times in the document, for a name that has a line of the first pages to itself
-_WITHIN = 10  # for one within a line; an article names the companies that it writes about less often
-_LEAD = 2.0  # times as often as any other organisation of the first pages
-_WHOLE = 0.8  # share of the mentions that have the name's first words, which belong to the name then
-_COMMON = 0.2  # share of a word's uses that are in lower case; proper names have fewer
+_ALONE = 3  # minimum mentions of a name that is a whole line on the first pages
+_WITHIN = 10  # minimum mentions of a name within a line; an article names the companies in it less often
+_LEAD = 2.0  # minimum ratio of the mentions to those of any other organisation on the first pages
+_WHOLE = 0.8  # minimum share of mentions that include the leading words, for these to be part of the name
+_COMMON = 0.2  # share of a word's uses in lower case; a proper name has a smaller share
 
 
 def find_issuer(opening: Opening) -> Fact | None:
-    """Return the organisation named most often; None if none is named often, or two are about as often.
+    """Return the organisation with the most mentions, or None if it has too few or no clear lead.
 
-    A line that is a name and nothing else counts more than a name within a line: covers of reports have it so.
+    A name that is a whole line needs fewer mentions than a name within a line, because the covers of reports print the
+    issuer on its own line.
     """
     mentions = _Mentions(opening.whole)
     places = list(_places(opening.text, mentions))
@@ -35,14 +37,14 @@ def find_issuer(opening: Opening) -> Fact | None:
 
 
 def _places(text: str, mentions: _Mentions) -> Iterator[tuple[int, int]]:
-    """Yield the spans of names that end with a legal form."""
+    """Yield the span of each name that ends with a legal form."""
     for match in _name().finditer(text):
         starts = [match.start() + word.start() for word in re.finditer(r"\S+", match["own"])]
         counts = [mentions.count(text[start : match.end()]) for start in starts]
         start = next(start for start, count in zip(starts, counts, strict=True) if count >= _WHOLE * counts[-1])
         own = [word for word in WORD.findall(text[start : match.end("own")]) if word.casefold() not in _forms()]
         form = match["form"].strip(", \t")
-        # "The Company" has no proper name, and "AT" in a line of capitals is no Ukrainian legal form.
+        # "The Company" is not a proper name, and "AT" in a line of capitals is not a Ukrainian legal form.
         if any(len(word) > 2 and mentions.is_proper(word) for word in own) and (
             len(form) > 2 or mentions.is_proper(form)
         ):
@@ -79,19 +81,19 @@ class _Mentions:
             self._uses[word.casefold()] += uses
 
     def count(self, name: str) -> int:
-        """Return how often the name occurs, in any case."""
+        """Return how often the name occurs. Case does not matter."""
         plain = _plain(name)
         if plain not in self._counts:
             self._counts[plain] = self._folded.count(plain)
         return self._counts[plain]
 
     def is_proper(self, word: str) -> bool:
-        """Return whether a word is rarely in lower case."""
+        """Return whether the word is rarely in lower case."""
         folded = word.casefold()
         return self._words[folded] < _COMMON * self._uses[folded]
 
     def spelling(self, name: str) -> str:
-        """Return the name as it is written most often, not in capitals if the text has another spelling."""
+        """Return the most frequent spelling of the name. Prefers spellings that are not all capitals."""
         found = Counter(re.findall(re.escape(_plain(name)) + r"\.?", self._text, re.IGNORECASE))
         mixed = {spelling: count for spelling, count in found.items() if not spelling.isupper()}
         return max(mixed or found, key=lambda spelling: found[spelling], default=" ".join(name.split()))
@@ -103,7 +105,7 @@ def _plain(name: str) -> str:
 
 @cache
 def _forms() -> frozenset[str]:
-    """The legal forms in lower case, without a last full stop."""
+    """Return the legal forms in lower case, without a final full stop."""
     from cleanco.termdata import terms_by_country, terms_by_type
 
     terms = [term for table in (terms_by_type, terms_by_country) for found in table.values() for term in found]
@@ -112,9 +114,9 @@ def _forms() -> frozenset[str]:
 
 @cache
 def _name() -> re.Pattern[str]:
-    """A name on one line: words that begin with a capital letter or a figure, then a legal form.
+    """Return the pattern of a name on one line: words that start with a capital or a digit, then a legal form.
 
-    A form of two letters is not behind a comma, where American addresses have a state.
+    A legal form of two letters must not follow a comma: in American addresses, a state code does.
     """
     forms = sorted(_forms(), key=len, reverse=True)
     words = "|".join(

@@ -1,4 +1,4 @@
-"""The opening of a document: its first pages, where it says what it is."""
+"""Provides the opening of a document: the first pages, which usually state its title, issuer and period."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import cached_property
 from ingest.document import Fact, FactSource, ParsedDocument
 
 _PAGES = 3
-_CHARACTERS = 8_000  # of a format without pages: about three pages
+_CHARACTERS = 8_000  # about three pages, for formats without pages
 _LONGEST_OPENING = 30_000  # characters
-_LONGEST_WHOLE = 2_000_000  # characters; the rest of a longer document is not counted
+_LONGEST_WHOLE = 2_000_000  # characters; the rules ignore the rest of a longer document
 WORD = re.compile(r"\w+")
-_LONGEST_QUOTE = 300
+_LONGEST_QUOTE = 300  # characters
 
 
 class Opening:
-    """The first pages of one document. ``whole`` is the text of all of it, with the same offsets.
+    """The opening of one document. ``text`` is the text of the first pages, ``whole`` that of the document.
 
-    Both are cut to a length that bounds the time that the rules take.
+    Offsets are the same in both. Both are truncated to limit the run time of the rules.
     """
 
     def __init__(self, parsed: ParsedDocument) -> None:
@@ -29,16 +29,16 @@ class Opening:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words and numbers on the first pages, in lower case."""
+        """The words and numbers of the opening in lower case."""
         return frozenset(WORD.findall(self.text.casefold()))
 
     @cached_property
     def letters(self) -> str:
-        """The words and numbers on the first pages, in lower case, with nothing between them."""
+        """The words and numbers of the opening in lower case, concatenated."""
         return "".join(WORD.findall(self.text.casefold()))
 
     def fact(self, start: int, end: int, value: str = "") -> Fact:
-        """Return the fact that whole[start:end] states, quoted with its line. The value is the words themselves."""
+        """Return the fact that ``whole[start:end]`` states. Its line is the quote; ``value`` defaults to the text."""
         first = max(self.whole.rfind("\n", 0, start) + 1, start - _LONGEST_QUOTE // 2)
         last = self.whole.find("\n", end)
         quote = " ".join(self.whole[first : last if last >= 0 else len(self.whole)].split())

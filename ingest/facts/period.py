@@ -1,7 +1,7 @@
-"""The period of a document: the date that stands on its first pages and recurs throughout.
+"""Finds the period of a document: the date on the first pages that recurs in the rest of the document.
 
-A report repeats the end of its period in every table. Dates of filing, printing and signature stand on the first pages
-once. The names of months are those of Unicode CLDR for the document's language. Owns the use of Babel's dates.
+A report repeats the end of its period in every table, but rarely its dates of filing, printing and signature. The names
+of months come from Unicode CLDR. Only this module uses the date data of Babel.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ingest.document import Fact
 from ingest.facts.opening import Opening
 from vectorstore.text.languages import ENGLISH
 
-_RECURS = 5  # times after the first pages
-_LEAD = 1.5  # times as often as any other date of the first pages
+_RECURS = 5  # minimum occurrences after the first pages
+_LEAD = 1.5  # minimum ratio of the occurrences to those of any other date on the first pages
 
 _REACH = 40  # characters from a year to the other end of its date
 _ANY_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
-# Between day, month and year: punctuation and one short word or ending, as in "31st of", "1. de", "2023 г."
+# Between day, month and year: punctuation and a short word or ending, as in "31st of", "1. de", "2023 г."
 _BETWEEN = r"[^\W\d]{0,3}[^\w\n|]{0,3}\n?(?:[^\W\d]{1,3}[^\w\n|]{1,2})?"
 _YEAR = r"(?P<year#>(?:19|20)\d\d)"
 _DAY = r"(?P<day#>[0-3]?\d)"
@@ -41,7 +41,7 @@ class _Found(NamedTuple):
 
 
 def find_period(opening: Opening, language: str) -> Fact | None:
-    """Return the document's most frequent date if it stands on the first pages; None if another there comes near."""
+    """Return the most frequent date if it is on the first pages and clearly leads the other dates there, or None."""
     dates = list(find_dates(opening.whole, language))
     later = Counter(found.date for found in dates if found.start >= len(opening.text))
     first = {found.date: found for found in reversed(dates) if found.end <= len(opening.text)}
@@ -55,7 +55,7 @@ def find_period(opening: Opening, language: str) -> Fact | None:
 
 
 def find_dates(text: str, language: str) -> Iterator[_Found]:
-    """Yield the full dates of a text. Those in figures count only if they can be read in one way."""
+    """Yield the full dates in a text. Skips numeric dates whose day and month are ambiguous."""
     pattern, months = _pattern(language)
     for match in _near_years(text, pattern):
         parts = {name.rstrip("0123456789"): part for name, part in match.groupdict().items() if part}
@@ -70,7 +70,7 @@ def find_dates(text: str, language: str) -> Iterator[_Found]:
 
 
 def _near_years(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Yield the matches that contain a year. Searching only around years is five times as fast as everywhere."""
+    """Yield the matches that contain a year. Searching only near years is five times as fast as a full search."""
     end = 0
     for year in _ANY_YEAR.finditer(text):
         for match in pattern.finditer(text, max(end, year.start() - _REACH), year.end() + _REACH):
@@ -81,9 +81,9 @@ def _near_years(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
 
 @cache
 def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, int]]:
-    """Return the pattern of dates in a language, and the numbers of its months by name in lower case."""
+    """Return the pattern of dates in the language, and the month numbers by lower-case name."""
     months = months_of(language)
-    # Spelled out in each case: ignoring case makes the search four times slower.
+    # List each spelling: a case-insensitive pattern is four times slower.
     cased = {spelling for name in months for spelling in (name, name.lower(), name.upper(), name.title())}
     names = "|".join(re.escape(name) for name in sorted(cased, key=len, reverse=True))
     month = rf"(?P<month#>{names})\.?"
@@ -99,7 +99,7 @@ def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, int]]:
 
 
 def months_of(language: str) -> dict[str, int]:
-    """Return the numbers of the months by their names. Empty for a language that CLDR lacks."""
+    """Return the month numbers by name, or an empty dict if CLDR lacks the language."""
     from babel import Locale, UnknownLocaleError
 
     try:

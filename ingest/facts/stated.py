@@ -1,7 +1,8 @@
-"""Facts that a model states, each with the number of the line that shows it. Kept are those that the line does show.
+"""Checks the facts that a model states. The model cites a line for each fact, and the line must state the fact.
 
-Only the kind of a document is not checked against the words of its line: it is a description, such as "lease contract"
-for an agreement between landlord and tenant, so it may use other words. Its line must exist all the same.
+The kind of a document is the exception: the model may describe it in other words, such as "lease contract" for an
+agreement between landlord and tenant. Only its length and the existence of its
+line are checked.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from ingest.facts.opening import WORD
 from ingest.facts.period import find_dates, months_of
 from vectorstore.text.languages import ENGLISH
 
-_BYTES = 6_000  # of UTF-8; with about four bytes a token, these are 1,500 tokens in any script
-_LONGEST_LINE = 300  # characters; a paragraph on one line becomes several, so that each can be quoted whole
-_LONGEST_KIND = 80  # characters; nothing else limits what a document makes the model write there
-_SHOWN = 80  # characters of a value and of a line in a warning
-_SHORTEST_MONTH = 3  # letters: "Sept" is a month, though CLDR shortens it to "Sep"
+_BYTES = 6_000  # UTF-8 bytes of the opening: about 1,500 tokens in any script, at about four bytes per token
+_LONGEST_LINE = 300  # characters; longer lines are split, so that a quote can show the whole line
+_LONGEST_KIND = 80  # characters; no other check limits what a document can make the model write here
+_SHOWN = 80  # characters of a value or line in a warning
+_SHORTEST_MONTH = 3  # letters: accept any abbreviation of at least three letters, such as "Sept", which CLDR lacks
 _LAST_LATIN = "\u024f"  # the last character of Latin Extended-B
 
 _PIECE = re.compile(rf"[^\n]{{1,{_LONGEST_LINE}}}(?!\w)|[^\n]{{1,{_LONGEST_LINE}}}")
@@ -32,7 +33,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class StatedFact(NamedTuple):
-    """What a model says: name and value of a fact, and the number of the line that shows it, from 1."""
+    """A fact that the model states: its name, its value and the number of the cited line, from 1."""
 
     name: str
     value: str
@@ -40,14 +41,14 @@ class StatedFact(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a document, without breaks, and its page if the format has pages."""
+    """One line of a document, and its page if the format has pages."""
 
     text: str
     page: int | None
 
 
 def opening_lines(parsed: ParsedDocument) -> list[Line]:
-    """Return the lines with which a document begins, about 1,500 tokens, without empty ones."""
+    """Return the first non-empty lines of the document, about 1,500 tokens."""
     lines: list[Line] = []
     size = 0
     for piece in _PIECE.finditer(parsed.text):
@@ -64,9 +65,9 @@ def opening_lines(parsed: ParsedDocument) -> list[Line]:
 def check_facts(
     stated: Iterable[StatedFact], lines: Sequence[Line], language: str
 ) -> tuple[dict[str, Fact], tuple[str, ...]]:
-    """Return the first fact of each name that its line shows, and a warning for each name with others only.
+    """Return the first confirmed fact of each name, and a warning for each name without a confirmed fact.
 
-    ``language`` is the ISO 639-1 code of the document's language, which names its months; empty if it is unknown.
+    ``language`` is the ISO 639-1 code of the document's language, or empty if unknown. It selects the names of months.
     """
     facts: dict[str, Fact] = {}
     warnings: dict[str, str] = {}
@@ -79,7 +80,7 @@ def check_facts(
 
 
 def _fact(stated: StatedFact, line: Line, language: str) -> Fact | None:
-    """Return the fact if the line shows it."""
+    """Return the fact if the line states it, otherwise None."""
     value = " ".join(stated.value.split())
     match stated.name:
         case name if name == KIND:
@@ -97,10 +98,10 @@ def _fact(stated: StatedFact, line: Line, language: str) -> Fact | None:
 
 
 def _printed_words(value: str, line: str) -> str:
-    """Return the value as the line writes it; "" unless all its words are there, in any case and order."""
+    """Return the value as printed on the line, or "" if a word is missing. Ignores case and word order."""
     plain = _plain(line)
     on_line, words = set(WORD.findall(plain)), WORD.findall(_plain(value))
-    # Scripts without spaces have a word within a longer one; other scripts inflect its end.
+    # In scripts without spaces, a word is part of a longer string; in other non-Latin scripts, of an inflected form.
     if not words or not all(word in on_line or (max(word) > _LAST_LATIN and word in plain) for word in words):
         return ""
     found = re.search(re.escape(value), line, re.IGNORECASE)
@@ -108,9 +109,9 @@ def _printed_words(value: str, line: str) -> str:
 
 
 def _printed_date(value: str, line: str, language: str) -> str:
-    """Return an ISO date as the line writes it; "" unless its year, and its month and day if it has them, are there.
+    """Return the ISO date as printed on the line, or "" if the line lacks its year, month or day.
 
-    Dates without day, or without month and day, stay as they are: they may be spread over the line.
+    A date that is incomplete or spread over the line is returned in ISO form.
     """
     match = _ISO.fullmatch(value)
     if not match:
@@ -138,7 +139,7 @@ def _names_month(month: int, line: str, language: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return the text in lower case, with one spelling of each character."""
+    """Return the text in NFKC form and lower case."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 

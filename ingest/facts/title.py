@@ -1,4 +1,4 @@
-"""The title of a document as its file states it, if the first pages bear it out."""
+"""Finds the title of a document: the title property of the file, if the first pages confirm it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from ingest.facts.opening import WORD, Opening
 
 
 def find_title(stated: str, opening: Opening) -> Fact | None:
-    """Return the title that the file states, or None unless all of its words stand on the first pages.
+    """Return the title property of the file, or None if the first pages lack one of its words.
 
-    "Microsoft Word - R1" and "EDGAR PDF" are names of files and programs: no page has them.
+    This rejects names of files and programs, such as "Microsoft Word - R1" and "EDGAR PDF".
     """
     title = " ".join(stated.split())
     words = WORD.findall(title.casefold())
     if not any(character.isalpha() for character in title):
         return None
-    # In scripts without spaces, the title is one word, and a part of a longer one on the page.
+    # In scripts without spaces, the title is one word that can be part of a longer word on the page.
     if not opening.words.issuperset(words) and "".join(words) not in opening.letters:
         return None
     return Fact(value=title, printed=title, quote=title, source=FactSource.PROPERTY)

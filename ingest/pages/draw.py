@@ -86,7 +86,7 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
 
 
 def _scale(request: PageRequest, width: float, height: float) -> float:
-    """Return the scale within the limits."""
+    """Return the requested scale, limited by the maximum size of the image."""
     largest = float((_MAX_PIXELS / max(width * height, 1)) ** 0.5)
     longest = request.longest / max(width, height, 1) if request.longest else largest
     return min(request.scale, largest, longest)

@@ -1,6 +1,6 @@
-"""Page images of documents, each rendered in its own child process.
+"""Renders page images of documents, each in its own child process.
 
-Owns the limits of these processes: time, memory, and how many run at once.
+Limits the time, the memory and the number of these processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TIMEOUT_S = 20.0
 _EXIT_TIMEOUT_S = 2.0  # after the connection has closed
 _MEMORY_MB = 2048
 _MODEL_SCALE = 2.0  # pixels per point, for small pages
-_MODEL_LONGEST = 1_400  # pixels: print of 8 points on A4 stays legible, and models scale larger pictures down
+_MODEL_LONGEST = 1_400  # pixels: keeps 8-point print on A4 legible; models scale larger images down
 
 
 class PageRenderer:
@@ -68,7 +68,7 @@ def _exchange(process: ChildProcess, request: PageRequest) -> tuple[RenderedPage
 
 
 def draw_for_model(path: Path, page: int) -> bytes:
-    """Return the picture of a page as PNG, in a size that models read. Blocks. Raises PageNotShown."""
+    """Return a PNG image of the page in a size that suits models. Blocks the thread. Raises PageNotShown."""
     request = PageRequest(path=str(path), page=page, scale=_MODEL_SCALE, longest=_MODEL_LONGEST)
     return asyncio.run(PageRenderer().render(request))[1]
 

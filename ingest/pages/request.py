@@ -1,4 +1,4 @@
-"""The request for a page image and its result: exchanged by the renderer and its child process."""
+"""Defines the request for a page image and its result, which the renderer and its child process exchange."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PageRequest(FrozenModel):
     start: int = 0
     end: int = 0
     scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no image")
-    longest: int | None = Field(default=None, gt=0, description="pixels on the longer side; more are scaled down")
+    longest: int | None = Field(default=None, gt=0, description="maximum pixels on the longer side")
 
 
 class RenderedPage(FrozenModel):

@@ -1,5 +1,6 @@
-"""What all models have in common that an ingest asks about the documents: a contract, and a parser that adds what they
-say. ``figures.py`` and ``model_facts.py`` have one each.
+"""Base of the ingest steps that ask a model: the protocol of the model, and a parser that adds the answers.
+
+``figures.py`` and ``model_facts.py`` implement both.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ from ingest.parser import Parser
 
 
 class IngestModel(Protocol):
-    """A model that an ingest asks. Calls block and may come from several threads."""
+    """A model that the ingest asks. Calls block. Several threads may call it at the same time."""
 
     @property
     def name(self) -> str:
-        """Name of the model. Documents that another model was asked about are read again."""
+        """Name of the model. If it changes, the ingest reads the documents again."""
         ...
 
     def check(self) -> None:
-        """Raise ModelUnavailable if it cannot answer for any document."""
+        """Raise ModelUnavailable if the model cannot be used."""
         ...
 
     def kept(self) -> AbstractContextManager[None]:
-        """Return a context that keeps the model loaded between calls. It may be entered several times."""
+        """Return a context manager that keeps the model loaded between calls. It may be entered several times."""
         ...
 
 
 class ModelParser(ABC):
-    """A parser that adds to a document what a model says about it. Its version ends with the task and the model."""
+    """A parser that adds a model's answers to the document. Its version ends with the task and the model."""
 
     def __init__(self, parser: Parser, suffix: str) -> None:
         self.name = parser.name
@@ -56,8 +57,8 @@ class ModelParser(ABC):
 
     @abstractmethod
     def _asks_about(self, path: PurePath, mime_type: str) -> bool:
-        """Return whether the model is asked about such a file."""
+        """Return whether to send this file to the model."""
 
     @abstractmethod
     def _extended(self, parsed: ParsedDocument, path: Path) -> ParsedDocument:
-        """Return the document with what the model says about it. Raises ModelFailed."""
+        """Return the document with the model's answers. Raises ModelFailed."""

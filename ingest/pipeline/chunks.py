@@ -1,4 +1,4 @@
-"""The chunks of a document as they are stored: each is marked with its indexed version."""
+"""Creates the chunks of a document for the store, with the indexed version in their metadata."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHUNK_NAMESPACE = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")
 
 
 def chunk_document(chunker: Chunker, parsed: ParsedDocument, source: Source, version: str) -> list[Chunk]:
-    """Cut the document into chunks of this indexed version."""
+    """Return the chunks of the document for this indexed version."""
     marked = parsed.model_copy(update={"metadata": {**parsed.metadata, INDEX_VERSION: version}})
     parts = separate_descriptions(marked)
     chunks = [chunk for part in parts for chunk in chunker.chunk(part, source)]
@@ -24,5 +24,5 @@ def chunk_document(chunker: Chunker, parsed: ParsedDocument, source: Source, ver
 
 
 def chunk_id(version: str, index: int) -> str:
-    """Return the id of a chunk in the store. It depends only on the indexed version and the chunk's index in it."""
+    """Return the id of a chunk in the store, which depends only on the indexed version and the chunk's index."""
     return str(uuid5(_CHUNK_NAMESPACE, f"{version}/{index}"))

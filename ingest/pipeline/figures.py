@@ -1,8 +1,8 @@
-"""Descriptions of figures: a model describes the pages with large figures, and its words become passages of their own.
+"""Adds descriptions of figures: a model describes pages with large figures, and each description is chunked separately.
 
 ``DescribingParser`` wraps a parser. It appends each description to the parsed text, under a heading that names the page
-and the model, and notes in the metadata where the descriptions are. ``separate_descriptions`` keeps them apart from the
-rest when the document is chunked, so that no passage mixes the words of the document with those of the model.
+and the model, and records the positions in the metadata. ``separate_descriptions`` splits the document before chunking,
+so that no chunk mixes text of the document with text of the model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ingest.readers.shared.document_builder import BETWEEN_BLOCKS, clean
 from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, pages_in
 
 DESCRIPTIONS = "figure_descriptions"
-"""Metadata key of a document: page, start and end of each description, such as ``3:1200-1450, 7:1452-1600``."""
+"""Metadata key for the page, start and end of each description, such as ``3:1200-1450, 7:1452-1600``."""
 
 _DRAWN_TYPES = ("application/pdf", "image/")
 
@@ -30,15 +30,18 @@ class FigureDescriber(IngestModel, Protocol):
     """A model that describes figures."""
 
     def describe(self, picture: bytes, text: str) -> str:
-        """Describe the figures in the picture of a page (PNG), whose text is ``text``; '' if there is nothing to say.
+        """Return a description of the figures on a page, or an empty string if there is nothing to describe.
 
-        Raises ModelFailed.
+        ``picture`` is the page as a PNG image, ``text`` its text. Raises ModelFailed.
         """
         ...
 
 
 class DescribingParser(ModelParser):
-    """A parser that adds descriptions of figures to PDFs and images. Raises ParseError, FigureNotDescribed."""
+    """A parser that adds descriptions of figures to PDFs and images.
+
+    ``parse`` raises ParseError, FigureNotDescribed, ModelFailed.
+    """
 
     def __init__(self, parser: Parser, describer: FigureDescriber) -> None:
         super().__init__(parser, f", figures by {describer.name}")
@@ -70,7 +73,7 @@ class DescribingParser(ModelParser):
 
 
 def separate_descriptions(parsed: ParsedDocument) -> Iterator[ParsedDocument]:
-    """Yield the document without its descriptions, then each description. All have the whole text, but other blocks."""
+    """Yield the document without descriptions, then each description. Each has the full text, but its own blocks."""
     metadata: dict[str, Scalar] = {key: value for key, value in parsed.metadata.items() if key != DESCRIPTIONS}
     places = [_place(place) for place in str(parsed.metadata.get(DESCRIPTIONS, "")).split(", ") if place]
     end_of_document = min((start for _, start, _ in places), default=len(parsed.text))
@@ -100,7 +103,7 @@ def _text_of(parsed: ParsedDocument, page: int) -> str:
 
 
 def _draw(path: Path, page: int) -> bytes:
-    """Return the picture of a page as PNG. Raises FigureNotDescribed."""
+    """Return the page as a PNG image. Raises FigureNotDescribed."""
     try:
         return draw_for_model(path, page)
     except PageNotShown as error:

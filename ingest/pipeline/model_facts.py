@@ -1,6 +1,6 @@
-"""Facts by a model: it reads the opening of a document, and names the line that shows each fact.
+"""Adds facts that a model finds in the opening of a document. The model cites the line of each fact.
 
-Candor keeps only the facts that it finds on their lines; see ``ingest/facts/stated.py``.
+``ingest/facts/stated.py`` drops facts that their line does not confirm.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from vectorstore.text.languages import LANGUAGE
 
 
 class FactFinder(IngestModel, Protocol):
-    """A model that finds the facts of documents."""
+    """A model that finds facts about documents."""
 
     def find(self, lines: Sequence[str]) -> list[StatedFact]:
-        """Return what the opening of a document states, with the number of the line (from 1). Raises ModelFailed."""
+        """Return the facts that these lines state, with line numbers from 1. Raises ModelFailed."""
         ...
 
 
 class FactsParser(ModelParser):
-    """A parser that adds the facts that a model finds, and a warning for each that its line does not show.
+    """A parser that adds the facts that a model finds, and a warning for each unconfirmed fact.
 
-    Wrap it around the parser itself, so that the model reads only words of the document, not descriptions of figures.
+    It must wrap the file parser directly. Otherwise, the model would also read descriptions of figures.
     """
 
     def __init__(self, parser: Parser, finder: FactFinder) -> None:

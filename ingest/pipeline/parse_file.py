@@ -1,6 +1,6 @@
-"""Reads one file: hashes its content, parses it, and makes sure that both saw the same content.
+"""Reads one file: hashes it, parses it, and checks that it did not change in between.
 
-It runs in the threads that read ahead, and uses neither ledger nor store.
+Runs in the read-ahead threads and uses neither the ledger nor the store.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from vectorstore.text.languages import LANGUAGE, detect
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 3  # to read a file that changes meanwhile
+_ATTEMPTS = 3  # attempts to read a file that changes during the read
 _LAST_LATIN = "\u024f"  # the last character of Latin Extended-B
 
 
@@ -55,7 +55,7 @@ class ParseResult:
 
     @contextmanager
     def timed(self, stage: Stage) -> Iterator[None]:
-        """Set the stage, and add to its seconds."""
+        """Set the stage, and add the elapsed time to its seconds."""
         self.stage = stage
         started = time.perf_counter()
         try:
@@ -65,7 +65,7 @@ class ParseResult:
 
 
 def parse_file(file: FoundFile, parser: Parser, *, max_file_mb: int, known_version: str = "") -> ParseResult:
-    """Read the file, and parse it unless its content is ``known_version``. An error of the file is in the result."""
+    """Read the file, and parse it unless its hash is ``known_version``. The result contains a FileError, if any."""
     result = ParseResult()
     try:
         with wrap_internal_errors(file, result):
@@ -79,10 +79,10 @@ def parse_file(file: FoundFile, parser: Parser, *, max_file_mb: int, known_versi
 
 @contextmanager
 def wrap_internal_errors(file: FoundFile, result: ParseResult) -> Iterator[None]:
-    """Turn an unexpected exception into an InternalError of this file, so that the ingest continues with the others.
+    """Convert an unexpected exception to an InternalError of this file, so that the ingest continues with other files.
 
-    Use it only around work without ledger and store: their errors must stop the ingest. IngestError and StoreError are
-    not changed.
+    Does not convert IngestError and StoreError. Use it only around code that does not access the ledger or the store,
+    because their errors must stop the ingest.
     """
     try:
         yield
@@ -108,7 +108,7 @@ def _parse(file: FoundFile, result: ParseResult, parser: Parser, max_file_mb: in
 
 
 def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, before: tuple[int, ...]) -> bool:
-    """Parse the file; return whether it is still the file that was hashed. If not, ignore errors of the parser."""
+    """Parse the file, and return whether it is unchanged since it was hashed. If it changed, ignore parser errors."""
     try:
         with result.timed(Stage.PARSING):
             result.container = container_kind(file.path)
@@ -125,7 +125,7 @@ def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, befor
 
 
 def with_language(parsed: ParsedDocument) -> ParsedDocument:
-    """Add the language of the text. The file's metadata decide where it cannot be detected."""
+    """Return the document with its language. If detection fails, use the language in the file's metadata."""
     declared = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
     language = detect(_running_text(parsed)) or detect(_beyond_latin(parsed.text)) or declared
     others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
@@ -133,24 +133,24 @@ def with_language(parsed: ParsedDocument) -> ParsedDocument:
 
 
 def _with_facts(parsed: ParsedDocument) -> ParsedDocument:
-    """Add the facts that the rules find, unless the parser has asked a model and found them."""
+    """Return the document with the facts that rules find. Facts from the parser take precedence."""
     found = find_facts(parsed) | parsed.facts
     return parsed.model_copy(update={"facts": {name: found[name] for name in FACTS if name in found}})
 
 
 def _running_text(parsed: ParsedDocument) -> str:
-    """Return the text without tables and code, where names and codes in Latin letters look like any language."""
+    """Return the text without tables and code, because their names and identifiers mislead the language detection."""
     excluded = (BlockKind.TABLE, BlockKind.CODE)
     return "\n".join(parsed.text[block.start : block.end] for block in parsed.blocks if block.kind not in excluded)
 
 
 def _beyond_latin(text: str) -> str:
-    """Return the characters of other scripts, which indicate a language better than Latin ones."""
+    """Return the non-Latin characters, which indicate a language better than Latin ones."""
     return "".join(character for character in text if character > _LAST_LATIN or character.isspace())
 
 
 def _hash(file: FoundFile, result: ParseResult, max_file_mb: int) -> tuple[int, ...]:
-    """Hash the file, and return its identity, which changes with it. Raises UnreadableFile, FileTooLarge."""
+    """Hash the file, and return its identity, which changes when the file does. Raises UnreadableFile, FileTooLarge."""
     with result.timed(Stage.READING):
         status = _status(file)
         result.size, result.modified, result.read_at = status.st_size, status.st_mtime, time.time()

@@ -1,8 +1,8 @@
-"""Decides which files an ingest has to read, before any is opened. ``--dry-run`` prints the plan.
+"""Decides which files an ingest reads, before it opens any. ``--dry-run`` prints the plan.
 
-A file is unchanged if its size and modification time are, as in git and rsync: hashing every file would make a repeated
-ingest slow. Some file systems store times to two seconds. A file that was modified within two seconds of being read is
-hashed.
+A file counts as unchanged if its size and modification time are unchanged, as in git and rsync. Hashing every file
+would slow down a repeated ingest. A file modified less than two seconds before it was read is hashed, because some file
+systems store times with a resolution of two seconds.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
 from vectorstore.models import FrozenModel
 
-_RACY_SECONDS = 2.0
-_MAY_PASS = (Stage.READING, Stage.ASKING)  # errors here are not of the content: the same file may work now
+_RACY_SECONDS = 2.0  # resolution of modification times on some file systems
+_MAY_PASS = (Stage.READING, Stage.ASKING)  # failures here are not caused by the content, so a retry may succeed
 _SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
 
 
@@ -257,7 +257,7 @@ def _decide(
     if known.state is DocumentState.INDEXED:
         return (Verdict.UNCHANGED if is_same else Verdict.CHANGED) if same_settings else Verdict.SETTINGS
     if known.state is DocumentState.FAILED:
-        # A parser fails on the same content again.
+        # Parsing the same content would fail again.
         final = is_same and same_settings and known.stage not in _MAY_PASS and not known.chunks
         return Verdict.KNOWN_FAILURE if final and not retry_failed else Verdict.RETRY
     return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED

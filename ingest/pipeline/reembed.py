@@ -1,8 +1,8 @@
-"""Embeds a whole collection with another model, into a second stored collection. Searches use the first until then.
+"""Embeds a whole collection with another model into a second stored collection, which then replaces the first.
 
-No file is read: the ledger has the parsed text of every document, also of those whose files were moved or deleted. The
-ledger keeps the new rows under a staging name until all documents are done. If the process is killed before that, the
-collection is unchanged, and the next ingest continues.
+Searches use the first collection until all documents are done. No file is read: the ledger stores the parsed text of
+every document, even if its file was moved or deleted. The ledger keeps the new rows under a staging name. If the
+process is killed, the collection is unchanged, and the next ingest continues.
 """
 
 from __future__ import annotations
@@ -144,14 +144,14 @@ class Reembedding:
             yield group
 
     def _chunked(self, known: DocumentSummary) -> tuple[DocumentRecord, list[Chunk]]:
-        """Chunk the stored text for the new model. Return the chunks, and the record as it will be afterwards."""
+        """Chunk the stored text for the new model. Return the updated record and the chunks."""
         record = self._ledger.find(self._name, known.id)
         kept = self._ledger.text(self._name, known.id)
         parsed = ParsedDocument(
             text=kept.text, blocks=kept.blocks, pages=kept.pages, title=record.title, metadata=record.metadata,
             facts=record.facts, mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
         )  # fmt: skip
-        facts = record.facts or find_facts(parsed)  # a document ingested by an older version has none
+        facts = record.facts or find_facts(parsed)  # documents from older versions have no facts
         parsed = parsed.model_copy(update={"facts": facts})
         chunking = self._chunker.fingerprint
         version = index_version(record.id, record.version, record.parser, chunking)

@@ -1,4 +1,4 @@
-"""Reads images, and the pages of images, by text recognition."""
+"""Reads images, also with several pages, by text recognition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vectorstore.models import Scalar
 
 
 def read_image(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the recognised blocks and pages to the builder."""
+    """Add the recognised blocks and pages to the builder. Return metadata that names the recognised pages."""
     scans = ScanReader(request.options, request.path)
     write_pages(scans.image(request.data), into)
     return scans.report(into) | list_pictured(scans.recognised)

@@ -33,7 +33,7 @@ from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop
 from vectorstore.models import Chunk, FrozenModel
 
-_SHOWN = 600  # in the error of a step that refers to an answer without a short form
+_SHOWN = 600  # characters of an answer without a short form in an error message
 
 
 class ReaderInputs(FrozenModel):
@@ -103,13 +103,13 @@ class PicturedClaim(ReaderClaim):
 class PicturedAnswer(ReaderAnswer):
     model_config = ConfigDict(title="ReaderAnswer")
 
-    claims: list[PicturedClaim] = Field(  # type: ignore[assignment]  # nothing appends to it
+    claims: list[PicturedClaim] = Field(  # type: ignore[assignment]  # read-only
         description="what answers the question, or comes closest"
     )
 
 
 class Reader:
-    """Searches, reads the best passages and answers. Checks that the sentences support the claims."""
+    """Searches, reads the best passages and answers. Checks that the cited sentences support the claims."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Reader",
@@ -155,7 +155,7 @@ class Reader:
         return self._reasoning
 
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
-        """Return the best passages. Those of an earlier attempt, which did not answer the question, come last."""
+        """Return the best passages. Those that earlier attempts read come last: they did not answer the question."""
         limit, known = self._kit.settings.reader_passages, self._kit.read_before
         found = await asyncio.to_thread(self._kit.library.search, queries, limit + len(known), documents)
         found = sorted(found, key=lambda chunk: chunk.id in known)[:limit]
@@ -163,12 +163,12 @@ class Reader:
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return what fits into one call: the best passages with the rest of their tables, pages and sections."""
+        """Return the passages that fit into one call: the best ones, and the rest of their tables, pages, sections."""
         settings, library = self._kit.settings, self._kit.library
         return best_document_last(read_around(found, library, settings.tokens_per_call)) if found else ()
 
     async def _pictures(self, found: Sequence[Chunk], shown: Sequence[Chunk]) -> PagePictures:
-        """Return the pictures of the best pages that are read. Raises PictureUnavailable, LLMError."""
+        """Return pictures of pages in the shown passages, best pages first. Raises PictureUnavailable, LLMError."""
         read = {chunk.id: chunk for chunk in shown}
         ranked = {chunk.id: chunk for chunk in (*(each for each in found if each.id in read), *shown)}
         kit = self._kit
@@ -183,7 +183,7 @@ class Reader:
         task: TaskData,
         inputs: ReaderInputs,
     ) -> tuple[Synthesis, tuple[Chunk, ...]]:
-        """Return the answer and all passages it was written from, including those from tools."""
+        """Return the answer and all passages that it is based on, including those from tools."""
         values = {
             "today": show_today(context),
             "task": show_task(context, inputs.question, task.instruction),
@@ -224,13 +224,13 @@ class Reader:
         await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = _rules(question, units, response.short)
-        ask = self._kit.settings.check_claims and response.sufficient  # what only comes close answers no question
+        ask = self._kit.settings.check_claims and response.sufficient  # the check would reject a nearest answer
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
         return await check.judge(statements)
 
 
 class _DraftChecker:
-    """Checks drafted claims one by one. Numbers evidence in order of arrival; the finished answer numbers it again."""
+    """Checks claims while they are drafted. Numbers evidence in order of arrival; the finished answer renumbers it."""
 
     def __init__(self, question: str, units: Sequence[Unit], pictures: PagePictures) -> None:
         self._units, self._pictures = units, pictures
@@ -254,7 +254,7 @@ class _DraftChecker:
 
 
 def _cite(claim: ReaderClaim, units: Sequence[Unit], pictures: PagePictures) -> Cited:
-    """Return the quotes and the readings of pictures that a claim points at."""
+    """Return the quotes and picture readings that the claim cites."""
     cited = cite(claim.sentences, units)
     return cited._replace(evidence=(*cited.evidence, *pictures.evidence(_readings(claim))))
 
@@ -264,7 +264,7 @@ def _readings(claim: ReaderClaim) -> Sequence[PictureReading]:
 
 
 def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
-    """Return the bare answer as a claim without sentences, which the check looks for; nothing if there is none."""
+    """Return the bare answer, if there is one, as a claim without sentences. The check then finds its sentence."""
     short = response.short.strip()
     return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 

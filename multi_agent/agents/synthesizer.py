@@ -112,7 +112,7 @@ class Synthesizer:
         for number in dict.fromkeys(number for claim in response.claims for number in sources.unknown(claim)):
             reason = f"There is no evidence {number}."
             await self._kit.publish(EvidenceRejected(quote=f"[{number}]", passage="", reason=reason, final=True))
-        ask = self._kit.settings.check_claims and response.sufficient  # what only comes close answers no question
+        ask = self._kit.settings.check_claims and response.sufficient  # the check would reject a nearest answer
         question, kit = sources.question, self._kit
         check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)
         claims = () if answers_absence(response, question) else response.claims
@@ -123,7 +123,7 @@ class Synthesizer:
 
 
 class _Sources:
-    """The evidence and the computations that claims can name, by their numbers."""
+    """The evidence and the computations that claims can cite, by number."""
 
     def __init__(self, context: ResearchContext, shown: Sequence[Evidence]) -> None:
         self.question = context.question
@@ -141,13 +141,13 @@ class _Sources:
         return SupportRules(self.question, self._shown, self._context.chunks, short, confirmed)
 
     def statement(self, written: WrittenClaim) -> Statement:
-        """Return the claim with the evidence and the computations that exist."""
+        """Return the claim with the evidence and the computations that it cites, as far as they exist."""
         return Statement(
             written.text, _known(written.evidence, self._evidence), _known(_computations(written), self._computed)
         )
 
     def unknown(self, written: WrittenClaim) -> list[int]:
-        """Return the numbers of evidence that does not exist."""
+        """Return the cited evidence numbers that do not exist."""
         return [number for number in written.evidence if number not in self._evidence]
 
     def check_draft(self, written: WrittenClaim) -> CheckedClaim:
@@ -172,7 +172,7 @@ def _computations(written: WrittenClaim) -> Sequence[int]:
 
 
 def _show_read(context: ResearchContext) -> str:
-    """Return which documents were read completely: only from them follows that something is all there is."""
+    """Return which documents were read completely. Only these can prove that a list is complete."""
     return f"Read completely: {', '.join(context.scanned)}\n" if context.scanned else ""
 
 

@@ -64,7 +64,7 @@ def _cited_quotes(answer: Answer) -> Iterable[Quote]:
 
 
 def _position(item: dict[str, Any]) -> tuple[str, int, int, str]:
-    """Return the place of a quote, or that of the words that a model read in a picture."""
+    """Return the identity of the evidence: document id and span, plus the words of a picture reading."""
     return item["document_id"], item["start"], item["end"], item["quote"] if item.get("picture") else ""
 
 

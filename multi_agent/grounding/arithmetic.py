@@ -1,7 +1,7 @@
-"""Recomputes figures: whether one follows from two others by a sum, a difference, a quotient or a percentage.
+"""Recomputes figures: finds the sum, difference, quotient or percentage of two others that gives a figure.
 
-Careful readers of annual reports wrote "43.4 %" for 2,434 of 5,613 employees, with both figures in the evidence. Each
-such claim was rejected, and a plan of five steps computed it again.
+Careful readers of annual reports wrote "43.4 %" for 2,434 of 5,613 employees and cited both figures. Without this
+check, the rules rejected each such claim, and a plan of five steps computed the figure again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import permutations
 
-_SIGNIFICANT = 3  # digits: shorter figures follow from others by chance
-_MOST_OPERANDS = 16  # readings: "2,434" has two
+_SIGNIFICANT = 3  # minimum significant digits of a figure; shorter ones match by chance
+_MOST_OPERANDS = 16  # maximum values; a figure with two readings, such as "2,434", counts twice
 
 _OPERATIONS: tuple[tuple[str, Callable[[Decimal, Decimal], Decimal]], ...] = (
     ("{} + {}", lambda one, other: one + other),
@@ -23,10 +23,10 @@ _OPERATIONS: tuple[tuple[str, Callable[[Decimal, Decimal], Decimal]], ...] = (
 
 
 def derivation(readings: Iterable[Decimal], operands: Sequence[Decimal]) -> str:
-    """Return how two of the operands give one of the readings of a figure, rounded to its digits; '' if none do.
+    """Return the formula by which two operands give the figure, rounded to its digits; '' if there is none.
 
-    Returns '' also for a figure of fewer than three significant digits, and for more than 16 operands: some of them
-    fit by chance.
+    ``readings`` are the possible values of the figure. Returns '' for a figure with fewer than three significant digits
+    and for more than 16 operands, as formulas could then match by chance.
     """
     sought = [value for value in readings if len(_digits(value)) >= _SIGNIFICANT]
     if not sought or len(operands) > _MOST_OPERANDS:
@@ -42,7 +42,7 @@ def _results(operands: Sequence[Decimal]) -> Iterator[tuple[str, Decimal]]:
 
 
 def _equals(result: Decimal, value: Decimal) -> bool:
-    """Return whether the result, rounded to the digits of the value, is the value."""
+    """Return whether the result, rounded to the digits of the value, equals the value."""
     exponent = value.normalize().as_tuple().exponent
     return isinstance(exponent, int) and abs(abs(result) - abs(value)) <= Decimal(10) ** exponent / 2
 

@@ -1,6 +1,6 @@
-"""Turns the numbers that a model points at into evidence. Every quote is verbatim by construction.
+"""Turns the numbers that a model cites into evidence. Quotes are verbatim by construction.
 
-A quote of a passage in which a model describes a figure is evidence from the picture of that page.
+A quote from a figure description counts as a picture reading, because a model wrote the description.
 
 Agents that cite show numbered units (``show_units``) and ask for their numbers. ``cite`` fills in the words.
 """
@@ -18,14 +18,14 @@ from vectorstore.models import Chunk
 
 
 class Cited(NamedTuple):
-    """The quotes behind the numbers of a response, and the numbers of units that do not exist."""
+    """The quotes for the numbers that a response cites, and the cited numbers that do not exist."""
 
     evidence: tuple[Evidence, ...]
     unknown: tuple[int, ...]
 
 
 def cite(numbers: Iterable[int], units: Sequence[Unit], why: str = "") -> Cited:
-    """Return a quote per unit; adjacent units of one passage form one quote. All evidence has number 1 until merged.
+    """Return a quote per unit; adjacent units of one passage form one quote. Evidence has number 1 until it is merged.
 
     ``units`` are all units of the call, as ``number_units`` returns them.
     """
@@ -54,7 +54,7 @@ async def publish_unknown(numbers: Iterable[int], units: Sequence[Unit], publish
 
 
 def _adjacent(unit: Unit, following: Unit) -> bool:
-    """Return whether nothing was shown between two units of one passage. A table's header is a text of its own."""
+    """Return whether two units are adjacent in one passage. The header of a table is a separate text."""
     chunk, header = unit.chunk, unit.chunk.header
     same_text = header is None or (unit.start < header.end) == (following.start < header.end)
     return following.number == unit.number + 1 and following.chunk.id == chunk.id and same_text
@@ -68,7 +68,7 @@ def _evidence(first: Unit, last: Unit, why: str) -> Evidence:
 
 
 def evidence_in(chunk: Chunk, start: int, end: int, quote: str, **fields: Any) -> Evidence:
-    """Return evidence number 1 in the passage; ``fields`` are its other fields."""
+    """Return evidence from the passage, with number 1. ``fields`` sets the remaining fields."""
     return Evidence(
         number=1,
         document=chunk.document,

@@ -1,4 +1,4 @@
-"""The confidence of an answer: the share of right answers with the same signal, never the model's own figure."""
+"""The confidence of an answer: the share of right answers with the same signal, not the model's own estimate."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
         Signal.INSUFFICIENT: 0.4,
     }
 )
-"""Share of right answers by signal; for insufficient ones, of questions that the documents do not answer.
+"""Share of right answers by signal. An insufficient answer is right if the documents do not answer the question.
 
-From ``benchmarks/local_model``, 2026-11-22: 65 questions answered by a model of 1.5 billion parameters, a third of them
-unanswerable, and 40 answered by careful readers. On the question: 15 of 33 and 37 of 40; off the question: 7 of 25 and
-none; insufficient: 3 of 7 and none. ``ABSENT`` has the share of insufficient ones: both say that the documents do not
-have the answer. No answer was partly supported, and none rested on a picture; these figures are guesses.
+Measured with ``benchmarks/local_model`` on 2026-11-22: a model of 1.5 billion parameters answered 65 questions, a third
+of them unanswerable, and careful readers answered 40. Right answers on the question: 15 of 33 and 37 of 40; off the
+question: 7 of 25 and none; insufficient: 3 of 7 and none. ``ABSENT`` uses the share of ``INSUFFICIENT``, as both say
+that the documents lack the answer. ``PARTLY`` and ``PICTURED`` are guesses: no answer had these signals.
 """
 
 

@@ -1,12 +1,12 @@
-"""Pictures of pages that a model reads beside the text, and the evidence that it reads there.
+"""Sends pictures of pages along with the text, and turns what the model reads in them into evidence.
 
     pictures = await PagePictures.load(best_first, most, library, llm)
     completion = await llm.complete(pictures.attach(messages), shape)
     pictures.evidence(claim.pictures)
 
-A quote of the text is verbatim by construction. What a model reads in a picture is not: it writes the words itself, and
-no rule can compare them with the picture. So such evidence says where it comes from (``Evidence.picture``), and claims
-that rest on nothing else are marked (``Claim.pictured``).
+Quotes of the text are verbatim by construction. Picture readings are not: the model writes the words, and no rule can
+compare them with the picture. Therefore ``Evidence.picture`` names the source, and ``Claim.pictured`` marks a claim
+that is not supported without picture readings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from vectorstore.models import Chunk
 
 
 class PictureReading(BaseModel):
-    # A docstring would be shown to the model.
+    # No docstring: the schema would show it to the model.
     model_config = ConfigDict(extra="forbid")
 
     picture: int = Field(description="number of the picture, without the P")
@@ -41,7 +41,7 @@ class PictureReading(BaseModel):
 
 
 class ShownPicture(NamedTuple):
-    """The picture of a page, with a passage on that page."""
+    """The picture of a page and a passage on that page."""
 
     chunk: Chunk
     page: int
@@ -49,16 +49,16 @@ class ShownPicture(NamedTuple):
 
 
 class PagePictures:
-    """The pictures of one call, numbered from 1. Empty if there are none or the model takes none."""
+    """The pictures of one call, numbered from 1. Empty if no page needs a picture or the model takes none."""
 
     def __init__(self, shown: Sequence[ShownPicture] = ()) -> None:
         self._shown = tuple(shown)
 
     @classmethod
     async def load(cls, chunks: Iterable[Chunk], most: int, library: Library, llm: LLM) -> Self:
-        """Return the pictures of at most ``most`` pages of the chunks, in their order.
+        """Load the pictures of at most ``most`` pages of the chunks, in order.
 
-        Only pages with something that their text does not have are taken. The model is asked whether it takes pictures
+        Only pages that show more than their text get a picture. The endpoint is asked whether the model takes pictures
         only if there are such pages. Raises PictureUnavailable; LLMError as ``llm.takes_pictures``.
         """
         pages: dict[tuple[str, int], Chunk] = {}
@@ -74,7 +74,7 @@ class PagePictures:
         return bool(self._shown)
 
     def attach(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages with the pictures, and the text that introduces them, in the last one."""
+        """Return the messages. The last one contains the pictures and the text that introduces them."""
         if not self._shown:
             return list(messages)
         listed = "\n".join(
@@ -87,11 +87,11 @@ class PagePictures:
         return [*earlier, last.model_copy(update={"content": content, "pictures": pictures})]
 
     def evidence(self, readings: Iterable[PictureReading]) -> tuple[Evidence, ...]:
-        """Return what was read in pictures that were shown. All evidence has number 1 until merged."""
+        """Return the readings of existing pictures as evidence. Evidence has number 1 until it is merged."""
         return tuple(_evidence(self._shown[each.picture - 1], each) for each in readings if self._has(each))
 
     async def publish_faults(self, readings: Sequence[PictureReading], caller: str, publish: Publish) -> None:
-        """Publish an event for each picture that does not exist, and one for regions that are none."""
+        """Publish an event for each reading of an unknown picture, and one for all invalid regions."""
         for each in readings:
             if not self._has(each):
                 reason = f"There is no picture P{each.picture}; {len(self._shown)} were shown."
@@ -115,7 +115,7 @@ def _evidence(shown: ShownPicture, reading: PictureReading) -> Evidence:
 
 
 def _region(reading: PictureReading) -> Region | None:
-    """Return the region if it is one."""
+    """Return the region, or None if it is missing or invalid."""
     match reading.region:
         case [left, top, right, bottom] if 0 <= left < right <= 1 and 0 <= top < bottom <= 1:
             return left, top, right, bottom

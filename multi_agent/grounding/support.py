@@ -1,14 +1,14 @@
-"""Checks that the evidence of each claim supports it: by rules first, by one model call for what rules cannot tell.
+"""Checks that the evidence of each claim supports it. Rules decide first; one model call can judge the open claims.
 
-The call does not ask for a verdict. Asked for one, a model of 1.5 billion parameters confirmed 10 of 10 claims, 5 of
-them wrong, with 50 tokens each. Asked for the answer from the quotes alone, it found all 5 wrong ones and confirmed
-2 of 5 right ones, with 10 tokens each. The answer is then compared with the claim.
+The call asks for the answer that the quotes give, not for a verdict, and compares this answer with the claim. Asked for
+a verdict, a model of 1.5 billion parameters confirmed all 10 claims, 5 of them wrong, with 50 tokens each. Asked for
+the answer, it rejected all 5 wrong claims and confirmed 2 of the 5 right ones, with 10 tokens each.
 
     rules = SupportRules(question, shown_evidence, chunks)
     judged = await SupportCheck(rules, question, agent, llm, publish, ask=True).judge(statements)
 
-The rules look for the figures, names and words of a claim in its quotes and in what is shown with them: the location,
-the header of the table, the computations that the claim cites. What the question says itself proves nothing.
+The rules search for the figures, names and words of a claim in its quotes, their locations and table headers, and the
+computations that it cites. Terms of the question prove nothing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from multi_agent.prompts.show_passages import show_location
 from vectorstore.models import Chunk, ChunkKind
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
-_COMMON = 3  # passages: a word that as many of those shown contain says little about one claim
-_MIN_COMPARISON = 4  # letters of words such as "more" and "less"
-_MIN_COPIED = 6  # words of a claim that is looked up as a copy
-_MOST_COPIED = 4  # sentences of such a claim
-_NEAR = 2  # sentences before and after those that a claim names
+_COMMON = 3  # passages; a word that this many contain says little about one claim
+_MIN_COMPARISON = 4  # minimum letters of a word in a comparison, such as "more" or "less"
+_MIN_COPIED = 6  # minimum words of a claim to search for as a copy of the text
+_MOST_COPIED = 4  # maximum sentences of a copy
+_NEAR = 2  # sentences to search before and after each cited one
 _NONE = "none"
 PICTURED = "It rests on what a model read in the picture of a page, which no rule can verify."
-_LONGEST_QUOTE = 1200  # characters shown to the check call
+_LONGEST_QUOTE = 1200  # characters of a quote in the check call
 
 
 class Statement(NamedTuple):
-    """A claim as the model wrote it, with the evidence and the computations that it names."""
+    """A claim as the model wrote it, with the evidence and the computations that it cites."""
 
     text: str
     evidence: tuple[Evidence, ...]
@@ -49,7 +49,7 @@ class Statement(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A statement and whether it is supported; None if the rules cannot tell."""
+    """The verdict on a statement. ``supported`` is None if the rules cannot decide."""
 
     statement: Statement
     supported: bool | None
@@ -60,15 +60,15 @@ class Judged(NamedTuple):
     missing: tuple[Term, ...] = ()
     """Terms of the statement that are not in its evidence."""
     pictured: bool = False
-    """Whether it rests on what a model read in a picture."""
+    """Whether the statement is unsupported without picture readings."""
 
 
 class SupportRules:
     """Judges statements without a model.
 
-    ``shown`` are the quotes that a statement may name, in order; ``chunks`` the passages that they are in. A statement
-    that repeats the question gets the text of ``short``, the bare answer. ``confirmed`` are claims that were checked
-    before.
+    ``shown`` holds the quotes that a statement may cite, in order, and ``chunks`` their passages. A statement that
+    repeats the question gets the text of ``short``, the bare answer. ``confirmed`` holds claims that passed an earlier
+    check.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class SupportRules:
         self._asked = TermIndex(question)
 
     def judge(self, statement: Statement) -> Judged:
-        """Return the verdict, and the statement with repaired text or evidence."""
+        """Return the verdict with the statement, after repairing its text or evidence."""
         if not statement.evidence and not statement.computations:
             return self._find_evidence(statement)
         if words_of(statement.text) in self._confirmed:
@@ -99,7 +99,7 @@ class SupportRules:
         return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
 
     def is_short(self, answer: str) -> bool:
-        """Return whether this is the bare answer. A claim such as "They are not" does not contain a bare "no"."""
+        """Return whether the text is the bare answer. A claim such as "They are not" does not contain a bare "no"."""
         return bool(self._short) and words_of(answer) == words_of(self._short)
 
     def describe_evidence(self, statement: Statement) -> str:
@@ -109,9 +109,9 @@ class SupportRules:
         return "\n".join((*quotes, *results))
 
     def _lacks_answer(self, statement: Statement) -> bool:
-        """Return whether the claim has no figure or name of its own, but its evidence has those of the short answer.
+        """Return whether the claim adds no figure or name to the question, but its evidence has the short answer's.
 
-        A small model copies the label of a table row, such as "Heat pumps delivered", and leaves out the value.
+        A small model copies the label of a table row, such as "Heat pumps delivered", and omits the value.
         """
         own = [term for term in _exact_terms(statement.text) if term not in self._asked]
         answer = [term for term in _exact_terms(self._short) if term not in self._asked]
@@ -127,12 +127,12 @@ class SupportRules:
         return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == words_of(self._question)
 
     def _compare(self, statement: Statement) -> Judged:
-        """Compare the terms of the statement with its evidence; add a quote that holds all that are missing."""
+        """Compare the terms of the statement with its evidence. Add quotes that contain the missing terms."""
         terms = self._terms(statement.text)
         evidence = TermIndex(self._evidence_text(statement))
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
         repair = ""
-        # A sentence that only adds an ordinary word is about something else.
+        # Add quotes only for figures and names: a sentence that adds just a word is about something else.
         telling = [term for term in missing if term.kind != "word"]
         if telling and (quotes := self._quotes_with(missing, statement) or self._quotes_near(telling, statement)):
             repair = f"a claim pointed past its sentence; added {_show(quotes)}"
@@ -145,7 +145,7 @@ class SupportRules:
         return Judged(statement, supported, reason, repair=repair, missing=tuple(missing))
 
     def _terms(self, text: str) -> list[Term]:
-        """Return the terms of a claim, with its short words if nothing else goes beyond the question."""
+        """Return the terms of a claim. Include short words if no other term goes beyond the question."""
         terms = list(find_terms(text))
         return terms if any(term not in self._asked for term in terms) else list(find_terms(text, min_word=1))
 
@@ -163,13 +163,13 @@ class SupportRules:
         return True, "Its evidence contains what it says."
 
     def _is_known(self, term: Term) -> bool:
-        """Return whether the question has the term, or it is a word that many of the passages have."""
+        """Return whether the question contains the term, or the term is a word that several passages contain."""
         if term in self._asked:
             return True
         return term.kind == "word" and sum(term in passage for passage in self._passages) >= _COMMON
 
     def _find_evidence(self, statement: Statement) -> Judged:
-        """Return the statement with the quote that has all its terms, if there is one."""
+        """Judge a statement without evidence. Add the quotes that contain all its terms, if there are any."""
         terms = [term for term in find_terms(statement.text, min_word=1) if term not in self._asked]
         quotes = self._quotes_with(terms, statement) if terms else ()
         if not quotes:
@@ -178,9 +178,10 @@ class SupportRules:
         return Judged(statement._replace(evidence=quotes), True, "Its evidence contains what it says.", repair=repair)
 
     def _quotes_with(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
-        """Return the quotes that the statement copies, or the one with all missing terms and most of the question's.
+        """Return the quotes that the statement copies, or the quote with all missing terms and most of the question's.
 
-        Return none if different quotes have them. Overlapping passages repeat sentences.
+        Return none if different quotes qualify. Quotes with the same words count as one, as overlapping passages repeat
+        sentences.
         """
         if copied := self._copied(statement.text):
             return copied
@@ -196,10 +197,10 @@ class SupportRules:
         return (best[0],) if most and len({tuple(words_of(item.quote)) for item in best}) == 1 else ()
 
     def _quotes_near(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
-        """Return the neighbours of the quotes in their passage that have all missing terms; none if they do not.
+        """Return the neighbours of the cited quotes that together contain all missing terms, or none.
 
-        The quotes must have a part of the claim that the question does not have: a claim may follow from a sentence and
-        the next one. One that its sentence has nothing of is about something else.
+        A claim may follow from a sentence and the next one. The cited quotes must share a term with the claim that the
+        question does not have: otherwise the claim is about something else.
         """
         evidence = TermIndex(self._evidence_text(statement))
         if not any(term in evidence and term not in self._asked for term in find_terms(statement.text)):
@@ -219,7 +220,7 @@ class SupportRules:
         return () if None in having else tuple(self._shown[at] for at in sorted(found))
 
     def _copied(self, text: str) -> tuple[Evidence, ...]:
-        """Return the fewest adjacent quotes of a passage that contain the text word for word; none for a short text."""
+        """Return the fewest adjacent quotes of one passage with the text word for word; none for a short text."""
         words = words_of(text)
         if len(words) < _MIN_COPIED:
             return ()
@@ -256,7 +257,7 @@ class SupportRules:
         return show_location(chunk, item.pages) if chunk else item.name
 
     def _header(self, item: Evidence) -> str:
-        """Return the header of the table that the quote is in, as far as its passage has it."""
+        """Return the header of the quote's table, or '' if its passage has none."""
         chunk = self._chunks.get(item.chunk_id)
         if chunk is None or not (chunk.header or chunk.kind is ChunkKind.TABLE):
             return ""
@@ -274,7 +275,7 @@ class ClaimCheck(BaseModel):
 class SupportCheck:
     """Judges all claims of an answer. With ``ask``, one model call judges those that the rules leave open.
 
-    Without it, such a claim counts as supported unless a figure or a name is missing in its evidence.
+    Without ``ask``, such a claim counts as supported unless its evidence lacks one of its figures or names.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ class SupportCheck:
         self._llm, self._publish, self._ask = llm, publish, ask
 
     async def judge(self, statements: Iterable[Statement]) -> list[Judged]:
-        """Return a verdict for each statement, in order; publish repairs, rejections and the checks of the model."""
+        """Return a verdict per statement, in order. Publish repairs, rejections, model checks and pictured claims."""
         judged = [self._rules.judge(statement) for statement in statements]
         if repairs := tuple(each.repair.strip() for each in judged if each.repair):
             await self._publish(ResponseRepaired(caller=self._agent, repairs=repairs))
@@ -312,7 +313,7 @@ class SupportCheck:
         return [next(verdicts) if each.supported is None else each for each in judged]
 
     async def _ask_model(self, unclear: Sequence[Judged]) -> list[Judged]:
-        """Ask for the answer that the quotes of each claim give. The model does not see the claims: it would agree."""
+        """Ask which answer the quotes of each claim give. The model does not see the claims: it would agree."""
         groups = [
             f"Quotes {number}:\n{self._rules.describe_evidence(each.statement)}"
             for number, each in enumerate(unclear, 1)
@@ -333,7 +334,7 @@ class SupportCheck:
 
 
 def agree(answer: str, claim: str, question: str) -> bool:
-    """Return whether the claim has all figures and names of a short answer, or the answer all new ones of the claim.
+    """Return whether the claim has all figures and names of the answer, or the answer has all new ones of the claim.
 
     Without figures and names, at least half of the words of the answer must be in the claim.
     """
@@ -348,17 +349,16 @@ def agree(answer: str, claim: str, question: str) -> bool:
 
 
 def settle(judged: Judged) -> Judged:
-    """Settle an open verdict without a model: supported unless a figure or a name is missing."""
+    """Decide an open verdict without a model: supported unless a figure or a name is missing."""
     if judged.supported is not None:
         return judged
     return judged._replace(supported=all(term.kind == "word" for term in judged.missing))
 
 
 def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
-    """Return the verdict, marked if the statement is supported, but not without what was read in a picture.
+    """Return the verdict, marked as pictured if the statement is not supported without its picture readings.
 
-    The rules compare the statement with the words that the model says it read. Whether these are in the picture, they
-    cannot tell.
+    The rules compare the statement with the words that the model read. They cannot tell whether the picture shows them.
     """
     statement = judged.statement
     verbatim = tuple(item for item in statement.evidence if not item.picture)
@@ -370,9 +370,9 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
 
 
 def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex) -> list[str]:
-    """Return how the missing figures follow from others; nothing unless all do and no name is missing.
+    """Return the formulas of the missing figures; none if a figure has no formula or a name is missing.
 
-    They follow from the figures that the claim names itself, or else from those of its evidence.
+    The operands are the figures that the claim shares with its evidence or, with fewer than two, all of its evidence.
     """
     named = [value for term in terms if term in evidence for value in term.values]
     operands = sorted(named if len(named) > 1 else evidence.amounts, reverse=True)
@@ -391,6 +391,6 @@ def _show(quotes: Sequence[Evidence]) -> str:
 
 
 def _compares(statement: Statement, found: Sequence[Term]) -> bool:
-    """Return whether a statement has several figures from several sentences or rows."""
+    """Return whether a statement combines figures from several sentences or rows."""
     figures = {term.text for term in found if term.kind == "figure"}
     return len(figures) > 1 and (len(statement.evidence) > 1 or any("\n" in item.quote for item in statement.evidence))

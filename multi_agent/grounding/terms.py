@@ -30,7 +30,7 @@ class Term(NamedTuple):
     text: str
     kind: Literal["figure", "name", "word"]
     values: frozenset[Decimal] = frozenset()
-    """All readings of a figure."""
+    """The possible values of a figure."""
 
 
 def find_terms(text: str, min_word: int = _MIN_WORD) -> Iterator[Term]:
@@ -53,7 +53,7 @@ def words_of(text: str) -> list[str]:
 
 
 class TermIndex:
-    """The terms of a text, to look up others in."""
+    """The terms of a text. ``term in index`` looks up a term."""
 
     def __init__(self, text: str) -> None:
         self._text = fold(text).casefold()
@@ -64,7 +64,7 @@ class TermIndex:
 
     @property
     def amounts(self) -> frozenset[Decimal]:
-        """All readings of the figures."""
+        """The possible values of all figures."""
         return frozenset(self._amounts)
 
     def __contains__(self, term: Term) -> bool:

@@ -1,4 +1,4 @@
-"""The response of an agent that writes an answer, and the answer that its checked claims give."""
+"""The response of an agent that writes an answer, and the answer built from its checked claims."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vectorstore.models import Chunk
 
 
 class ResponseClaim(BaseModel):
-    # Each subclass has ``text`` after its numbers: the model points first. A docstring would be shown to the model.
+    # Subclasses put ``text`` after the numbers: the model cites first. No docstring: the schema would show it.
     model_config = ConfigDict(extra="forbid")
 
     @property
     def references(self) -> Sequence[int]:
-        """Numbers of the sentences, quotes or computations that the claim names."""
+        """The numbers of everything that the claim cites: sentences, quotes, pictures or computations."""
         raise NotImplementedError
 
 
@@ -31,9 +31,9 @@ _ABSENT = "Nothing was found, and the question says what to answer then."
 
 
 class WrittenResponse(BaseModel, Generic[ClaimT]):
-    # The bare answer comes first: a model of 1.5 billion parameters finds it, and then the sentences that state it.
-    # Asked for claims first, it wrote none or pointed at random. The verdict comes last, so that it follows from the
-    # rest. A docstring would be shown to the model.
+    # The bare answer comes first: a model of 1.5 billion parameters finds it, then the sentences that state it. With
+    # claims first, it wrote none or cited sentences at random. The verdict comes last, so that it follows from the
+    # rest. No docstring: the schema would show it to the model.
     model_config = ConfigDict(extra="forbid")
 
     short: str = Field(
@@ -55,10 +55,10 @@ def build_synthesis(
     looked_for: tuple[str, ...],
     found: str,
 ) -> Synthesis:
-    """Return the answer. ``evidence`` is numbered and holds that of all claims.
+    """Return the answer. ``evidence`` is numbered and contains the evidence of all claims.
 
-    An answer without any supported claim is insufficient, whatever the model says, unless the question defines it
-    (``answers_absence``). The confidence, and what was searched and read, are facts of the run, not the model's words.
+    An answer without a supported claim is insufficient, whatever the model says, unless the question defines it
+    (``answers_absence``). The confidence, ``looked_for`` and ``found`` come from the run, not from the model.
     """
     numbers = {item.place: item.number for item in evidence}
     absent = answers_absence(response, question)
@@ -81,9 +81,9 @@ def build_synthesis(
 
 
 def answers_absence(response: WrittenResponse[Any], question: str) -> bool:
-    """Return whether this is the answer that the question wants if nothing is found, such as "otherwise N/A".
+    """Return whether the question defines this answer for the case that nothing is found, such as "otherwise N/A".
 
-    The question itself then has the words of the answer. No quote can support it.
+    The question contains the words of the answer, and no quote supports it.
     """
     short = words_of(response.short)
     foreseen = f" {' '.join(short)} " in f" {' '.join(words_of(question))} "
@@ -92,7 +92,7 @@ def answers_absence(response: WrittenResponse[Any], question: str) -> bool:
 
 
 def describe_read(chunks: Sequence[Chunk]) -> str:
-    """Return how many passages of which documents were read."""
+    """Return a sentence with the number of passages read and their documents."""
     if not chunks:
         return "No passage was found."
     names = list(Counter(chunk.name for chunk in chunks))
@@ -113,7 +113,7 @@ def _claim(judged: Judged, numbers: dict[Place, int]) -> Claim:
 
 
 def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
-    """Return how the claims were checked, or why the answer is insufficient."""
+    """Return how the claims were checked or that the answer is insufficient, and why claims were rejected."""
     rejected = [f"Not supported: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)

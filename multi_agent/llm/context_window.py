@@ -30,7 +30,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_prompt(messages: Iterable[Message]) -> int:
-    """Return an estimate of the number of tokens in the contents of ``messages``, pictures included."""
+    """Return the estimated number of tokens of the messages, pictures included."""
     return sum(map(_estimate_message, messages))
 
 

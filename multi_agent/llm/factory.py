@@ -8,7 +8,7 @@
         AnnouncingLLM        publishes an event before a call; innermost, for calls that are really made
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
-        PictureErrors        says how to do without pictures where a request with some fails
+        PictureErrors        adds advice to the error of a request with pictures
         ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
         RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
         ReplyQueue           returns replies one at a time
@@ -65,7 +65,7 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
 def build_client(
     settings: EndpointSettings, folder: Path | None = None
 ) -> OllamaNative | OpenAICompatible | LocalModel:
-    """Return the client for the endpoint's provider, without wrappers. ``folder`` keeps what clients remember."""
+    """Return the client for the endpoint's provider, without wrappers. ``folder`` caches what clients detect."""
     match settings.provider:
         case "ollama":
             return OllamaNative(settings)

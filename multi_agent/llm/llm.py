@@ -118,11 +118,11 @@ class LLM(ABC):
         """Name of the model at its endpoint."""
 
     async def takes_pictures(self) -> bool:
-        """Return whether messages may carry pictures. The endpoint is asked once. Raises a subclass of LLMError."""
+        """Return whether messages may contain pictures. Asks the endpoint once. Raises a subclass of LLMError."""
         return False
 
     async def check_settings(self) -> None:  # noqa: B027 - most models have no settings
-        """Raise LLMRefused if the settings demand what the model cannot do. Sends a request only if they demand it."""
+        """Raise LLMRefused if the settings require a feature that the model lacks. Sends a request only if they do."""
 
     async def complete(
         self,

@@ -1,4 +1,4 @@
-"""A picture that a message carries to a model."""
+"""A picture in a message to a model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from vectorstore.models import FrozenModel
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = 24  # bytes up to and including width and height
-_PATCH = 28  # pixels
-_FEWEST_TOKENS = 256
+_PATCH = 28  # pixels; one token covers a square of this side
+_FEWEST_TOKENS = 256  # of one picture
 
 
 class Picture(FrozenModel):
-    """A PNG image. Only its hash and its size are stored and compared; ``png`` is empty in a stored message.
+    """A PNG image. A stored message has the hash and the size of the image, but ``png`` is empty.
 
-    Two requests are equal if the hashes of their pictures are. So a journal needs no images to answer a request again.
+    Requests with the same picture hashes are equal, so the journal can replay a request without the image.
     """
 
     sha256: str = Field(description="hash of the PNG file")
@@ -30,7 +30,7 @@ class Picture(FrozenModel):
 
     @classmethod
     def of(cls, png: bytes) -> Self:
-        """Return the picture in a PNG file. Raises ValueError if it is none."""
+        """Return the picture in a PNG file. Raises ValueError for any other format."""
         if len(png) < _HEADER or not png.startswith(_SIGNATURE):
             raise ValueError("a picture for a model must be a PNG file")
         width, height = (int.from_bytes(png[start : start + 4], "big") for start in (16, 20))
@@ -41,9 +41,9 @@ class Picture(FrozenModel):
 
     @property
     def tokens(self) -> int:
-        """An estimate of the tokens that the picture takes in a prompt; it errs on the high side.
+        """A high estimate of the tokens that the picture takes in a prompt.
 
-        Models of the Qwen-VL family take one token for 28 by 28 pixels, and more than most others: OpenAI's take at
-        most 1,105 for a page, Gemma always takes 256, Llama 3.2 at most 1,601.
+        It follows the Qwen-VL models, which take one token per 28 × 28 pixels. Most other models take fewer: OpenAI's
+        at most 1,105 for a page, Llama 3.2 at most 1,601, Gemma always 256.
         """
         return max(_FEWEST_TOKENS, ceil(self.width / _PATCH) * ceil(self.height / _PATCH))

@@ -1,4 +1,4 @@
-"""Checks whether an endpoint meets the needs of a run, how fast it is, and how to fix it if not.
+"""Checks whether an endpoint meets the needs of a run and how fast it is. A failed check says how to fix it.
 
 Used by ``candor doctor``.
 """
@@ -29,7 +29,7 @@ from vectorstore.models import FrozenModel
 
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12
-# About one question in mode `fast`: what benchmarks/local_model counts for the 1.5B model, over all calls.
+# Tokens of a typical question in mode `fast`, over all calls: measured by benchmarks/local_model with the 1.5B model.
 _QUESTION_PROMPT_TOKENS, _QUESTION_COMPLETION_TOKENS = 3_000, 130
 _OUTPUT_LIMIT = 1_000  # tokens of a response, thinking included; the answers are short
 _FEWEST_PARTS = 2  # of a stream, to tell reading from writing
@@ -63,8 +63,8 @@ class _Stations(BaseModel):
 async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
     """Check the endpoint, the model, its context window, structured output, speed, and pictures.
 
-    Stops at the first check that makes the others pointless. The last three send requests to the model. ``folder`` is
-    where the endpoint keeps what it found out.
+    Stops at the first check that makes the others pointless. The last three send requests to the model. ``folder``
+    caches what was detected about the endpoint.
     """
     limited = min(settings.max_output_tokens, _OUTPUT_LIMIT)
     client = build_client(settings.model_copy(update={"max_output_tokens": limited}), folder)
@@ -86,9 +86,9 @@ async def check(settings: EndpointSettings, folder: Path | None = None) -> list[
 
 
 async def require_reachable(settings: EndpointSettings, folder: Path | None = None) -> None:
-    """Raise a subclass of LLMError if the endpoint does not answer, or the file of a local model is none.
+    """Raise a subclass of LLMError if the endpoint does not respond, or the file of a local model is invalid.
 
-    Sends no request to the model. A server that answers but lists no models counts as reachable.
+    Sends no request to the model. A server that responds but cannot list its models counts as reachable.
     """
     quick = settings.model_copy(update={"timeout_s": min(settings.timeout_s, _LISTING_TIMEOUT_S)})
     client = build_client(quick, folder)
@@ -208,7 +208,7 @@ def _colour_request(form: ResponseForm, on_text: OnText) -> EndpointRequest:
 
 
 async def _check_vision(settings: EndpointSettings, folder: Path | None) -> Check:
-    """Ask whether the model takes pictures, even if that is known: the model of that name may have changed."""
+    """Ask whether the model takes pictures. Ignores the cache, as another model may have the same name now."""
     name = f"{settings.table} pictures"
     if settings.vision == "off":
         return Check(name=name, ok=True, detail="not sent, by the settings")

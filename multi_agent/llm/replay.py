@@ -43,7 +43,7 @@ class ReplayingLLM(LLM):
         return self._model
 
     async def takes_pictures(self) -> bool:
-        """Return whether the recorded model got pictures, so that the replayed run asks as the recorded one did."""
+        """Return whether the recorded requests contain pictures, so that the replayed run sends the same requests."""
         return self._had_pictures
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:

@@ -128,7 +128,7 @@ class _Conversation:
     def __init__(
         self, endpoint: Endpoint, settings: EndpointSettings, request: LLMRequest[Any], opening: Sequence[Message]
     ) -> None:
-        """``opening`` are the messages that instructor gets; it adds others after them."""
+        """``opening`` holds the messages that instructor starts with; it appends others."""
         self._endpoint = endpoint
         self._pictures = [message.pictures for message in opening]
         self._settings = settings
@@ -142,10 +142,10 @@ class _Conversation:
     async def create(self, *, messages: list[dict[str, Any]], **_: object) -> SimpleNamespace:
         """Send the messages and return the parts of OpenAI's response object that instructor reads.
 
-        After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if it is incomplete,
-        too.
+        After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if that one is
+        incomplete, too.
         """
-        pictures = chain(self._pictures, repeat(()))  # instructor knows the text only
+        pictures = chain(self._pictures, repeat(()))  # instructor handles only text
         sent = tuple(Message(**text, pictures=each) for text, each in zip(messages, pictures, strict=False))
         if self.exchanges:  # instructor's own request quotes pydantic's links
             sent = (*sent[:-1], Message.user(Prompt.part("correct_response", fault=self.exchanges[-1].fault)))

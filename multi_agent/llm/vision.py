@@ -1,8 +1,9 @@
-"""Whether a model takes pictures, and the errors of requests that carry some.
+"""Detects whether a model takes pictures, and adds advice to the errors of requests with pictures.
 
-Ollama says what its models can do. Servers that speak OpenAI's protocol do not, so a tiny picture is sent to them. They
-reject it with different statuses: OpenAI and vLLM with 400, DeepSeek with 422, OpenRouter with 404, llama.cpp with 500.
-Hence the same request is sent without the picture: if it succeeds then, the picture was the reason.
+Ollama reports the capabilities of its models. OpenAI-compatible servers do not, so Candor sends them a tiny picture.
+Servers reject it with different status codes: OpenAI and vLLM with 400, DeepSeek with 422, OpenRouter with 404,
+llama.cpp with 500. Candor therefore repeats a rejected request without the picture. If it succeeds now, the picture was
+the cause.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from multi_agent.llm.settings import EndpointSettings
 _FILE = "vision.json"
 _SIDE = 64  # pixels; some models reject smaller pictures
 _RED = b"\xd0\x10\x10"
-_OUTPUT_LIMIT = 1_000  # tokens of the answer, thinking included
+_OUTPUT_LIMIT = 1_000  # tokens of the response, thinking included
 _QUESTION = "Answer with one word: green."
 _REJECTED = (LLMRefused, LLMUnavailable)
 
 
 class Vision:
-    """Whether one model takes pictures: as the settings say, or as its endpoint says when it is first asked."""
+    """Tells whether one model takes pictures: as the settings say, or as its endpoint says when it is first asked."""
 
     def __init__(self, settings: EndpointSettings, folder: Path | None = None) -> None:
-        """``folder`` keeps the endpoint's answer."""
+        """``folder`` caches the endpoint's answer."""
         self._settings = settings
         self._memory = EndpointMemory(settings, folder, _FILE)
         kept = self._memory.recall() if settings.vision == "auto" else None
@@ -43,7 +44,7 @@ class Vision:
     async def available(self) -> bool:
         """Return whether pictures may be sent. Asks the endpoint once.
 
-        Raises LLMRefused if the settings demand pictures and the model takes none; otherwise as the request does.
+        Raises LLMRefused if the settings require pictures and the model takes none. Raises the errors of ``ask``.
         """
         if self._settings.vision == "off":
             return False
@@ -52,20 +53,20 @@ class Vision:
         if self._settings.vision == "on" and not known:
             setting = self._settings.setting
             raise LLMRefused(
-                f"{setting('vision')} is 'on', but the {self._settings.name} takes no pictures. Choose a model that "
-                f"does with {setting('model')}, or set it to 'auto' or 'off'."
+                f"{setting('vision')} is 'on', but the {self._settings.name} takes no pictures. Set "
+                f"{setting('model')} to a model that takes pictures, or set `vision` to 'auto' or 'off'."
             )
         return known
 
     async def ask(self) -> bool:
-        """Ask the endpoint, and keep its answer. Raises a subclass of LLMError."""
+        """Ask the endpoint and store its answer. Raises a subclass of LLMError."""
         self._known = await _ask(self._settings)
         self._memory.keep(self._known)
         return self._known
 
 
 class PictureErrors(EndpointWrapper):
-    """An endpoint that adds to an error of a request with pictures how to do without them."""
+    """An endpoint that adds advice to the error of a request with pictures: how to send fewer or none."""
 
     def __init__(self, inner: Endpoint, settings: EndpointSettings) -> None:
         super().__init__(inner)
@@ -100,9 +101,9 @@ async def _ask(settings: EndpointSettings) -> bool:
 
 
 async def _accepts_picture(client: OpenAICompatible) -> bool:
-    """Send a request with a tiny picture, and without it if it is rejected. Raises what the second request raises.
+    """Return whether the endpoint accepts a tiny picture. Raises the error of the same request without it, if any.
 
-    A server may fail for another reason, so a status of 5xx counts only if it repeats.
+    A status code of 5xx may have another cause, so it counts as a rejection only if it repeats.
     """
     if (error := await _rejection(client, Picture.of(_tiny_png()))) is None:
         return True
@@ -112,7 +113,7 @@ async def _accepts_picture(client: OpenAICompatible) -> bool:
 
 
 async def _rejection(client: OpenAICompatible, *pictures: Picture) -> LLMError | None:
-    """Return the error with which the endpoint rejects the pictures; None if it accepts them."""
+    """Return the error with which the endpoint rejects the request; None if it accepts it."""
     message = Message(role="user", content=_QUESTION, pictures=pictures)
     try:
         await client.send_as("none", EndpointRequest((message,), {}, None))

@@ -44,7 +44,7 @@ class AnswerBuilder:
             self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
 
     def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
-        """Build the answer that an agent wrote, sufficient or not."""
+        """Build the answer that an agent wrote. For a strict request, an insufficient answer has no claims."""
         status = status_of(synthesis)
         is_answered = status is Status.ANSWERED
         if self._request.strict and not is_answered:

@@ -112,7 +112,7 @@ class Attempts:
         return working_context(self.context, self._attempts, read)
 
     async def _explain(self, failed: Sequence[FailedStep]) -> Answer:
-        """End a run without an answer with the model's explanation and the errors.
+        """Build the answer of a run that found none: the model's explanation and the errors.
 
         The run is insufficient, not failed, if its steps failed only because earlier ones found nothing.
         """

@@ -26,7 +26,7 @@ class RunModels:
         return self._default.model
 
     async def check_settings(self) -> None:
-        """Raise LLMRefused if the settings demand of a model what it cannot do, before the run calls any."""
+        """Raise LLMRefused if the settings require a feature that a model lacks. Call it before any model call."""
         for model in self._dependencies.models_of(self._request):
             await model.check_settings()
 

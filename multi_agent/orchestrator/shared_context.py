@@ -10,7 +10,7 @@ from multi_agent.context_merge import merge
 class SharedContext:
     """Holds the latest ResearchContext and replaces it with every update.
 
-    ``read_before`` are the ids of the passages that the context had when the attempt began.
+    ``read_before`` holds the ids of the passages that the context had when the attempt began.
     """
 
     def __init__(self, context: ResearchContext) -> None:
@@ -25,6 +25,6 @@ class SharedContext:
         self.current = self.current.model_copy(update={"messages": (*self.current.messages, message)})
 
     def begin_attempt(self) -> None:
-        """Drop the answer of an earlier attempt."""
+        """Drop the answer of the earlier attempt and remember which passages it left."""
         self.read_before = frozenset(chunk.id for chunk in self.current.chunks)
         self.current = self.current.model_copy(update={"synthesis": None})

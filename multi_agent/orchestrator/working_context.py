@@ -26,7 +26,7 @@ class WorkingContext(FrozenModel):
     errors: tuple[str, ...]
     queries: tuple[str, ...]
     read: str
-    """How much of which documents was read, in lines."""
+    """How much of each document was read: the text of ``show_read``."""
     attempts: tuple[Attempt, ...]
 
     def render(self) -> str:
@@ -40,7 +40,7 @@ class WorkingContext(FrozenModel):
 
 
 def working_context(context: ResearchContext, attempts: Sequence[Attempt], read: str) -> WorkingContext:
-    """Build the working context."""
+    """Build the working context. ``read`` says how much of each document was read."""
     return WorkingContext(
         key_findings=key_findings(context),
         errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
@@ -58,7 +58,7 @@ def missing_parts(synthesis: Synthesis | None) -> tuple[str, ...]:
 
 
 def key_findings(context: ResearchContext) -> tuple[str, ...]:
-    """Return answers to questions on the way, computed results and quotes, as many as a prompt shows."""
+    """Return answers to intermediate questions, computed results and quotes, up to the number that a prompt shows."""
     answers = [f"{each.question} → {in_short(each.synthesis)}" for each in context.findings]
     results = [f"{each.purpose}: {each.rows[0] if each.rows else 'nothing'}" for each in context.computations]
     quotes = [

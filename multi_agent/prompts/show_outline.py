@@ -1,4 +1,4 @@
-"""Shows how much of which documents was read, with the sections and pages that were not."""
+"""Shows how much of each document was read, with outlines that name the sections and pages not read."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from multi_agent.context import ResearchContext
 from multi_agent.library import CatalogueEntry, Library
 from vectorstore.models import Chunk, page_ranges
 
-_OUTLINED = 3  # documents: those of most of the passages
-_LINES = 25
-_DEEPEST = 3
-_SMALL = 12  # passages: a document that is nearly read needs no outline
+_OUTLINED = 3  # documents; those with the most passages in the context
+_LINES = 25  # maximum of one outline
+_DEEPEST = 3  # levels of headings
+_SMALL = 12  # passages; a document with no more needs no outline, as most of it is read
 
 
 def show_read(context: ResearchContext, catalogue: Iterable[CatalogueEntry], library: Library) -> str:
-    """Return a line for each document of which passages were found, and outlines of those that matter most.
+    """Return a line for each document with found passages, and outlines of those with the most.
 
-    An outline has the sections with their pages, and says which pages were read.
+    An outline lists the sections with their pages and says which pages were read.
     """
     chunks = {entry.name: entry.chunks for entry in catalogue}
     found = Counter(chunk.name for chunk in context.chunks)
@@ -36,14 +36,14 @@ def show_read(context: ResearchContext, catalogue: Iterable[CatalogueEntry], lib
 
 
 def outline(chunks: Sequence[Chunk], read: Collection[str]) -> list[str]:
-    """Return a line for each section of a document, as deep as ``_LINES`` allow. ``read`` are ids of passages."""
+    """Return a line for each section of a document, as deep as ``_LINES`` allows. ``read`` holds ids of passages."""
     deepest = (_sections(chunks, depth) for depth in range(_DEEPEST, -1, -1))
     sections = next(each for each in deepest if len(each) <= _LINES)
     return [f"  - {_show_section(path, group, read)}" for path, group in sections]
 
 
 def _sections(chunks: Sequence[Chunk], depth: int) -> list[tuple[tuple[str, ...], list[Chunk]]]:
-    """Return the headings down to this depth with their passages. Depth 0 is the whole document."""
+    """Group the passages by their headings down to this depth. Depth 0 is the whole document."""
     return [(path, list(group)) for path, group in groupby(chunks, lambda chunk: chunk.section[:depth])]
 
 
@@ -56,6 +56,6 @@ def _show_section(path: tuple[str, ...], chunks: Sequence[Chunk], read: Collecti
 
 
 def _show_pages(chunks: Iterable[Chunk]) -> str:
-    """Return the pages that the passages are on, such as 'pages 2, 5-7'; empty if the format has no pages."""
+    """Return the pages of the passages, such as 'pages 2, 5-7'; empty if the format has no pages."""
     pages = {page for chunk in chunks for page in chunk.pages}
     return f"page{'s' * (len(pages) > 1)} {page_ranges(pages)}" if pages else ""

@@ -1,4 +1,4 @@
-"""The scores of benchmarks/layout, on readings that are written here."""
+"""The scores of benchmarks/layout, on hand-written parser output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cell(row: str, columns: tuple[str, ...], value: str, page: int = 2) -> Cell:
 
 
 def reading() -> Reading:
-    """A table that begins on page 1 and continues on page 2, built like a parsed PDF."""
+    """Return a table that begins on page 1 and continues on page 2, built like a parsed PDF."""
     builder = DocumentBuilder()
     builder.page(1)
     builder.heading("Results", 1)
@@ -38,8 +38,8 @@ def reading() -> Reading:
     [
         (cell("Revenue from sales", ("2022", "Amount"), "1,200", page=1), (True, True, True)),
         (cell("Other costs", ("2021", "Amount"), "(250)", page=1), (True, True, True)),
-        (cell("Profit", ("2021", "Amount"), "850"), (True, True, True)),  # the head is on the page before
-        (cell("Profit", ("2021", "Rate"), "3.3%"), (True, True, False)),  # it is the rate of 2022
+        (cell("Profit", ("2021", "Amount"), "850"), (True, True, True)),  # the head is on the previous page
+        (cell("Profit", ("2021", "Rate"), "3.3%"), (True, True, False)),  # 3.3 % is the rate of 2022
         (cell("Profit", ("Rate",), "900"), (True, False, False)),  # another column
         (cell("Profit", (), "900"), (True, True, True)),
         (cell("Profit", (), "900", page=1), (False, False, False)),  # another page
@@ -52,7 +52,7 @@ def test_a_cell_needs_its_label_and_its_head(wanted: Cell, scores: tuple[bool, b
     assert (result.in_row, result.under_head, result.under_all_heads) == scores
 
 
-def test_a_failure_tells_what_was_read() -> None:
+def test_a_failure_shows_the_parsed_text() -> None:
     [in_another_row] = score_cell(cell("Loss", (), "900"), reading()).read
     assert in_another_row == "value in the row 'Profit 900 3.3 % 850' under '2022 Amount'"
     assert score_cell(cell("Loss per share", (), "7.1"), reading()).read == ("value in prose: 'Loss per share 7.1'",)
@@ -79,7 +79,7 @@ def test_tables_of_adjacent_pages_with_the_same_columns_are_one_table() -> None:
     assert join_pages([first, second, other]) == ((*first, *second), other)
 
 
-def test_the_gold_data_can_be_read() -> None:
+def test_the_gold_data_is_valid() -> None:
     annual, quarterly = (load(name, Path()) for name in ("annual", "quarterly"))
     for gold in (annual, quarterly):
         assert len(gold.cells) >= 75

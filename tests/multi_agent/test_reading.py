@@ -1,4 +1,4 @@
-"""What is read around the passages that a search found."""
+"""The context that is read around found passages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = estimate_tokens(TEXT.format("a", 10))
 
 
 class Shelf:
-    """A library that only reads around."""
+    """A library that only implements ``around``."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
@@ -30,7 +30,7 @@ class Shelf:
 
 
 def part(index: int, document: str = "a", station: str = "", **fields: Any) -> Chunk:
-    """A passage of its own length, at its own place."""
+    """Return a passage at its place in the document, with a text that depends on the index."""
     text = TEXT.format(station or document, 10 + index)
     start = index * 1000
     chunk = make_chunk(text, document=f"/docs/{document}.md", index=index, **fields)
@@ -67,12 +67,12 @@ def test_a_table_is_read_over_pages() -> None:
     assert read([shelf[2]], shelf, 100 * SIZE) == [("a", 2), ("a", 1), ("a", 3)]
 
 
-def test_a_gap_ends_what_belongs_together() -> None:
+def test_a_gap_ends_the_context() -> None:
     shelf = [part(index, section=("One",)) for index in (0, 2, 3)]
     assert read([shelf[2]], shelf, 100 * SIZE) == [("a", 3), ("a", 2)]
 
 
-def test_a_version_ingested_meanwhile_is_not_mixed_in() -> None:
+def test_passages_of_a_newer_version_are_not_mixed_in() -> None:
     old, new = (
         [part(index, section=("One",)).model_copy(update={"version": version}) for index in range(3)]
         for version in ("old", "new")
@@ -80,7 +80,7 @@ def test_a_version_ingested_meanwhile_is_not_mixed_in() -> None:
     assert read([old[1]], new, 100 * SIZE) == [("a", 1)]
 
 
-def test_found_passages_take_their_share_of_the_budget_before_their_surroundings() -> None:
+def test_found_passages_take_their_share_of_the_budget_first() -> None:
     shelf = [part(index, document, section=("One",)) for document in "abc" for index in range(3)]
     found = [shelf[0], shelf[3], shelf[6]]
     assert read(found, shelf, 4 * SIZE) == [("a", 0), ("a", 1), ("a", 2), ("b", 0)]

@@ -90,7 +90,7 @@ def write_encrypted_pdf(path: Path) -> Path:
 
 
 def write_chart(path: Path, caption: str, bars: Sequence[int] = (30, 90, 60)) -> Path:
-    """Write a PDF page with a caption and a bar chart of filled rectangles without any words."""
+    """Write a one-page PDF with a caption and a bar chart: filled rectangles without text."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -105,7 +105,7 @@ def write_chart(path: Path, caption: str, bars: Sequence[int] = (30, 90, 60)) ->
 
 
 def make_png(width: int = 40, height: int = 30) -> bytes:
-    """Return a white picture."""
+    """Return a white PNG image."""
     import io
 
     from PIL import Image

@@ -39,7 +39,7 @@ _EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 def role_of(request: Request) -> str:
     """Return the title of the requested schema."""
-    assert request.schema is not None, "an agent never asks for free text"
+    assert request.schema is not None, "agents always send a schema"
     return str(request.schema["title"])
 
 
@@ -53,7 +53,7 @@ class Panel:
 
     def __call__(self, request: Request) -> Reply | str:
         if request.schema is None:
-            return "green"  # the request that asks whether the model takes pictures
+            return "green"  # the capability check for images has no schema
         role = role_of(request)
         reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
         if role in (READING, SYNTHESIS):

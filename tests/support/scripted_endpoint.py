@@ -54,7 +54,7 @@ class Request:
     at: float
     abandoned: bool = False
     pictures: list[bytes] = field(default_factory=list)
-    """The images of all messages, in order. ``messages`` has their text only."""
+    """The images of all messages, in order. ``messages`` has only the text."""
 
     @property
     def prompt(self) -> str:
@@ -252,10 +252,11 @@ class ScriptedEndpoint:
         sees: bool = False,
         refusal: int = 400,
     ) -> None:
-        """It takes pictures if it ``sees``; otherwise it rejects them with the status ``refusal``.
+        """Configure the server.
 
-        With ``accepts``, it knows only this form of a schema. Like vLLM, it rejects others with 400, and lists the
-        context length of its models; otherwise it lists it as llama.cpp does.
+        With ``sees``, it accepts images; otherwise it rejects them with the status ``refusal``. With ``accepts``, it
+        behaves like vLLM: it supports only this form of a schema, rejects others with 400, and lists the context length
+        of its models as vLLM does. Otherwise it lists the context length as llama.cpp does.
         """
         self.requests: list[Request] = []
         self.peak = 0
@@ -272,11 +273,11 @@ class ScriptedEndpoint:
         self._thread = threading.Thread(target=self._run, name="scripted-endpoint", daemon=True)
 
     def accept(self, form: ResponseForm) -> None:
-        """Know another form of a schema from now on."""
+        """Support another form of a schema from now on."""
         self._accepts = form
 
     def see(self) -> None:
-        """Take pictures from now on."""
+        """Accept images from now on."""
         self._sees = True
 
     def __enter__(self) -> Self:
@@ -440,7 +441,7 @@ class ScriptedEndpoint:
 
 
 def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message of either protocol with its text as the content."""
+    """Return the message, in either protocol, with only its text as the content."""
     content = message.get("content")
     if isinstance(content, list):
         return {**message, "content": "".join(part.get("text", "") for part in content)}
@@ -448,7 +449,7 @@ def _without_pictures(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pictures_in(message: dict[str, Any]) -> list[bytes]:
-    """Return the images of a message of either protocol."""
+    """Return the images of a message, in either protocol."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]

@@ -41,7 +41,7 @@ def test_an_answered_run_shows_what_is_left_open(open_page: OpenPage, site: Site
     expect(answer.locator(".lacking")).to_contain_text("why")
 
 
-def test_what_comes_closest_is_shown_as_such(open_page: OpenPage, site: Site) -> None:
+def test_the_closest_match_is_labelled(open_page: OpenPage, site: Site) -> None:
     def close(request: Request) -> str:
         written = {**panel.play(request), "short": "-25 °C", "sufficient": False, "missing": "of another pump"}
         return json.dumps(written)

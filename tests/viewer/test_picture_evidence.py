@@ -1,4 +1,4 @@
-"""Evidence from the picture of a page opens that page, with the region outlined, and is never shown as a quote."""
+"""Picture evidence opens its page with the region outlined. It is never shown as a quote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.viewer import OpenPage, Site, answered
 
 
 def show_as_read_in_picture(page: Page, region: list[float] | None) -> None:
-    """Turn the evidence of the answer into words that a model read in the picture of page 1."""
+    """Replace the evidence of the answer with words that a model read in the picture of page 1."""
 
     def turned(route: Route) -> None:
         response = route.fetch()
@@ -43,7 +43,7 @@ def test_the_region_is_outlined_on_its_page(open_page: OpenPage, site: Site) -> 
     expect(panel.get_by_role("button", name="Text", exact=True)).to_have_count(0)
 
 
-def test_without_a_region_the_page_is_shown(open_page: OpenPage, site: Site) -> None:
+def test_evidence_without_a_region_opens_the_page(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("52 decibels")
     page = open_page()
     show_as_read_in_picture(page, None)

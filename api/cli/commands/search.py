@@ -62,8 +62,8 @@ def search(
 
 
 def _named_value(written: str) -> tuple[str, str]:
-    """Return name and value. Raises UsageError."""
+    """Split a ``--where`` value into name and value. Raises UsageError."""
     name, equals, value = written.partition("=")
     if not name or not equals:
-        raise UsageError(f"--where {written!r} is not of the form NAME=VALUE, such as period=2023-07-01.")
+        raise UsageError(f"--where must be NAME=VALUE, such as period=2023-07-01, not {written!r}.")
     return name, value

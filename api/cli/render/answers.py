@@ -67,7 +67,7 @@ def _cell(value: object) -> str:
 
 
 def _from_picture(picture: PictureSource) -> str:
-    """Return where words come from that are no quote; the region as per cent of the page."""
+    """Return the source of a picture reading, with its region in percent of the page."""
     if not picture.region:
         return str(picture).capitalize()
     left, top, right, bottom = (round(100 * share) for share in picture.region)

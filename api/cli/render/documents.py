@@ -33,7 +33,7 @@ def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> Non
 
 
 def show_document(console: Console, document: DocumentRecord) -> None:
-    """Print the fields of a document that are not empty, and each fact with the words that show it."""
+    """Print the non-empty fields of a document, and each fact with the words that state it."""
     for name, value in document.model_dump(mode="json", exclude={"facts"}).items():
         if value not in ("", {}, [], None):
             console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)

@@ -45,7 +45,7 @@ class SearchRequest(FrozenModel):
     limit: int = Field(default=10, ge=1, le=1000)
     where: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="Values of metadata and facts that the passages' documents have.",
+        description="Metadata and facts that a document must have; all must match.",
         examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
     )
 

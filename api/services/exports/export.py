@@ -64,7 +64,7 @@ class Source(FrozenModel):
 
     @property
     def shown(self) -> str:
-        """The quote in quotation marks, or the words that a model read in a picture without them."""
+        """The quote in quotation marks; a picture reading without them."""
         return f"“{self.quote}”" if self.verbatim else self.quote
 
 

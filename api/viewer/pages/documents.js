@@ -67,7 +67,7 @@ class DocumentsView {
     clearTimeout(this.timer);
     const request = ++this.requests;
     const documents = await this.fetch();
-    if (this.closed || request < this.requests) return; // a later request shows the newer state
+    if (this.closed || request < this.requests) return; // a newer request shows the current state
     this.documents = documents;
     this.errorBox.replaceChildren();
     this.show();

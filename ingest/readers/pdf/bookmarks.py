@@ -1,4 +1,4 @@
-"""The outline of a PDF: its bookmarks, the list of sections that a viewer shows beside the pages."""
+"""Reads the bookmarks of a PDF: the outline that a viewer shows beside the pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Bookmark(NamedTuple):
 
 
 def read_bookmarks(document: PdfDocument) -> list[Bookmark]:
-    """Return the bookmarks that lead to a page, in order."""
+    """Return the bookmarks that point to a page, in order."""
     found: list[Bookmark] = []
     for bookmark in document.get_toc():
         target = bookmark.get_dest()

@@ -1,4 +1,4 @@
-"""Lines of a PDF that may be headings: short groups of one style, and what stands below them."""
+"""Finds heading candidates in a PDF: short groups of lines in one style. Classifies the content below each."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ingest.readers.pdf.lines import Line, is_bullet, joined
 from ingest.readers.pdf.rows import gap
 from ingest.readers.pdf.styles import PLAIN, Style
 
-PARAGRAPH_GAP = 0.75  # in line heights: lines further apart belong to different paragraphs
-LARGER = 1.12  # times the type size of the text
+PARAGRAPH_GAP = 0.75  # line heights: lines with a larger space between them belong to different paragraphs
+LARGER = 1.12  # minimum ratio to the body type size for large type
 
-_NOT_SMALLER = 0.85  # times the type size of the text
-_OTHER_BODY = 300  # characters: a page with fewer of its most used type has the type of the document
-_LINES = 4
-_LENGTH = 200
-_DIGITS = 0.5  # of a heading's letters and digits, at most
-_TIGHT, _WITHIN = 0.3, 1.0  # in line heights: between a label and the rows of its table below and above
-_TEXT, _SOME_TEXT = 100, 45  # letters of a paragraph
-_LINES_OF_TEXT, _LINES_OF_SOME = 6, 3
-_NESTED = 3  # headings below one another
+_NOT_SMALLER = 0.85  # minimum ratio of a candidate's type size to the body type size
+_OTHER_BODY = 300  # characters: a page with less text in its most frequent look takes its body look from the document
+_LINES = 4  # maximum lines of a candidate
+_LENGTH = 200  # maximum characters of a candidate
+_DIGITS = 0.5  # maximum share of digits among the letters and digits of a heading
+_TIGHT, _WITHIN = 0.3, 1.0  # line heights: maximum space between a table label and the rows below and above it
+_TEXT, _SOME_TEXT = 100, 45  # minimum letters for Below.TEXT and Below.SOME_TEXT
+_LINES_OF_TEXT, _LINES_OF_SOME = 6, 3  # maximum lines that count towards each
+_NESTED = 3  # maximum depth of headings directly below one another
 
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LABEL = re.compile(r"^(?:[^\W\d_]+\.? )?\(?(?:[A-Z]|[IVXLC]+|[a-z]|\d{1,3}[A-Za-z]?(?:\.\d{1,3})*)[.):]{0,2}$")
@@ -34,14 +34,14 @@ _SENTENCE_END = re.compile(r"[.!?。！？][\"'”’»)\]]*$")
 
 
 class Look(NamedTuple):
-    """What headings of one kind have in common. The colour counts only where nothing else sets them apart."""
+    """Type size and style of a line. The colour counts only if nothing else distinguishes the line from the body."""
 
     size: float
     style: Style
 
 
 class Prominence(IntEnum):
-    """How much type stands out from the text of its page."""
+    """How much a line stands out from the body text of its page."""
 
     NONE = 0
     SLIGHT = 1
@@ -51,10 +51,10 @@ class Prominence(IntEnum):
 
 
 class Below(IntEnum):
-    """What is below a candidate, from least to most evidence that it is a heading."""
+    """Content below a candidate, ordered from the weakest to the strongest evidence for a heading."""
 
     TABLE_ROW = 0
-    """The next row of a table that also has rows above: the candidate is a label in it."""
+    """A row of a table that also has rows above the candidate: the candidate is a label in the table."""
     NOTHING = 1
     TABLE = 2
     SOME_TEXT = 3
@@ -63,7 +63,7 @@ class Below(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Lines [start, end), set apart from the lines around them."""
+    """A group of lines [start, end) that may be a heading."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class Candidate:
 
 
 class PageLines:
-    """The lines of a document without tables and lists of contents, which the spans ``elsewhere`` name."""
+    """The lines of a document. Lines in the spans ``elsewhere`` belong to tables and tables of contents."""
 
     def __init__(self, lines: Sequence[Line], elsewhere: Sequence[tuple[int, int]]) -> None:
         self.lines = lines
@@ -91,7 +91,7 @@ class PageLines:
         self._at = {candidate.start: candidate for candidate in self.candidates}
 
     def _find_bodies(self) -> dict[int, Look]:
-        """Return the look of the text of each page: that of most characters outside tables."""
+        """Return the body look of each page: the look of most characters outside tables."""
         pages: dict[int, Counter[Look]] = defaultdict(Counter)
         for line, elsewhere in zip(self.lines, self.elsewhere, strict=True):
             look = Look(_rounded(line.size), line.style._replace(underlined=False))
@@ -140,7 +140,7 @@ class PageLines:
             start = end
 
     def _continues(self, index: int) -> bool:
-        """Return whether a line continues the group of the line before. A number begins another heading."""
+        """Return whether the line continues the group of the previous line. A numbered line starts a new group."""
         above, line = self.lines[index - 1], self.lines[index]
         return (
             not self.elsewhere[index]
@@ -153,7 +153,10 @@ class PageLines:
         )
 
     def below(self, candidate: Candidate, depth: int = 0) -> Below:
-        """Return what is below a candidate: next in reading order, even on the next page, or nearest on its page."""
+        """Return the content below the candidate.
+
+        Checks the next line in reading order, which may be on the next page, and the nearest line below on the page.
+        """
         group = self.lines[candidate.start : candidate.end]
         following = candidate.end
         is_last = following == len(self.lines) or self.lines[following].page != candidate.page
@@ -166,7 +169,7 @@ class PageLines:
         return max(found, min(self._what_is_at(following, candidate, depth), Below.SOME_TEXT))
 
     def _what_is_at(self, index: int, candidate: Candidate, depth: int) -> Below:
-        """Return what begins at a line below a candidate."""
+        """Return the kind of content that starts at this line below the candidate."""
         if self.elsewhere[index]:
             return Below.TABLE_ROW if self._is_label(candidate, self.lines[index]) else Below.TABLE
         nested = self._at.get(index)
@@ -178,7 +181,7 @@ class PageLines:
         return self._text_at(index)
 
     def _is_label(self, candidate: Candidate, row: Line) -> bool:
-        """Return whether a candidate above this row is part of the table: no larger, and close to rows above too."""
+        """Return whether the candidate is a table label: not larger than the row, and close to rows on both sides."""
         first, last = self.lines[candidate.start], self.lines[candidate.end - 1]
         if row.page != last.page or last.size >= LARGER * row.size or gap(last, row) >= _TIGHT or not candidate.start:
             return False
@@ -192,7 +195,7 @@ class PageLines:
         return min(outside, key=lambda index: -self.lines[index].top, default=None)
 
     def _text_at(self, index: int) -> Below:
-        """Return how much text the paragraph at this line holds."""
+        """Return how much text the paragraph at this line contains."""
         end = index + 1
         while (
             end < min(len(self.lines), index + _LINES_OF_TEXT)
@@ -213,7 +216,7 @@ class PageLines:
         return Below.SOME_TEXT if is_some else Below.NOTHING
 
     def has_neighbour(self, candidate: Candidate) -> bool:
-        """Return whether a line beside a candidate has its look, as in the header of a table."""
+        """Return whether a line beside the candidate has the same look, as in a table header."""
         return any(
             self.looks[index] == candidate.look and _are_beside(self.lines[own], self.lines[index])
             for index in self.pages[candidate.page]
@@ -222,7 +225,7 @@ class PageLines:
         )
 
     def is_caption(self, candidate: Candidate) -> bool:
-        """Return whether a larger line with figures is right above: the candidate says what they are."""
+        """Return whether the candidate is the caption of a key figure: a larger line with digits directly above it."""
         first = self.lines[candidate.start]
         above = (self.lines[index] for index in self.pages[candidate.page] if index != candidate.start)
         return any(
@@ -235,7 +238,7 @@ class PageLines:
 
 
 def space(above: Line, below: Line) -> float:
-    """Return the space between two lines in heights of the lower one. It is large if the lower one is further up."""
+    """Return the space between two lines in heights of the second line, or a large value if that line is higher up."""
     height = (above.bottom - below.top) / max(below.height, 1.0)
     return height if height > -2 else 99.0
 
@@ -245,7 +248,7 @@ def _rounded(size: float) -> float:
 
 
 def _may_begin(line: Line) -> bool:
-    """Return whether a line may begin a heading: it is upright, and has one cell, or one after a number."""
+    """Return whether the line may start a heading: it is upright and has one cell, or a number and one cell."""
     if not line.style.upright or is_bullet(line.words[0]):
         return False
     return len(line.cells) == 1 or (
@@ -254,7 +257,7 @@ def _may_begin(line: Line) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether a text may be a heading: words, not an amount, a clause or the label of a checkbox."""
+    """Return whether the text may be a heading, and not an amount, a clause or a checkbox label."""
     digits = sum(character.isdigit() for character in text)
     return (
         len(text) <= _LENGTH
@@ -271,7 +274,7 @@ def _letters(text: str) -> int:
 
 
 def _is_below(group: Sequence[Line], line: Line) -> bool:
-    """Return whether a line is below a group of lines, in the same column."""
+    """Return whether the line is below the group and overlaps it horizontally."""
     left, right = min(one.words[0].x0 for one in group), max(one.words[-1].x1 for one in group)
     return line.top <= group[-1].bottom + line.height / 2 and line.words[0].x0 < right and line.words[-1].x1 > left
 

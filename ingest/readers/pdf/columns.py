@@ -1,4 +1,4 @@
-"""The columns of a PDF table: where they are, and which of them a cell is in."""
+"""Finds the columns of a PDF table and assigns cells to them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ingest.readers.pdf.words import Word
 Cell = Sequence[Word]
 Cells = Sequence[Cell]
 Columns = Sequence[tuple[float, float]]
-"""Left and right end of each column. The first holds the labels of the rows."""
+"""Left and right edge of each column. The first column contains the row labels."""
 
-_NARROW_GAPS = (0.5, 0.35)  # in line heights: gaps that separate cells if the result matches the table's columns
-_WIDER = 1.25  # times the gaps between words: a gap between cells
-_APART = 1.0  # in line heights: between a column and the figures of another
+_NARROW_GAPS = (0.5, 0.35)  # line heights: gaps that separate cells if the result matches the columns
+_WIDER = 1.25  # minimum ratio of the gaps between cells to the gaps between words
+_APART = 1.0  # line heights: minimum space between a column and a cell outside all columns
 
 
 def find_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
-    """Return each column's left and right end: those of the lowest line with most cells.
+    """Return the left and right edge of each column.
 
-    Cells of other lines that fit exactly one column widen it. Figures between columns are a column that is empty in
-    most rows.
+    The lowest line with the most cells defines the columns. A cell of another line that overlaps exactly one column
+    widens it. Figures outside all columns form a column of their own, which is empty in most rows.
     """
     by_cells = sorted(lines, key=lambda line: (-len(line.cells), line.bottom))
     columns = [(cell[0].x0, cell[-1].x1) for cell in by_cells[0].cells]
@@ -39,13 +39,13 @@ def find_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
                 columns = sorted([*columns, extent(cell)])
     labels = [extent(line.cells[0]) for line in lines if _is_apart(line.cells[0], columns)]
     labels = [label for label in labels if label[1] < columns[0][0]]
-    if len(labels) > 1:  # the line with most cells has no label
+    if len(labels) > 1:  # the line with the most cells has no label
         columns.insert(0, (min(left for left, _ in labels), max(right for _, right in labels)))
     return columns
 
 
 def _is_apart(cell: Cell, columns: Columns) -> bool:
-    """Return whether a cell is far from all columns."""
+    """Return whether the cell is far from all columns."""
     left, right = extent(cell)
     space = min(max(start - right, left - end) for start, end in columns)
     return space > _APART * (cell[0].top - cell[0].bottom)
@@ -58,27 +58,27 @@ def overlapped(cell: Cell, columns: Columns) -> list[int]:
 
 
 def nearest(cell: Cell, columns: Columns) -> int:
-    """Return the index of the column whose middle is nearest to the cell's."""
+    """Return the index of the column whose centre is nearest to the centre of the cell."""
     return min(range(len(columns)), key=lambda index: abs(middle(columns[index]) - middle(extent(cell))))
 
 
 def extent(cell: Cell) -> tuple[float, float]:
-    """Return the left and right end of a cell."""
+    """Return the left and right edge of the cell."""
     return cell[0].x0, cell[-1].x1
 
 
 def middle(column: tuple[float, float]) -> float:
-    """Return the middle of a column."""
+    """Return the centre of a column or another extent."""
     return (column[0] + column[1]) / 2
 
 
 def cells_in(line: Line, columns: Columns) -> Cells:
-    """Return the line's cells, split at narrower gaps if that gives exactly one cell per column."""
+    """Return the cells of the line. Splits at narrower gaps if this yields exactly one cell per column."""
     return split_at_narrow_gaps(line, columns, columns) or line.cells
 
 
 def split_at_narrow_gaps(line: Line, columns: Columns, wanted: Columns) -> Cells | None:
-    """Split the line into exactly one cell per wanted column. Return None if no gap width gives that."""
+    """Return exactly one cell per wanted column, or None if no gap width yields this."""
     if len(line.cells) >= len(wanted):
         return None
     for wide in _NARROW_GAPS:
@@ -95,14 +95,14 @@ def split_at_narrow_gaps(line: Line, columns: Columns, wanted: Columns) -> Cells
 
 
 def _is_wider(cells: Cells) -> bool:
-    """Return whether the gaps between the cells are wider than those between the words of each."""
+    """Return whether the gaps between cells are wider than the gaps between words within cells."""
     inside = [after.x0 - word.x1 for cell in cells for word, after in pairwise(cell)]
     between = [after[0].x0 - cell[-1].x1 for cell, after in pairwise(cells)]
     return min(between, default=0.0) > _WIDER * max(inside, default=0.0)
 
 
 def row_of(cells: Cells, columns: Columns) -> list[str]:
-    """Return the text of each column: cell by cell if there are as many, otherwise by position."""
+    """Return the text of each column. Assigns cells by order if the counts match, otherwise by position."""
     if len(cells) == len(columns):
         return [joined(cell) for cell in cells]
     row = [""] * len(columns)
@@ -113,7 +113,7 @@ def row_of(cells: Cells, columns: Columns) -> list[str]:
 
 
 def _most_overlapped(cell: Cell, columns: Columns) -> int:
-    """Return the index of the column with the largest overlap with the cell, or of the nearest."""
+    """Return the index of the column that overlaps the cell most, or of the nearest column if none does."""
     left, right = extent(cell)
     indexes = overlapped(cell, columns) or [nearest(cell, columns)]
     return max(indexes, key=lambda index: min(right, columns[index][1]) - max(left, columns[index][0]))

@@ -1,4 +1,4 @@
-"""Finds the tables of contents of a PDF: lines that end in ascending page numbers, over most of a page."""
+"""Finds the tables of contents of a PDF: pages on which most lines end in ascending page numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from itertools import groupby, pairwise
 from ingest.readers.pdf.lines import Line
 
 _ENTRY = re.compile(r"[^\W\d_].*?(?:\s|^)(?:[A-Z]{1,2}\s?[-–]\s?)?(?P<number>\d{1,4})$")
-_FEWEST = 5  # different page numbers
-_MOST = 0.5  # of the lines from the first entry to the last, and of the page's lines
-_ASCENDING = 0.9  # of the entries; the pages of an annex may count anew
-_SHORT = 5  # pages: as short a document needs no contents, and lists of results ascend, too
-_RISE, _FRONT = 1.5, 10  # the largest page number: times the pages of the document, and pages numbered before them
+_FEWEST = 5  # minimum number of different page numbers
+_MOST = 0.5  # minimum share of entries among the lines of the page, and among those from first to last entry
+_ASCENDING = 0.9  # minimum share of ascending page numbers; an annex may restart the numbering
+_SHORT = 5  # pages: short documents rarely have a table of contents, but may list ascending figures
+# Largest valid page number: _RISE times the number of pages, plus _FRONT, because numbering may not start at 1.
+_RISE, _FRONT = 1.5, 10
 
 
 def find_contents(lines: Sequence[Line], pages: int) -> list[tuple[int, int]]:
-    """Return the spans of lines that are tables of contents, at most one per page of ``pages``."""
+    """Return the spans of lines that are tables of contents, at most one per page.
+
+    ``pages`` is the number of pages of the document.
+    """
     if pages <= _SHORT:
         return []
     largest = _RISE * pages + _FRONT
@@ -39,7 +43,10 @@ def _page_number(line: Line) -> int | None:
 
 
 def _is_contents(entries: Sequence[tuple[int, int]], lines: int) -> bool:
-    """Return whether entries (index of the line, page number) are a table of contents on a page of ``lines`` lines."""
+    """Return whether the entries are a table of contents.
+
+    An entry is the index of a line and its page number. ``lines`` is the number of lines on the page.
+    """
     numbers = [number for _, number in entries]
     rising = sum(one <= other for one, other in pairwise(numbers))
     return (

@@ -1,4 +1,4 @@
-"""The lines and shapes drawn on a PDF page, which frame the rows and cells of tables."""
+"""Reads the lines and shapes drawn on a PDF page, which frame the rows and cells of tables and underline text."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
-_SHORTEST_RULE = 4
-_THICKEST_LINE = 3
-_UNDERLINE = (0.6, 0.25)  # in line heights: how far below the bottom of a line, and above it, its underline may be
-_JOINED = 2.5  # points at most between the parts of one drawn line
-_MAX_SHAPES = 4000  # pages with more shapes hold pictures, not tables
+_SHORTEST_RULE = 4  # points
+_THICKEST_LINE = 3  # points
+_UNDERLINE = (0.6, 0.25)  # line heights: maximum distance of an underline below and above the bottom of its line
+_JOINED = 2.5  # points: maximum gap between the parts of one drawn line
+_MAX_SHAPES = 4000  # further shapes are ignored: pages with more shapes contain pictures, not tables
 
 Extent = tuple[float, float]
-"""The left and right end of a drawn line."""
+"""Left and right end of a drawn line."""
 
 Rule = tuple[float, float, float]
-"""A drawn line: its position on one axis, its start and its end on the other."""
+"""A drawn line: its position on one axis, and its start and end on the other."""
 
 
 class Box(NamedTuple):
@@ -33,7 +33,7 @@ class Box(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The vertical and horizontal edges of all shapes, and those of them that are lines and may frame cells."""
+    """The vertical and horizontal edges of all shapes, and the drawn lines, which may frame cells."""
 
     vertical: Sequence[Rule]
     horizontal: Sequence[Rule]
@@ -55,7 +55,7 @@ def rotate_box(left: float, bottom: float, right: float, top: float, turn: int) 
 
 
 def read_drawing(page: PdfPage, turn: int) -> Drawing:
-    """Return the lines and cell borders drawn on the page."""
+    """Return the edges and lines drawn on the page."""
     import pypdfium2.raw as pdfium
 
     vertical: set[Rule] = set()
@@ -82,9 +82,9 @@ def read_drawing(page: PdfPage, turn: int) -> Drawing:
 
 
 def find_box(x: float, y: float, reach: float, drawing: Drawing) -> Box | None:
-    """Return the frame of four lines around a point, or None. The text from the point to ``reach`` must fit in it.
+    """Return the frame of four drawn lines around a point, or None. The text from point to ``reach`` must fit in it.
 
-    Underlines are not frames. Nor are shades, which may cover half a cell.
+    Underlines and shaded areas are not frames. A shaded area may cover half a cell.
     """
     crossing = [at for at, start, end in drawing.vertical_lines if start <= y <= end]
     left = max((at for at in crossing if at <= x), default=None)
@@ -103,7 +103,7 @@ def find_box(x: float, y: float, reach: float, drawing: Drawing) -> Box | None:
 
 
 def find_band(x: float, y: float, horizontal: Sequence[Rule]) -> tuple[float, float] | None:
-    """Return the heights of the edges below and above a point, or None."""
+    """Return the vertical positions of the edges below and above a point, or None."""
     heights = [height for height, left, right in horizontal if left <= x <= right]
     below = max((height for height in heights if height <= y), default=None)
     above = min((height for height in heights if height > y), default=None)
@@ -111,7 +111,7 @@ def find_band(x: float, y: float, horizontal: Sequence[Rule]) -> tuple[float, fl
 
 
 def find_underlines(bottom: float, top: float, drawing: Drawing) -> tuple[Extent, ...]:
-    """Return the extents of the drawn lines just below a line of text. Parts that touch are one line."""
+    """Return the extents of the drawn lines directly below a line of text. Merges parts that touch."""
     height = top - bottom
     below, above = (share * height for share in _UNDERLINE)
     first = bisect_left(drawing.horizontal_lines, (bottom - below,))

@@ -1,8 +1,8 @@
-"""Finds pages with a large figure: an image or a drawing that the text of the page does not have.
+"""Finds pages with a large figure: an image or a drawing.
 
-The rule reads the page's form, not its meaning. A page has a figure if it has few words, and images and drawn shapes
-cover a good part of it where there are no words. Lines, white shapes and rectangles behind words do not count: they
-frame and underlie text.
+The rule uses only the layout of the page. A page has a figure if it has few words, and if images and drawn shapes cover
+a large part of the area without words. Lines, white shapes and rectangles behind words do not count, because they
+decorate text.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ingest.readers.pdf.words import Word
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
-_MOST_WORDS = 300  # a full page of prose has 400 and more
-_LEAST_SHARE = 0.15  # of the page
-_CELLS = 40  # the page is divided into as many rows and columns
+_MOST_WORDS = 300  # a full page of prose has at least 400
+_LEAST_SHARE = 0.15  # minimum share of the page that figures cover
+_CELLS = 40  # rows and columns of the grid that measures the covered area
 _THICKEST_LINE = 3  # points
-_MOST_OBJECTS = 4000
-_WHITE = 0xF5  # a lighter colour in all channels counts as white
-_LABEL = 1  # word
-_BOX_SEGMENTS = 5  # of the outline of a rectangle; a shape with more is drawn
+_MOST_OBJECTS = 4000  # further objects are ignored
+_WHITE = 0xF5  # a colour with all channels at or above this value counts as white
+_LABEL = 1  # words: maximum length of the label of a bar in a chart
+_BOX_SEGMENTS = 5  # segments of the outline of a rectangle; a shape with more is a drawing
 
 _Bounds = tuple[float, float, float, float]
 
 
 def has_figure(page: PdfPage, lines: Sequence[Line]) -> bool:
-    """Return whether the page has a large figure beside its lines of text."""
+    """Return whether the page has a large figure outside its lines of text."""
     words = [word for line in lines for word in line.words]
     if len(words) > _MOST_WORDS:
         return False
@@ -45,7 +45,7 @@ def has_figure(page: PdfPage, lines: Sequence[Line]) -> bool:
 
 
 def _figures(page: PdfPage, words: Sequence[Word]) -> Iterator[_Bounds]:
-    """Yield left, bottom, right and top of each image and each drawn shape, in points."""
+    """Yield the left, bottom, right and top of each image and drawn shape, in points."""
     import pypdfium2.raw as pdfium
 
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
@@ -63,14 +63,14 @@ def _figures(page: PdfPage, words: Sequence[Word]) -> Iterator[_Bounds]:
 
 
 def _underlies(bounds: _Bounds, words: Sequence[Word]) -> bool:
-    """Return whether several words are in the bounds. One may be the label of a bar."""
+    """Return whether several words are inside the bounds. One word may be the label of a bar."""
     left, bottom, right, top = bounds
     inside = (word for word in words if left <= word.middle[0] <= right and bottom <= word.middle[1] <= top)
     return len(list(islice(inside, _LABEL + 1))) > _LABEL
 
 
 def _is_filled(path: ctypes.c_void_p) -> bool:
-    """Return whether a path is filled with a colour other than white."""
+    """Return whether the path is filled with a colour other than white."""
     import pypdfium2.raw as pdfium
 
     fill, stroke = ctypes.c_int(), ctypes.c_int()
@@ -82,7 +82,7 @@ def _is_filled(path: ctypes.c_void_p) -> bool:
 
 
 def _fill(cells: list[bytearray], bounds: _Bounds, width: float, height: float, value: int) -> None:
-    """Set the cells that the bounds touch."""
+    """Set the grid cells that the bounds touch to ``value``."""
     left, right = (_cell(x, width) for x in (bounds[0], bounds[2]))
     first, last = (_cell(y, height) for y in (bounds[1], bounds[3]))
     for row in range(first, last + 1):

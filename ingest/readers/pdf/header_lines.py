@@ -1,4 +1,4 @@
-"""Finds the lines of a table's header above its rows: heads above the columns, and the label beside or between them."""
+"""Finds the header lines above the rows of a table: column heads, and the labels beside or between them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ingest.readers.pdf.rows import near, overlap
 from ingest.readers.pdf.spanning import head_cells
 from ingest.readers.pdf.table_headers import is_figure
 
-_LARGER = 1.3  # times the type size of a table's rows: a heading
-_SMALLER = 1.6  # heads are often in smaller type than the rows, but not this much smaller
-_REACH = 1.6  # in line heights: the space between two lines of a header, or between header and rows
-_LINE_GAP = 0.45  # in line heights: between two lines of one head
-_OVERHANG = 2.5  # in line heights: how much wider than the columns a head may be
-_INDENT = 1.5  # in line heights: between labels
-_MOST_LINES = 10  # a header with more lines, one above the other, is text
+_LARGER = 1.3  # ratio to the type size of the rows from which a line is a heading
+_SMALLER = 1.6  # ratio of the type size of the rows to that of a line from which the line is too small for a head
+_REACH = 1.6  # line heights: maximum space between header lines, and between header and rows
+_LINE_GAP = 0.45  # line heights: maximum space between two lines of one head
+_OVERHANG = 2.5  # line heights: how far a head may extend beyond the columns
+_INDENT = 1.5  # line heights: maximum indent of a label
+_MOST_LINES = 10  # a taller block above the rows is text, not a header
 
 
 class _Role(Enum):
     HEAD = auto()
     FIGURE = auto()
-    """A figure above a column. It is part of a head if it is close to one, such as the day of a date."""
+    """A figure above a column, such as the day of a date. It belongs to a head only if it is close to one."""
     LABEL = auto()
     OTHER = auto()
 
 
 def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns) -> int:
-    """Return where the header begins whose rows begin at ``start``, but not before line ``first``.
+    """Return the first line of the header above the rows at ``start``, at the earliest line ``first``.
 
-    Lines above the labels belong to it only if they are beside or below a head: others are a title.
+    A label belongs to the header only if it is beside or below a head. Otherwise, it is a title.
     """
     above: list[tuple[int, Line, _Role]] = []
     for index in range(start - 1, first - 1, -1):
@@ -58,12 +58,12 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
         elif heads and line.bottom < max(head.top for head in heads):
             found = index
         elif heads and not any(overlap(line, other) > 0 for _, other, kind in above if kind is _Role.HEAD):
-            break  # a title: above it are the titles of the page
+            break  # a title: the lines above it are titles too
     return found if _height(heads) <= _MOST_LINES else start
 
 
 def _is_title(line: Line, below: Sequence[Line], columns: Columns) -> bool:
-    """Return whether a line is centred above the whole table, labels included, and apart from the heads below."""
+    """Return whether the line is centred above the whole table, including labels, and separate from the heads below."""
     if len(line.cells) > 1 or line.underlines or near(line, below, _LINE_GAP):
         return False
     centre = middle(extent(line.words))
@@ -72,7 +72,10 @@ def _is_title(line: Line, below: Sequence[Line], columns: Columns) -> bool:
 
 
 def _connected(lines: Sequence[Line], row: Line) -> list[Line]:
-    """Return the lines without wide spaces down to the row. Heads of several lines may come column by column."""
+    """Return the lines that connect to the row without a wide space.
+
+    The lines are not always in vertical order, because PDFs may store multi-line heads column by column.
+    """
     connected = [row]
     for line in sorted(lines, key=lambda line: line.bottom):
         if near(line, connected, _REACH):
@@ -81,12 +84,12 @@ def _connected(lines: Sequence[Line], row: Line) -> list[Line]:
 
 
 def fits_size(line: Line, row: Line) -> bool:
-    """Return whether a line is in the type size of a row, or in smaller type, as heads and labels often are."""
+    """Return whether the type size of the line fits the row. Heads and labels are often smaller than the row."""
     return row.size / _SMALLER < line.size < row.size * _LARGER
 
 
 def _height(heads: Sequence[Line]) -> float:
-    """Return the height of the heads in lines."""
+    """Return the total height of the heads in line heights."""
     if not heads:
         return 0
     tallest = max(line.height for line in heads)
@@ -94,7 +97,7 @@ def _height(heads: Sequence[Line]) -> float:
 
 
 def _role(line: Line, columns: Columns) -> _Role:
-    """Return what a line is in a header. Heads hold no figures and are above the columns, not beside them."""
+    """Return the role of the line in a header. Heads contain no figures and are above the columns, not beside them."""
     cells = head_cells(line, columns)
     heads = [cell for cell in cells if not _is_beside(cell, columns)]
     if not heads or _is_long_label(cells, columns):
@@ -106,7 +109,7 @@ def _role(line: Line, columns: Columns) -> _Role:
 
 
 def _is_long_label(cells: Sequence[Cell], columns: Columns) -> bool:
-    """Return whether a line is a label that reaches over the first column. A line of text would reach further."""
+    """Return whether the cells are one label that extends over the first value column. Running text extends further."""
     left, right = extent(cells[0])
     height = cells[0][0].top - cells[0][0].bottom
     begins_left = abs(left - columns[0][0]) <= _INDENT * height
@@ -114,13 +117,13 @@ def _is_long_label(cells: Sequence[Cell], columns: Columns) -> bool:
 
 
 def _is_beside(cell: Cell, columns: Columns) -> bool:
-    """Return whether a cell is in the column of the labels."""
+    """Return whether the cell is in the label column."""
     left, right = extent(cell)
     return right <= columns[1][0] and left < max(columns[0][1], (columns[0][0] + columns[1][0]) / 2)
 
 
 def _is_above(cell: Cell, columns: Columns) -> bool:
-    """Return whether a cell is above the columns, or centred above the last or the first of them."""
+    """Return whether the cell is above the value columns, or centred above the first or last of them."""
     left, right = extent(cell)
     height = cell[0].top - cell[0].bottom
     if left <= columns[0][0] + height:

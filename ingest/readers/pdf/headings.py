@@ -1,14 +1,15 @@
-"""Takes the headings of a PDF by evidence, or not at all.
+"""Finds the headings of a PDF.
 
-A candidate (``candidates.py``) is a heading if there is evidence for it:
+A candidate (``candidates.py``) is a heading if at least one of these conditions holds:
 
-- the outline of the document lists it on its page;
-- it has a name and a number, such as "Note 10", the numbers of that name ascend, and text is below it;
-- its type stands out from the page's text, and the document uses this look mostly for lines above text or tables;
-- it is a title: the largest type on the first page, and its words recur on other pages or it begins a page of text.
+- The bookmarks list it on its page.
+- It has a name and a number, such as "Note 10", and the numbers of that name ascend. Captions of tables do not count.
+- It stands out from the body text, and the document uses its look mostly for lines above text or tables.
+- It is a title: it has the largest type on the first page, and its words recur on other pages or the first page is not
+  a cover.
 
-So slogans, words scattered over a page, figures in large type and their captions, heads of columns, labels in tables
-and emphasised sentences are no headings.
+These conditions exclude slogans, words scattered over a page, key figures and their captions, column heads, labels in
+tables and emphasised sentences.
 """
 
 from __future__ import annotations
@@ -24,24 +25,25 @@ from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import Below, Candidate, Look, PageLines, Prominence
 from ingest.readers.pdf.lines import Line
 
-_DEEPEST = 6
-_FEW_PAGES = 3  # of a short document: a look need not recur
-_ESTABLISHED = 3  # pages: a look that recurs on as many proves headings without text below, as above a chart
-_TITLE = 0.8  # of the size of a first page's largest title: its other parts
-_RECURS = 2  # other pages that have the words of a title
-_COVER = 0.5  # of the characters of most pages: a first page with fewer is a cover
-_LONG_INTRODUCTION = 40  # characters: a longer text that ends with a colon introduces, and names no section
-_ASCENDING = 0.6  # of the numbers of a name; some sections count anew
-_FEWEST_NUMBERS = 3
+_DEEPEST = 6  # maximum level of a heading
+_FEW_PAGES = 3  # maximum pages of a short document, in which a look need not recur
+_ESTABLISHED = 3  # pages on which a look must recur to confirm headings without text below, such as above a chart
+_TITLE = 0.8  # minimum ratio of the type size of other title parts to the largest title
+_RECURS = 2  # minimum number of other pages that contain the words of a title
+_COVER = 0.5  # share of the median characters per page; a first page with fewer is a cover
+_LONG_INTRODUCTION = 40  # characters: a longer text that ends with a colon introduces a list or table
+_ASCENDING = 0.6  # minimum share of ascending numbers of a name; some sections restart the numbering
+_FEWEST_NUMBERS = 3  # minimum number of different numbers of a name
 _NAMED = re.compile(r"^(?P<name>[^\W\d_]{2,12})\.? (?P<number>\d{1,3})(?!\d)")
 
-# Shares of a look's candidates above text or tables, and of its lines that are candidates. Weaker looks need more.
+# Minimum share of a look's candidates above text or tables, and minimum share of its lines that are candidates. A less
+# prominent look needs larger shares.
 _ABOVE_TEXT = {Prominence.SLIGHT: 0.6, Prominence.BOLD: 0.4, Prominence.LARGE: 0.4}
 _CANDIDATES = {Prominence.SLIGHT: 0.5, Prominence.BOLD: 0.4, Prominence.LARGE: 0.4}
 
 
 class Heading(NamedTuple):
-    """Lines [start, end) are a heading of this level."""
+    """A heading: lines [start, end) and its level."""
 
     start: int
     end: int
@@ -51,7 +53,7 @@ class Heading(NamedTuple):
 def find_headings(
     lines: Sequence[Line], elsewhere: Sequence[tuple[int, int]], bookmarks: Sequence[Bookmark] = ()
 ) -> list[Heading]:
-    """Return the headings in order. Lines in the spans ``elsewhere`` belong to tables and lists of contents."""
+    """Return the headings in order. Lines in the spans ``elsewhere`` belong to tables and tables of contents."""
     if not lines:
         return []
     evidence = _Evidence(PageLines(lines, elsewhere), bookmarks)
@@ -62,7 +64,7 @@ def find_headings(
 
 
 class _Evidence:
-    """What proves the headings of one document. Candidates are known by the index of their first line."""
+    """Evidence for the headings of one document. The index of its first line identifies a candidate."""
 
     def __init__(self, page_lines: PageLines, bookmarks: Sequence[Bookmark]) -> None:
         self.page_lines = page_lines
@@ -87,7 +89,7 @@ class _Evidence:
         return candidate.look in self._proven and self._has_its_place(candidate, below)
 
     def _has_its_place(self, candidate: Candidate, below: Below) -> bool:
-        """Return whether a candidate of a proven look is used like a heading."""
+        """Return whether the position of a candidate with a proven look fits a heading."""
         pages = self._proven[candidate.look]
         beside = below is not Below.TEXT and self.page_lines.has_neighbour(candidate)
         is_established = pages >= _ESTABLISHED and candidate.prominence >= Prominence.BOLD
@@ -101,7 +103,7 @@ class _Evidence:
         return is_large or not (beside or self._is_misused(candidate))
 
     def _is_misused(self, candidate: Candidate) -> bool:
-        """Return whether its page uses the look mostly for lines that are not above text."""
+        """Return whether the page uses this look mostly for lines without text or tables below."""
         same = [other for other in self._by_look[candidate.look] if other.page == candidate.page]
         return 2 * sum(self._is_above_text(other) for other in same) < len(same)
 
@@ -109,7 +111,7 @@ class _Evidence:
         return self._below[candidate.start] >= Below.TABLE
 
     def _proven_looks(self) -> dict[Look, int]:
-        """Return the looks that prove headings, each with the number of pages on which it is above text."""
+        """Return the looks of headings, each with the number of pages on which it is above text or tables."""
         lines = Counter(
             look
             for look, elsewhere in zip(self.page_lines.looks, self.page_lines.elsewhere, strict=True)
@@ -133,7 +135,7 @@ class _Evidence:
         return proven
 
     def _find_titles(self) -> set[int]:
-        """Return the title of the document on its first page, which may have several parts."""
+        """Return the parts of the document's title on the first page by their first lines."""
         first, *others = self.page_lines.pages
         large = [
             candidate
@@ -183,7 +185,7 @@ def _ascending(candidates: Sequence[Candidate]) -> set[int]:
 
 
 def _listed(candidates: Sequence[Candidate], bookmarks: Sequence[Bookmark]) -> dict[int, int]:
-    """Return the levels of the candidates that the outline lists on their page."""
+    """Return the levels of the candidates that the bookmarks list on the same page."""
     levels = {(bookmark.page, "".join(_words(bookmark.title))): bookmark.level for bookmark in bookmarks}
     keys = ((candidate.start, (candidate.page, "".join(_words(candidate.text)))) for candidate in candidates)
     return {start: levels[key] for start, key in keys if key in levels}
@@ -194,10 +196,10 @@ def _words(text: str) -> list[str]:
 
 
 def _levels(chosen: Sequence[Candidate], listed: Mapping[int, int], titles: Collection[int]) -> dict[int, int]:
-    """Return the level of each heading: that of the outline, otherwise by its look, the most prominent first.
+    """Return the level of each heading: the level of its bookmark, otherwise a level by look, the most prominent first.
 
-    Looks that the outline does not list are below those that it lists. A look of nothing but ``titles`` is the deepest
-    level: the title of a long document is not above all its sections, as it may be a slogan.
+    Looks without bookmarks are below looks with bookmarks. A look that only ``titles`` have gets the deepest level,
+    because the title of a long document may be a slogan and must not be above all sections.
     """
     outer: dict[Look, list[int]] = defaultdict(list)
     for candidate in chosen:

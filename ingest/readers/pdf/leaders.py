@@ -1,4 +1,4 @@
-"""Removes dot leaders: the dots that lead the eye from an entry to its page number or its value."""
+"""Removes dot leaders: the rows of dots between an entry and its page number or value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LEADER = re.compile(r"\.{4,}|…{2,}|·{4,}")
 _DOTS = re.compile(r"^[.…·]+$")
 _DOT = ".…·"
 _RUN = "...."
-_FEWEST = 3  # words of dots in a row: three dots with blanks between them
+_FEWEST = 3  # minimum consecutive words of dots, such as three dots separated by spaces
 
 
 def without_leaders(words: Sequence[Word]) -> Sequence[Word]:
-    """Return the words of a line without dot leaders. Dots at its end stay: they lead nowhere, as in a form."""
+    """Return the words of a line without dot leaders. Keeps dots at the ends of the line, such as blanks in a form."""
     if not any(word.text[-1] in _DOT or word.text[0] in _DOT or _RUN in word.text for word in words):
         return words
     if not any(_LEADER.search(word.text) or _DOTS.match(word.text) for word in words):
@@ -37,7 +37,7 @@ def without_leaders(words: Sequence[Word]) -> Sequence[Word]:
 
 
 def _parts(word: Word) -> Iterator[Word]:
-    """Yield the word divided before and after leaders. All characters count as equally wide."""
+    """Yield the parts of the word before, in and after leaders. Assumes that all characters have the same width."""
     ends = [0, *(end for leader in _LEADER.finditer(word.text) for end in leader.span()), len(word.text)]
     width = (word.x1 - word.x0) / len(word.text)
     for start, end in pairwise(ends):

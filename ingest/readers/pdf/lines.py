@@ -1,6 +1,6 @@
-"""The lines of a PDF's pages: words with their boxes and type, read with PDFium.
+"""Reads the lines of PDF pages with PDFium: words with their boxes and styles.
 
-Of the readers, only this module, ``drawing.py``, ``figures.py``, ``styles.py`` and ``bookmarks.py`` use PDFium.
+Among the readers, only this module, ``drawing.py``, ``figures.py``, ``styles.py`` and ``bookmarks.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
-_LEADERS = 4  # dots in a row that lead from a label to a value, at least
+_LEADERS = 4  # minimum number of dots in a dot leader
 _LEADER = re.compile(r"\.{4,}$")
 _FIGURE_END = "0123456789)%—–-"
 
-_WIDE_GAP = 1.0  # in line heights: words further apart belong to different cells
-_RULED_GAP = 0.2  # the same with a drawn line between them
-_ON_ONE_LINE = 0.8  # share of their height in which words on one line overlap
+_WIDE_GAP = 1.0  # line heights: words with a wider gap belong to different cells
+_RULED_GAP = 0.2  # line heights: the same for words with a drawn line between them
+_ON_ONE_LINE = 0.8  # minimum vertical overlap of words on one line, as a share of their height
 
-_ANGLES_READ = 200  # characters per page that decide its rotation
+_ANGLES_READ = 200  # sampled characters per page that determine its rotation
 
-_DPI = 300  # of page images for text recognition
-_MAX_PIXELS = 40_000_000
+_DPI = 300  # resolution of page images for text recognition
+_MAX_PIXELS = 40_000_000  # per page image
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class Line:
     size: float
     page: int
     band: tuple[float, float] | None
-    """Heights of the drawn lines below and above it, if any: the row of a ruled table."""
+    """Vertical positions of the edges below and above the line, if any: the row of a ruled table."""
     boxes: tuple[Box | None, ...]
-    """The frame of each cell."""
+    """The frame of each cell, if any."""
     underlines: tuple[Extent, ...] = ()
-    """Left and right ends of the drawn lines just below it, from left to right: each may be below several cells."""
+    """Extents of the drawn lines directly below, from left to right. Each may span several cells."""
     style: Style = PLAIN
 
     @property
@@ -93,7 +93,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The lines of every page in PDFium's reading order, metadata such as title and authors, and the bookmarks."""
+    """The lines of every page in the reading order of PDFium, the metadata and the bookmarks."""
 
     pages: list[list[Line]]
     metadata: dict[str, Scalar]
@@ -101,23 +101,26 @@ class Document:
 
 
 Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
-"""Text recognition: takes a page's number, whether it has text, a resolution in dpi and a function that renders the
-page in that resolution. Returns its lines, or None to use the page's own text."""
+"""Recognises the text of a page.
+
+Takes the page number, whether the page has text, a resolution in dpi, and a function that renders the page in that
+resolution. Returns the lines, or None to use the page's own text.
+"""
 
 
 def joined(words: Iterable[Word]) -> str:
-    """Join words with blanks."""
+    """Join words with spaces."""
     return " ".join(word.text for word in words)
 
 
 Inspect = Callable[["PdfPage", int, Sequence["Line"]], None]
-"""Takes an open page, its number and the lines of its own text."""
+"""Inspects an open page. Takes the page, its number and the lines of its own text."""
 
 
 def read_lines(data: bytes, path: Path, recognise: Recognise, inspect: Inspect = lambda *_: None) -> Document:
-    """Return the document's lines, metadata and bookmarks.
+    """Return the lines, metadata and bookmarks of the document. Error messages contain ``path``.
 
-    Raises EncryptedDocument, CorruptDocument. ``path`` is for error messages.
+    Raises EncryptedDocument, CorruptDocument.
     """
     document = _open(data, path)
     try:
@@ -153,7 +156,7 @@ def _open_error(path: Path, reason: str) -> ParseError:
 
 
 def _metadata(document: PdfDocument) -> dict[str, Scalar]:
-    """Return the document properties under the names that all readers use."""
+    """Return the document properties under the names common to all readers."""
     found = document.get_metadata_dict()
     return {
         name: found[key]
@@ -181,13 +184,13 @@ def _has_objects(page: PdfPage) -> bool:
 
 
 def _resolution(page: PdfPage) -> int:
-    """Return the dots per inch for text recognition: fewer for large pages."""
+    """Return the resolution for text recognition in dpi, which is lower for large pages."""
     square_inches = page.get_width() * page.get_height() / 72**2
     return max(1, min(_DPI, int((_MAX_PIXELS / max(square_inches, 1)) ** 0.5)))
 
 
 def _image(page: PdfPage, dpi: int) -> bytes:
-    """Render the page in grey, in the PGM format, which needs no encoder."""
+    """Return a greyscale image of the page as PGM, which needs no encoder."""
     bitmap = page.render(scale=dpi / 72, grayscale=True)
     try:
         pixels = bytes(bitmap.buffer)
@@ -210,7 +213,7 @@ def _written_lines(page: PdfPage, number: int) -> list[Line]:
 
 
 def _turn(text_page: ctypes.c_void_p) -> int:
-    """Return by how many quarter turns most of the page's characters are rotated to the left."""
+    """Return the number of quarter turns to the left by which most characters of the page are rotated."""
     import pypdfium2.raw as pdfium
 
     count = pdfium.FPDFText_CountChars(text_page)
@@ -225,8 +228,8 @@ def _word_lines(
 ) -> Iterator[list[tuple[int, Word]]]:
     """Yield lines of words with the index of each word's first character.
 
-    Words outside the visible box are left out: a page cut from a larger one keeps the text of its neighbours. PDFium
-    may return each cell of a row as a line. Cells that follow one another to the right are joined to one line.
+    Drops words outside the visible box, because a page cut from a larger one keeps the text of its neighbours. Joins
+    cells from left to right into one line, because PDFium may return each cell of a row as a line.
     """
     line: list[tuple[int, Word]] = []
     ended = False
@@ -244,19 +247,19 @@ def _word_lines(
 
 
 def _is_inside(word: Word, box: tuple[float, float, float, float]) -> bool:
-    """Return whether a part of the word is inside the box."""
+    """Return whether any part of the word is inside the box."""
     left, bottom, right, top = box
     return word.x0 < right and word.x1 > left and word.bottom < top and word.top > bottom
 
 
 def _overlaps(last: Word, word: Word, share: float = 0.3) -> bool:
-    """Return whether two words overlap in height."""
+    """Return whether two words overlap vertically."""
     overlap = min(last.top, word.top) - max(last.bottom, word.bottom)
     return overlap > share * min(last.top - last.bottom, word.top - word.bottom)
 
 
 def _continues(last: Word, word: Word) -> bool:
-    """Return whether a word is on the same line, to the right."""
+    """Return whether the word is on the same line, to the right of the last word."""
     return word.x0 >= last.x1 and _overlaps(last, word, _ON_ONE_LINE)
 
 
@@ -281,7 +284,7 @@ def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, b
 
 
 def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
-    """Return the page's characters by PDFium's index. Surrogate pairs are joined; their second half is empty."""
+    """Return the characters of the page by PDFium index. Joins surrogate pairs and leaves their second index empty."""
     import pypdfium2.raw as pdfium
 
     codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count)]
@@ -298,7 +301,7 @@ def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
 
 
 def _is_ligature(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
-    """Return whether two characters are one ligature. PDFium returns those of Arabic from left to right."""
+    """Return whether two characters form one ligature. PDFium returns Arabic ligatures from left to right."""
     import pypdfium2.raw as pdfium
 
     boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
@@ -341,7 +344,7 @@ def _line(
 
 
 def _style(text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawing: Drawing, turn: int) -> Style:
-    """Return the style of the first word, but bold, italic and underlined only if the last word is too."""
+    """Return the style of the line: that of its first word, with an emphasis only if the last word has it too."""
     (index, first), (last_index, last) = words[0], words[-1]
     style = style_at(text_page, index, turn)
     _, bold, italic = font_at(text_page, last_index) if last_index != index else style[:3]
@@ -356,7 +359,7 @@ def _style(text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawin
 def split_cells(
     words: Sequence[Word], wide_gap: float = _WIDE_GAP, rules: Sequence[Rule] = ()
 ) -> tuple[tuple[Word, ...], ...]:
-    """Split the words of a line into table cells: at wide gaps, and at narrower gaps with a drawn line between."""
+    """Split the words of a line into cells at wide gaps, and at narrower gaps that contain a drawn line."""
     cells: list[list[Word]] = [[words[0]]]
     for last, word in pairwise(words):
         begins_item = len(cells) == 1 and len(cells[0]) == 1 and (is_bullet(last) or _NUMBERING.match(last.text))
@@ -372,14 +375,14 @@ def split_cells(
 
 
 def _is_amount(last: Word, word: Word) -> bool:
-    """Return whether two words are a currency sign and a figure, or a figure and a percent sign."""
+    """Return whether two words form an amount: a currency sign and a figure, or a figure and a percent sign."""
     if _CURRENCY.match(last.text):
         return not _CURRENCY.match(word.text)
     return bool(_PERCENT.match(word.text)) and last.text[-1] in _FIGURE_END
 
 
 def _begins_value(cell: Sequence[Word], word: Word) -> bool:
-    """Return whether another cell begins, however narrow the gap: after dot leaders, or at a sign after a figure."""
+    """Return whether the word starts a cell at any gap: after a dot leader, or as a currency sign after a figure."""
     if _CURRENCY.match(word.text):
         return cell[-1].text[-1] in _FIGURE_END
     return bool(_LEADER.search("".join(last.text for last in cell[-_LEADERS:]))) and not set(word.text) <= {"."}
@@ -391,7 +394,7 @@ def is_bullet(word: Word) -> bool:
 
 
 def _ruled(last: Word, word: Word, rules: Sequence[Rule]) -> bool:
-    """Return whether a drawn line is between two words. The rules are sorted."""
+    """Return whether a drawn line is between two words. ``rules`` must be sorted."""
     middle = (word.top + word.bottom) / 2
     between = rules[bisect_left(rules, (last.x1 - 1,)) : bisect_right(rules, (word.x0 + 1, inf))]
     return any(bottom <= middle <= top for _, bottom, top in between)

@@ -1,7 +1,7 @@
-"""Text recognition on page images with Tesseract. Returns lines like those that PDFium returns for other pages.
+"""Recognises text on page images with Tesseract and returns lines like those of ``lines.py``.
 
-Owns the choice of pages, all use of Tesseract (a program that runs once per page image; nothing is downloaded), and the
-warnings about unread pages. ``pdf.py`` turns the lines into headings, paragraphs and tables.
+Selects the pages, runs the Tesseract program once per page image, and warns about unread pages. Nothing is downloaded.
+``pdf.py`` converts the lines to headings, paragraphs and tables.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _INSTALL = "the program Tesseract is not installed (`apt-get install tesseract-ocr`, `brew install tesseract`)"
-_MAX_DEFAULT_LANGUAGES = 4  # with more, recognition gets slow and less accurate
-_MIN_CONFIDENCE = 30  # per cent: words below it are specks and drawings
-_DEFAULT_DPI = 300
+_MAX_DEFAULT_LANGUAGES = 4  # more languages make recognition slower and less accurate
+_MIN_CONFIDENCE = 30  # per cent: words with lower confidence are specks and drawings
+_DEFAULT_DPI = 300  # for images that do not state their resolution
 _HOCR = "{http://www.w3.org/1999/xhtml}"
 _NUMBERS = r"-?[\d.]+(?: -?[\d.]+)*"
 
 
 class ScanReader:
-    """Reads the page images of one document and keeps a list of recognised and unread pages."""
+    """Reads the page images of one document and records which pages were recognised or left unread."""
 
     def __init__(self, options: ParserOptions, path: Path) -> None:
         self._options = options
@@ -46,7 +46,7 @@ class ScanReader:
         self._unread: list[int] = []
 
     def page(self, number: int, has_text: bool, dpi: int, render: Callable[[], bytes]) -> list[Line] | None:
-        """Return the lines recognised on a page, or None if the page's own text is used. ``page`` starts at 1."""
+        """Return the recognised lines of page ``number`` (from 1), or None to use the page's own text."""
         if has_text and self._options.ocr is not OcrMode.ALWAYS:
             return None
         if self._unavailable():
@@ -75,9 +75,9 @@ class ScanReader:
         return tuple(self._recognised)
 
     def report(self, into: DocumentBuilder) -> dict[str, Scalar]:
-        """Return metadata that names the recognised pages; add a warning about unread pages to the builder.
+        """Return metadata that names the recognised pages. Add a warning about unread pages to the builder.
 
-        Raises EmptyDocument if the builder is empty, with the reason.
+        Raises EmptyDocument with the reason if the builder is empty.
         """
         if into.is_empty:
             raise EmptyDocument(f"{self._path} holds no text. {self._why_empty()}")
@@ -93,7 +93,7 @@ class ScanReader:
         return "Tesseract recognises none on its images." if self._images else "Its pages are blank."
 
     def _unavailable(self) -> str:
-        """Return why recognition is not possible, or ``""`` if it is."""
+        """Return why recognition is not possible, or ``""`` if it is possible."""
         if self._options.ocr is OcrMode.NEVER:
             return "text recognition is switched off (choose 'auto' for ocr)"
         if shutil.which("tesseract") is None:
@@ -117,7 +117,7 @@ class ScanReader:
 
 
 def _run_tesseract(image: bytes, path: Path, languages: Sequence[str], dpi: int | None) -> Element:
-    """Return the image's hOCR. Uses one core, because several parsers run in parallel."""
+    """Return the hOCR of the image. Uses one core, because several parsers run in parallel."""
     segmentation = "1" if "osd" in _installed_languages() else "3"  # 1 rotates pages if needed
     command = [
         "env",
@@ -170,7 +170,7 @@ def _lines(page: Element) -> Iterator[Line]:
 
 
 def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:
-    """Yield the words of a line, each as high as the line, in points from the page's lower left corner."""
+    """Yield the words of a line, in points from the lower left corner of the page. Each is as high as the line."""
     _, top, _, bottom = _values(line, "bbox")
     for span in line.iter(f"{_HOCR}span"):
         text = "".join(span.itertext()).strip()
@@ -180,7 +180,7 @@ def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:
 
 
 def _values(element: Element, key: str) -> tuple[float, ...]:
-    """Return the numbers after a key in an element's title attribute."""
+    """Return the numbers after the key in the title attribute of the element."""
     found = re.search(rf"\b{key} ({_NUMBERS})", element.get("title", ""))
     return tuple(map(float, found[1].split())) if found else ()
 
@@ -190,7 +190,7 @@ def _numbered(lines: Sequence[Line], page: int) -> Iterator[Line]:
 
 
 def list_pictured(pages: Sequence[int]) -> dict[str, Scalar]:
-    """Return metadata that lists the pages with more to see than their text; nothing if there are none."""
+    """Return metadata that lists the pages with visual content; empty without such pages."""
     return {PICTURED_PAGES: page_ranges(pages)} if pages else {}
 
 

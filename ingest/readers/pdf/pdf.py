@@ -1,9 +1,9 @@
-"""Reads PDF: headings by evidence, paragraphs by spacing, tables by columns.
+"""Reads PDF files: headings, paragraphs, tables and tables of contents.
 
-kreuzberg uses the same engine (PDFium), but its plain text has no structure, and its Markdown has no tables and misses
-lines (20,000 of the 23,000 words of one quarterly report, table rows next to a page break). So this package reads the
-layout itself: ``lines.py`` returns lines, ``tables.py``, ``contents.py`` and ``headings.py`` find tables, tables of
-contents and headings in them, and this module builds the blocks.
+kreuzberg uses the same engine (PDFium), but its plain text has no structure, and its Markdown has no tables and omits
+lines (20,000 of the 23,000 words of one quarterly report, table rows next to a page break). This package therefore
+reads the layout: ``lines.py`` returns lines, ``tables.py``, ``contents.py`` and ``headings.py`` find tables, tables of
+contents and headings, and this module builds the blocks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from vectorstore.models import Scalar
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
-_SAME_SIZE = 0.5
+_SAME_SIZE = 0.5  # points: maximum difference in type size between lines of one paragraph
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*$")
 
 _Span = tuple[int, int]
@@ -80,7 +80,7 @@ _Element = _Heading | _Paragraph | _Table | _Contents
 
 
 def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the PDF's blocks and pages to the builder; return its title, authors and other properties."""
+    """Add the blocks and pages of the PDF to the builder. Return its title, authors and other properties."""
     scans = ScanReader(request.options, request.path)
     figures: list[int] = []
 
@@ -94,7 +94,7 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 
 
 def write_pages(pages: Sequence[Sequence[Line]], into: DocumentBuilder, bookmarks: Sequence[Bookmark] = ()) -> None:
-    """Turn the lines of pages into blocks and add them to the builder."""
+    """Convert the lines of the pages to blocks and add them to the builder."""
     lines = without_page_headers(without_watermarks(pages))
     _write(_join_tables(_elements(lines, find_contents(lines, len(pages)), bookmarks)), into)
 
@@ -115,7 +115,7 @@ def _elements(lines: Sequence[Line], contents: Sequence[_Span], bookmarks: Seque
 
 
 def _tables(lines: Sequence[Line], contents: Sequence[_Span]) -> Iterator[tuple[_Span, _Table]]:
-    """Yield the tables between tables of contents with their spans of lines."""
+    """Yield each table outside the tables of contents with its span of lines."""
     borders = [0, *(border for span in contents for border in span), len(lines)]
     for begin, end in zip(borders[::2], borders[1::2], strict=True):
         for table in find_tables(lines[begin:end]):
@@ -151,7 +151,7 @@ def _is_item(line: Line) -> bool:
 
 
 def _paragraph_end(lines: Sequence[Line], start: int, limit: int, headings: Container[int]) -> int:
-    """Return the end of the paragraph at ``start``: a gap, a heading, another list item or the end of the page."""
+    """Return the end of the paragraph at ``start``. A gap, a heading, a list item or a page break may end it."""
     end = start + 1
     is_item = _is_item(lines[start])
     while (
@@ -165,9 +165,9 @@ def _paragraph_end(lines: Sequence[Line], start: int, limit: int, headings: Cont
 
 
 def _continues_paragraph(last: Line, line: Line) -> bool:
-    """Return whether a line belongs to the paragraph of the line before.
+    """Return whether the line belongs to the same paragraph as the previous line.
 
-    It is near that line, or continues its sentence after a page break.
+    It does if it is close to that line, or continues its sentence after a page break.
     """
     if line.page == last.page:
         return space(last, line) < PARAGRAPH_GAP
@@ -176,7 +176,7 @@ def _continues_paragraph(last: Line, line: Line) -> bool:
 
 
 def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
-    """Yield the elements; tables that continue on the next page become one table."""
+    """Yield the elements. Joins tables that continue on the next page."""
     last: _Element | None = None
     for element in elements:
         if isinstance(last, _Table) and isinstance(element, _Table) and _continues_table(last, element):
@@ -190,7 +190,10 @@ def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
 
 
 def _continues_table(table: _Table, more: _Table) -> bool:
-    """Return whether a table continues on the next page: with as many columns, and no other heads above figures."""
+    """Return whether ``more`` continues the table: on the next page, with as many columns and no own header.
+
+    An own header differs from the header of the table and is above figures.
+    """
     head, *rows = more.rows
     has_own_head = more.has_header and any(head[1:]) and head != table.rows[0] and holds_figures(rows)
     return more.page == table.last_page + 1 and len(head) == len(table.rows[0]) and not has_own_head

@@ -1,4 +1,4 @@
-"""Joins the lines of a PDF table that form one row because a label or a cell is wrapped."""
+"""Joins the lines of a PDF table into rows. A wrapped label or cell makes a row several lines high."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ingest.readers.pdf.lines import Line
 from ingest.readers.pdf.table_headers import is_figure
 
 Band = tuple[float, float]
+"""Bottom and top of a ruled row, in points."""
 
-_WRAPPED_GAP = 0.75  # times the gap between rows: lines closer than this are one row
-_SAME_PITCH = 1.3  # times the gap between rows: a label continues in lines no further apart
-_OVERLAP = 0.3  # of their height: lines that overlap more are one row, for example values beside a label of two lines
-_BORDER = 2  # points by which the borders of neighbouring cells may differ
-_MIN_PITCH = 0.1  # in line heights
+_WRAPPED_GAP = 0.75  # ratio to the gap between rows: lines with a smaller gap are one row
+_SAME_PITCH = 1.3  # ratio to the gap between rows: maximum gap between the lines of a label
+_OVERLAP = 0.3  # share of the height: lines that overlap more are one row, such as values beside a label of two lines
+_BORDER = 2  # points: maximum difference between the borders of adjacent cells
+_MIN_PITCH = 0.1  # line heights: minimum gap between rows for the ratios above
 
 
 class _Part(NamedTuple):
@@ -37,13 +38,13 @@ class _Part(NamedTuple):
 
 
 def gap(one: Line, other: Line) -> float:
-    """Return the space between two lines in line heights; 0 if they are next to each other."""
+    """Return the vertical space between two lines in line heights, or 0 if they overlap."""
     space = max(one.bottom - other.top, other.bottom - one.top, 0.0)
     return space / max(one.height, other.height, 1.0)
 
 
 def near(line: Line, table: Sequence[Line], reach: float) -> bool:
-    """Return whether the line is close to a line of the table, or in the ruled row above or below one."""
+    """Return whether the line is within ``reach`` of a line of the table, or in an adjacent ruled row."""
     if min(gap(line, other) for other in table) <= reach:
         return True
     edges = [edge for other in table if other.band for edge in other.band]
@@ -51,12 +52,12 @@ def near(line: Line, table: Sequence[Line], reach: float) -> bool:
 
 
 def overlap(one: Line, other: Line) -> float:
-    """Return in which share of their height two lines overlap."""
+    """Return the vertical overlap of two lines as a share of the smaller height."""
     return (min(one.top, other.top) - max(one.bottom, other.bottom)) / max(min(one.height, other.height), 1.0)
 
 
 def join_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: float) -> tuple[tuple[str, ...], ...]:
-    """Return the rows of a table from its lines and their cells. ``limit`` is the right end of the label column."""
+    """Return the rows of a table from its lines and their cells. ``limit`` is the right edge of the label column."""
     parts = [_Part(*part) for part in zip(lines, cells, strict=True)]
     layout = _Layout(parts, limit)
     rows: list[_Part] = []
@@ -72,7 +73,7 @@ def join_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: floa
 
 
 class _Layout:
-    """How the rows of one table are separated: by space, or by drawn lines and shades."""
+    """How one table separates its rows: by space, or by drawn lines and shading."""
 
     def __init__(self, parts: Sequence[_Part], limit: float) -> None:
         starts = [part.line for part in parts if part.label]
@@ -85,14 +86,14 @@ class _Layout:
                 labelled[part.line.band] += bool(part.label)
                 full[part.line.band] += bool(part.label and part.has_values)
         self._single = {band for band, count in labelled.items() if count == 1}
-        """Bands between drawn lines with one label line: all other lines in them belong to its row."""
+        """Bands with one label line. All other lines in them belong to its row."""
         self._wrapped = {band for band, count in labelled.items() if count > 1 and full[band] <= 1}
-        """Bands with several label lines, at most one of them with values, if most bands are rows."""
+        """Bands with several label lines, of which at most one has values. Empty unless most bands are rows."""
         if 2 * len(self._single | self._wrapped) <= len(labelled):
             self._wrapped = set()
 
     def continues(self, row: _Part, members: Sequence[Line], part: _Part) -> bool:
-        """Return whether ``part`` continues the row that consists of the lines ``members``."""
+        """Return whether ``part`` continues ``row``, which consists of the lines ``members``."""
         overlaps = any(overlap(member, part.line) > _OVERLAP for member in members)
         if overlaps and row.has_values != part.has_values:
             return True
@@ -111,14 +112,14 @@ class _Layout:
         return same_band and part.line.band in self._wrapped and not row.has_values and self._fills(row, part)
 
     def _is_own_row(self, row: _Part, part: _Part) -> bool:
-        """Return whether a part without label is a row under the label above: two of its figures are below figures.
+        """Return whether a part without a label is a separate row: at least two of its figures are below figures.
 
-        Figures are not wrapped.
+        Figures never wrap.
         """
         pairs = zip(row.cells[1:], part.cells[1:], strict=True)
         return not part.label and sum(is_figure(above) and is_figure(below) for above, below in pairs) > 1
 
     def _fills(self, row: _Part, part: _Part) -> bool:
-        """Return whether the label had to be wrapped: the next line's first word does not fit on its line."""
+        """Return whether the label must wrap: the first word of the next line does not fit on its line."""
         word = part.line.words[0]
         return row.line.words[-1].x1 + (word.x1 - word.x0) > self._limit

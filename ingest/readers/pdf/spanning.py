@@ -1,7 +1,7 @@
-"""Places the heads of a PDF table above its columns. A head above several columns is repeated in each.
+"""Assigns the heads of a PDF table to its columns. A head above several columns is repeated in each of them.
 
-What a head spans is seen, in this order, from the line drawn below it, from heads below that repeat (``Q1 Q2 Q1 Q2``),
-and from its alignment with the columns.
+Three signs show which columns a head spans: repeated heads below it (``Q1 Q2 Q1 Q2``), the line drawn below it, and its
+alignment with the columns. They apply in this order.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from ingest.readers.pdf.columns import Cell, Cells, Columns, extent, middle, nea
 from ingest.readers.pdf.drawing import Extent
 from ingest.readers.pdf.lines import Line, joined, split_cells
 
-_LINE_GAP = 0.45  # in line heights: between two lines of one head
-_STACKED = 0.3  # in line heights: how far an edge or the middle of such lines may differ
-_CENTRED = 0.35  # of a column's width: how far the middle of a head may be from the middle of its columns
-_ALIGNED = 0.8  # in line heights: how far an edge or the middle of a head may be from that of its only column
-_SPLIT_GAP = 0.3  # in line heights: heads of neighbouring columns may be this close
-_COVERED = 0.5  # of a column's width, or of the head's: what counts as above it
+_LINE_GAP = 0.45  # line heights: maximum space between two lines of one head
+_STACKED = 0.3  # line heights: maximum offset between an edge or the centre of such lines
+_CENTRED = 0.35  # share of a column's width: maximum distance between the centres of a head and its columns
+_ALIGNED = 0.8  # line heights: maximum offset between an edge or the centre of a head and of its only column
+_SPLIT_GAP = 0.3  # line heights: minimum gap between the heads of adjacent columns
+_COVERED = 0.5  # minimum overlap of a head and a column, as a share of the narrower width
 
 Span = range
-"""The columns below a head."""
+"""The indexes of the columns below a head."""
 
 
 class _Head(NamedTuple):
@@ -32,7 +32,7 @@ class _Head(NamedTuple):
 
 
 def place_heads(lines: Sequence[Line], columns: Columns) -> list[list[str]]:
-    """Return a row of texts for each line of a header, from top to bottom."""
+    """Return one row of texts per header line, from top to bottom."""
     columns = _ruled_columns(lines, columns)
     rows: list[list[str]] = []
     placed: list[_Head] = []
@@ -44,7 +44,7 @@ def place_heads(lines: Sequence[Line], columns: Columns) -> list[list[str]]:
 
 
 def _ruled_columns(lines: Sequence[Line], columns: Columns) -> Columns:
-    """Return the columns as wide as the lines drawn below each of them, if a line of the header has those."""
+    """Return the columns with the widths of the lines drawn below the heads, if each column has its own line."""
     for line in reversed(lines):
         if extents := _rule_per_column(line, columns):
             return [(columns[0][0], min(columns[0][1], extents[0][0])), *extents]
@@ -52,7 +52,7 @@ def _ruled_columns(lines: Sequence[Line], columns: Columns) -> Columns:
 
 
 def _rule_per_column(line: Line, columns: Columns) -> list[Extent]:
-    """Return the lines drawn below a line of heads if each column has its own. They show nothing about spans."""
+    """Return the lines drawn below a line of heads if each column has its own. Such lines do not show spans."""
     below = [next((at for at in line.underlines if at[0] <= middle(one) <= at[1]), None) for one in columns[1:]]
     extents = [at for at in below if at]
     return extents if len(set(extents)) == len(columns) - 1 else []
@@ -75,7 +75,7 @@ def _place(
 
 
 def is_label(cell: Cell, columns: Columns) -> bool:
-    """Return whether a cell of a header is above the labels of the rows."""
+    """Return whether the header cell is above the row labels."""
     left, right = extent(cell)
     if left <= columns[0][0] + (cell[0].top - cell[0].bottom) / 2:
         return True
@@ -83,13 +83,13 @@ def is_label(cell: Cell, columns: Columns) -> bool:
 
 
 def head_cells(line: Line, columns: Columns) -> Cells:
-    """Return the cells of a line of a header, split at narrower gaps if each cell then has its own column."""
+    """Return the cells of a header line. Splits at narrower gaps if each cell then has its own column."""
     cells = split_at_narrow_gaps(line, columns, columns[1:]) or split_at_narrow_gaps(line, columns, columns)
     return cells or [part for cell in line.cells for part in _parts(cell, columns)]
 
 
 def _parts(cell: Cell, columns: Columns) -> Cells:
-    """Split a cell above several columns, if each part is aligned with a column of its own."""
+    """Split a cell above several columns if each part is aligned with its own column."""
     if len(cell) == 1 or len(overlapped(cell, columns)) < 2:
         return [cell]
     parts: list[Cell] = []
@@ -102,7 +102,7 @@ def _parts(cell: Cell, columns: Columns) -> Cells:
 
 
 def _is_aligned(cell: Cell, column: tuple[float, float]) -> bool:
-    """Return whether a head is aligned with one column: at an edge or in the middle."""
+    """Return whether the head is aligned with the column at an edge or at the centre."""
     left, right = extent(cell)
     slack = _ALIGNED * (cell[0].top - cell[0].bottom)
     edges = (left - column[0], right - column[1], middle((left, right)) - middle(column))
@@ -130,7 +130,7 @@ def _spans(
 
 
 def _span_below(cell: Cell, line: Line, placed: Sequence[_Head]) -> Span | None:
-    """Return the columns of the head below if both are one text: close to each other, and aligned."""
+    """Return the columns of the head below if both lines are one head: they are close and aligned."""
     left, right = extent(cell)
     if any(start <= middle((left, right)) <= end for start, end in line.underlines):
         return None
@@ -145,10 +145,9 @@ def _span_below(cell: Cell, line: Line, placed: Sequence[_Head]) -> Span | None:
 
 
 def _underlined(cell: Cell, heads: Cells, line: Line, columns: Columns, *, is_last: bool) -> Span | None:
-    """Return the columns above which the line below a head is drawn, if no other head is above that line.
+    """Return the columns that the line drawn below the head spans, or None if it is below several heads.
 
-    A line below the whole header shows nothing about the heads. A line from the labels to the last column spans all
-    columns if another line of heads is below it.
+    A drawn line that starts at the labels spans all columns. Below the last line of heads, such a line shows no spans.
     """
     if _rule_per_column(line, columns):
         return None
@@ -165,7 +164,7 @@ def _underlined(cell: Cell, heads: Cells, line: Line, columns: Columns, *, is_la
 
 
 def _repeated(heads: Cells, columns: Columns, below: Sequence[str] | None) -> list[Span] | None:
-    """Return the spans if the heads below repeat once for each head, for example ``Q1 Q2 Q1 Q2`` below two years."""
+    """Return the spans if the heads below repeat for each head, such as ``Q1 Q2 Q1 Q2`` below two years."""
     if below is None or len(heads) < 2 or (len(columns) - 1) % len(heads):
         return None
     width = (len(columns) - 1) // len(heads)
@@ -181,7 +180,7 @@ def _repeated(heads: Cells, columns: Columns, below: Sequence[str] | None) -> li
 
 
 def _centred(heads: Cells, columns: Columns) -> list[Span] | None:
-    """Return the spans if every column belongs to the nearest head and each head is in the middle of its columns."""
+    """Assign every column to the nearest head. Return the spans if each head is then centred above its columns."""
     if len(heads) >= len(columns) - 1:
         return None
     below: list[list[int]] = [[] for _ in heads]
@@ -200,9 +199,10 @@ def _is_centred(cell: Cell, span: Span, columns: Columns) -> bool:
 
 
 def _widened(cell: Cell, others: Sequence[Span], columns: Columns, *, is_last: bool) -> Span:
-    """Return the most columns above which a head is centred, without those of other heads.
+    """Return the widest span above which the head is centred, without columns of other heads.
 
-    A head in the last line of a header has its own column, unless it is aligned with none.
+    A head in the last header line keeps the columns that it covers, unless it covers a single column and is not aligned
+    with it.
     """
     own = _covered(cell, columns)
     if is_last and (len(own) > 1 or _is_aligned(cell, columns[own[0]])):
@@ -227,7 +227,7 @@ def _covered(cell: Cell, columns: Columns) -> Span:
 
 
 def _around(own: Span, count: int) -> Iterator[Span]:
-    """Yield the wider spans, the widest first."""
+    """Yield the spans that contain ``own`` and are wider, the widest first."""
     for width in range(count - 1, len(own), -1):
         for start in range(max(1, own[-1] - width + 1), min(own[0], count - width) + 1):
             yield range(start, start + width)

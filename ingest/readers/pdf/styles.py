@@ -1,4 +1,4 @@
-"""The style of a line: its font, weight, slant, colour, underline and direction."""
+"""Reads the style of text: font, weight, slant, colour, underline and direction."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ingest.readers.pdf.drawing import Rule
 
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
 _ITALIC = re.compile(r"italic|oblique", re.IGNORECASE)
-_SUBSET = re.compile(r"^[A-Z]{6}\+")  # of a font embedded in part: its name begins with six letters
-_ITALIC_FLAG = 1 << 6
-_UPRIGHT = 0.1  # radians by which the direction of upright text may differ from the page's
-_UNDERLINE = 3.0  # points between an underline and the lower edge of its text, and between their ends
-_UNDERLINED = 0.8  # share of the text above underlines
+_SUBSET = re.compile(r"^[A-Z]{6}\+")  # prefix of the name of an embedded font subset
+_ITALIC_FLAG = 1 << 6  # bit of the PDF font flags
+_UPRIGHT = 0.1  # radians: maximum angle between upright text and the page
+_UNDERLINE = 3.0  # points: maximum distance between an underline and the bottom of its text, and between their ends
+_UNDERLINED = 0.8  # minimum share of the text above drawn lines
 
 
 class Style(NamedTuple):
-    """How a line is set, apart from its size."""
+    """The typographic style of a line, without its size."""
 
     font: str = ""
     bold: bool = False
@@ -36,7 +36,7 @@ PLAIN = Style()
 
 
 def style_at(text_page: ctypes.c_void_p, index: int, turn: int) -> Style:
-    """Return the style of the character at this index on a page turned by ``turn`` quarters."""
+    """Return the style of the character at this index on a page rotated by ``turn`` quarter turns."""
     import pypdfium2.raw as pdfium
 
     colour = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
@@ -59,19 +59,19 @@ def font_at(text_page: ctypes.c_void_p, index: int) -> tuple[str, bool, bool]:
 
 @lru_cache(maxsize=512)
 def _font(name: bytes) -> tuple[str, bool, bool]:
-    """Return a font's name without the mark of a subset, and whether it is bold and italic."""
+    """Return the font name without its subset prefix, and whether the font is bold and italic."""
     font = _SUBSET.sub("", name.decode("utf-8", errors="replace"))
     return font, bool(_BOLD.search(font)), bool(_ITALIC.search(font))
 
 
 def _is_upright(angle: float, turn: int) -> bool:
-    """Return whether text in this direction is upright after turning the page. PDFium returns -1 if it knows none."""
+    """Return whether text at this angle is upright after rotating the page. PDFium returns -1 for an unknown angle."""
     off = (angle + turn * pi / 2) % (2 * pi)
     return angle < 0 or min(off, 2 * pi - off) < _UPRIGHT
 
 
 def is_underlined(left: float, right: float, bottom: float, top: float, lines: Sequence[Rule]) -> bool:
-    """Return whether drawn lines are below this text from end to end, and no further: others belong to tables."""
+    """Return whether drawn lines underline this text. Lines that extend beyond the text belong to tables."""
     first = bisect_left(lines, (bottom - _UNDERLINE,))
     covered = 0.0
     for at, start, end in lines[first:]:

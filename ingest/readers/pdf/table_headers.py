@@ -1,7 +1,7 @@
-"""Tells the header rows of a PDF table from its other rows, and merges them into one.
+"""Finds the header rows of a PDF table and merges them into one row.
 
-For example, ``Three Months Ended`` is printed once, centred above two columns, with a year above each column. The
-merged header repeats it for each column, so every row can be read with the header alone.
+For example, a table prints ``Three Months Ended`` once, centred above two columns with a year each. The merged header
+repeats it for each column, so that a reader needs only the header and one row.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ Row = Sequence[str]
 
 _FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?$|^[$€£¥₹]? ?[-–—]$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
-_COUNTED = re.compile(r"^[$€£¥₹(]*\d")  # "11.3 years" too
-_LABELS = 3  # lines of labels in a row, without heads, inside a header
+_COUNTED = re.compile(r"^[$€£¥₹(]*\d")  # also matches "11.3 years"
+_LABELS = 3  # maximum consecutive lines of labels without heads inside a header
 
 
 def is_header(row: Row) -> bool:
-    """Return whether a row can be a header: no cell except the first is a figure. Years are not figures."""
+    """Return whether the row can be a header: no cell after the first is a figure. Years are not figures."""
     return not any(is_figure(cell) for cell in row[1:])
 
 
 def header_height(rows: Sequence[Row], known: int = 0) -> int:
-    """Return how many of the first rows are the header, at least ``known``: at most one in a table without figures.
+    """Return the number of header rows, of which the first ``known`` are given.
 
-    In a header, one row at most has both a label and heads: the next one is a row of the table. Labels alone are part
-    of it if heads are below them.
+    A table without figures has at most one header row. At most one header row has both a label and heads; the next such
+    row is a row of the table. Rows with only a label belong to the header if heads are below them.
     """
     if known < 2 and (not rows or not is_header(rows[0])):
         return 0
@@ -45,17 +45,17 @@ def header_height(rows: Sequence[Row], known: int = 0) -> int:
 
 
 def _names_columns(row: Row) -> bool:
-    """Return whether a row with a label belongs to the header above it, for example one with a unit and years."""
+    """Return whether a row with a label belongs to the header above it, such as a unit followed by years."""
     return any(row[1:]) and is_header(row) and not any(_COUNTED.match(cell) and not _is_year(cell) for cell in row[1:])
 
 
 def merge_headers(header: Sequence[Row]) -> list[str]:
-    """Merge header rows: join each column's cells from top to bottom, repeated text once."""
+    """Merge the header rows: join the cells of each column from top to bottom, without repeated text."""
     return [" ".join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*header, strict=True)]
 
 
 def is_figure(cell: str) -> bool:
-    """Return whether a cell is a figure or a dash. A year is not."""
+    """Return whether the cell is a figure or a dash. A year is not a figure."""
     return bool(_FIGURE.match(cell)) and not _is_year(cell)
 
 
@@ -64,7 +64,7 @@ def _is_year(cell: str) -> bool:
 
 
 def holds_figures(rows: Sequence[Row]) -> bool:
-    """Return whether most cells except labels are figures, from the first row with a figure on."""
+    """Return whether most cells except labels are figures, starting at the first row with a figure."""
     first = next((index for index, row in enumerate(rows) if any(map(is_figure, row[1:]))), len(rows))
     values = [cell for row in rows[first:] for cell in row[1:] if cell]
     return 2 * sum(map(is_figure, values)) > len(values)

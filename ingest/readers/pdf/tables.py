@@ -1,7 +1,7 @@
 """Finds the tables among the lines of a PDF: rows by their cells, columns by their alignment.
 
-The core of a table is lines that split into cells. Adjacent lines with words that fit its columns join it: headers with
-narrow gaps, and the second lines of wrapped cells.
+The core of a table consists of lines that split into cells. Adjacent lines that fit its columns extend it, such as
+headers with narrow gaps and the second lines of wrapped cells.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ingest.readers.pdf.spanning import place_heads
 from ingest.readers.pdf.table_headers import header_height, holds_figures, is_figure, is_header, merge_headers
 from ingest.readers.pdf.words import Word
 
-_ROWS = 3
-_ROWS_OF_MANY_CELLS = 2
-_LABELS = 4  # lines only in the first column, such as "Assets" and "Current assets:", that do not end a table
-_HEADER_LINES = 60  # between the first lines of a header and the rows, where each cell is one line
-_WRAPPED_LABELS = 8  # as many if they are as close as rows, such as a label of five lines
-_ROWS_APART = 0.5  # in line heights: the space at most between a row and a label that belongs to the next one
-_LABEL_GAP = 2.0  # in line heights: between several of them
-_HEADER_GAP = 1.0  # in line heights: the space between lines of a header
-_LARGER = 1.3  # times the type size of a table's lines: a heading
-_ROW_GAP = 1.3  # times the gap between rows: lines further away are not part of the table
-_ANOTHER_SIZE = 1.1  # times the type size: another type
-_ROW_LINES = 4.0  # of text in a ruled row: in higher ones may be a whole table
-_SAME_ROW = 0.6  # share of their height in which lines of one row overlap
-_TOUCHING = 0.15  # in line heights: words closer than this are one text
+_ROWS = 3  # minimum rows of a table
+_ROWS_OF_MANY_CELLS = 2  # the same if a row has more than two cells
+_LABELS = 4  # maximum consecutive lines with only a label inside a table, such as "Assets" and "Current assets:"
+_HEADER_LINES = 60  # lines to search below the start of a header for its rows; each header cell may be a line
+_WRAPPED_LABELS = 8  # the same as _LABELS for closely spaced lines, such as a label of five lines
+_ROWS_APART = 0.5  # line heights: maximum space between closely spaced lines
+_LABEL_GAP = 2.0  # line heights: maximum space between label lines
+_HEADER_GAP = 1.0  # line heights: maximum space between header lines
+_LARGER = 1.3  # ratio of type sizes from which a line does not belong to the table, such as a heading
+_ROW_GAP = 1.3  # ratio to the gap between rows: maximum distance of a line that belongs to the table
+_ANOTHER_SIZE = 1.1  # ratio from which two type sizes are different
+_ROW_LINES = 4.0  # maximum lines of text in a ruled row; a taller frame may contain a whole table
+_SAME_ROW = 0.6  # minimum vertical overlap of lines in one row, as a share of their height
+_TOUCHING = 0.15  # line heights: cells with a smaller gap are one cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
 
 
 def _rows_below(lines: Sequence[Line], start: int, end: int) -> tuple[int, int] | None:
-    """Return the rows below lines that look like a table, but are the header of these rows."""
+    """Return the rows below if the lines [start, end) are their header and not a table, otherwise None."""
     if any(_has_figures(line) for line in lines[start:end]):
         return None
     for position in range(end, min(end + _HEADER_LINES, len(lines))):
@@ -89,7 +89,7 @@ def _framed_table(grid: Grid) -> PageTable:
 
 
 def _core_end(lines: Sequence[Line], start: int) -> int:
-    """Return the end of the lines with cells from ``start`` on, or ``start`` if they are too few for a table."""
+    """Return the end of the rows from ``start``, or ``start`` if there are too few for a table."""
     end = start
     while end < len(lines) and lines[end].page == lines[start].page and _is_row(lines, end, start):
         end += 1
@@ -100,7 +100,10 @@ def _core_end(lines: Sequence[Line], start: int) -> int:
 
 
 def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
-    """Return whether a line is a row: it has cells, or is in the first column between rows with cells."""
+    """Return whether the line is part of the table core.
+
+    It has several cells, belongs to a row with several cells, or is a label between such rows.
+    """
     line = lines[index]
     if not fits_size(line, lines[start]) and not fits_size(lines[start], line):
         return False
@@ -119,7 +122,7 @@ def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
 
 
 def _is_long_label(line: Line, above: Line, below: Line) -> bool:
-    """Return whether a line between two rows is a label that reaches over the columns, but not over all of them."""
+    """Return whether a line between two rows is a label that extends over some columns, but not over all."""
     if max(gap(above, line), gap(line, below)) > _ROWS_APART or not (_has_figures(above) and _has_figures(below)):
         return False
     begins_left = line.words[0].x0 < min(row.cells[0][-1].x1 for row in (above, below))
@@ -127,14 +130,14 @@ def _is_long_label(line: Line, above: Line, below: Line) -> bool:
 
 
 def _in_row(line: Line, around: Sequence[Line]) -> bool:
-    """Return whether a line is between the same drawn lines or shades as a row, which is a few lines high."""
+    """Return whether the line is in the same ruled row as a line with several cells. The ruled row must be low."""
     if line.band is None or line.band[1] - line.band[0] > _ROW_LINES * line.height:
         return False
     return any(other.band == line.band and other.page == line.page and len(other.cells) > 1 for other in around)
 
 
 def _is_unit(lines: Sequence[Line], index: int, start: int) -> bool:
-    """Return whether a line is below the rows of a header, for example a unit for all columns."""
+    """Return whether the line is directly below header rows and applies to all columns, such as a unit."""
     header = lines[start:index]
     if len(header) < _ROWS_OF_MANY_CELLS or any(len(line.cells) < 2 or _has_figures(line) for line in header):
         return False
@@ -147,12 +150,12 @@ def _has_figures(line: Line) -> bool:
 
 
 def _same_size(one: Line, other: Line) -> bool:
-    """Return whether two lines have a similar type size. A heading above a table is larger."""
+    """Return whether the type sizes of two lines are similar. A heading above a table is larger."""
     return max(one.size, other.size) < _LARGER * min(one.size, other.size)
 
 
 def _continues_after_labels(lines: Sequence[Line]) -> bool:
-    """Return whether a table continues after several lines of labels. A row without figures begins another table."""
+    """Return whether the table continues after several label lines. A row without figures starts another table."""
     gaps = [gap(*pair) for pair in pairwise(lines)]
     few = len(lines) <= _LABELS + 2 and max(gaps) < _LABEL_GAP
     closely = len(lines) <= _WRAPPED_LABELS + 2 and max(gaps) < _ROWS_APART
@@ -160,9 +163,9 @@ def _continues_after_labels(lines: Sequence[Line]) -> bool:
 
 
 def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int, int]:
-    """Extend the table by lines above and below that fit its columns, but not above line ``first``.
+    """Extend the table by adjacent lines that fit its columns, but not above line ``first``.
 
-    Return its start, the end of the heads found above its rows, and its end.
+    Returns the start of the table, the end of the heads above its rows, and the end of the table.
     """
     page = lines[start].page
     columns = find_columns(lines[start:end])
@@ -184,12 +187,12 @@ def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[in
 
 
 def _has_a_figure(line: Line) -> bool:
-    """Return whether any cell is a figure. Lines without are not below a table of figures, but above the next one."""
+    """Return whether any cell is a figure. A line without figures below such a table belongs to the next table."""
     return any(is_figure(joined(cell)) for cell in line.cells)
 
 
 def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, reach: float) -> bool:
-    """Return whether the line above fits. Parts of wrapped rows count only if a row with cells is above them."""
+    """Return whether the line above ``top`` fits the columns and is close to the table."""
     line = lines[top - 1]
     if not _same_size(line, lines[top]):
         return False
@@ -216,7 +219,7 @@ def _column_of(line: Line, columns: Columns) -> int:
 
 
 def _table(lines: Sequence[Line], start: int, core: int, end: int) -> PageTable:
-    """Return the table. Its heads are at least the lines before ``core``."""
+    """Return the table. The lines before ``core`` are heads; more heads may follow."""
     table = _join_lines(lines[start:end])
     columns = find_columns(table)
     plain = [row_of(cells_in(line, columns), columns) for line in table]
@@ -238,9 +241,9 @@ def _table(lines: Sequence[Line], start: int, core: int, end: int) -> PageTable:
 
 
 def _styled(table: Sequence[Line]) -> int:
-    """Return how many of the first lines are in another type than the last: the header of a table of text, if several.
+    """Return the number of header lines of a table of text: the first lines, if their style differs from the last line.
 
-    One line with all heads is a row like the others.
+    Returns 0 for a single line, which ``header_height`` handles.
     """
     last = table[-1]
     alike = (line.style.bold == last.style.bold and _alike(line.size, last.size) for line in table)
@@ -255,7 +258,7 @@ def _alike(one: float, other: float) -> bool:
 
 
 def _join_lines(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines from top to bottom. Lines next to each other are joined: headers may be one line per cell."""
+    """Return the lines from top to bottom. Joins lines at the same height: a header may have one line per cell."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: -line.bottom):
         if rows and overlap(rows[-1][0], line) > _SAME_ROW:
@@ -271,7 +274,7 @@ def _joined_line(row: Sequence[Line]) -> Line:
     cells: list[tuple[Word, ...]] = []
     for cell in sorted((cell for line in row for cell in line.cells), key=lambda cell: cell[0].x0):
         if cells and cell[0].x0 - cells[-1][-1].x1 < _TOUCHING * row[0].height:
-            cells[-1] += cell  # a footnote mark, and what follows it
+            cells[-1] += cell  # a footnote mark and the text after it
         else:
             cells.append(cell)
     words = tuple(word for cell in cells for word in cell)

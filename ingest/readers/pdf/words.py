@@ -1,4 +1,4 @@
-"""A word of a PDF page and its box, in points from the lower left corner of the page."""
+"""Defines a word of a PDF page with its box, in points from the lower left corner of the page."""
 
 from __future__ import annotations
 

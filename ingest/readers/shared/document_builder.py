@@ -22,7 +22,7 @@ _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 def clean(text: str) -> str:
-    """Remove control characters and blanks at line ends; convert all line ends to ``\\n``."""
+    """Remove control characters and trailing spaces, and convert all line ends to ``\\n``."""
     return _TRAILING.sub("", _UNPRINTABLE.sub("", _LINE_ENDS.sub("\n", text)))
 
 
@@ -38,7 +38,7 @@ class DocumentBuilder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no block yet."""
+        """Whether the document has no block yet."""
         return not self._blocks
 
     def warn(self, warning: str) -> None:
@@ -46,7 +46,7 @@ class DocumentBuilder:
         self._warnings.append(warning)
 
     def page(self, number: int) -> None:
-        """Begin page ``number``."""
+        """Start page ``number``."""
         self._page_starts.append((number, self._length))
 
     def heading(self, text: str, level: int) -> None:

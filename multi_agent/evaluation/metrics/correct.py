@@ -25,9 +25,7 @@ class Correct:
         description="Whether the answer equals an accepted one, by the type of the question.",
         figures={
             "correct": Figure(description="right, by the type of the question"),
-            "nearest": Figure(
-                description="share of the questions that were not answered where what comes closest is right"
-            ),
+            "nearest": Figure(description="share of unanswered questions whose nearest answer is right"),
             "unit_named": Figure(
                 description="share of numbers with a unit where the answer names it, or a convertible one"
             ),

@@ -1,4 +1,4 @@
-"""What was found out about a model of an endpoint, kept in a JSON file for later processes."""
+"""Caches what was detected about an endpoint's model in a JSON file that all processes share."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Finding = str | bool
 
 
 class EndpointMemory:
-    """One finding about one model. All models share the file; without a folder, nothing is kept."""
+    """Caches one finding about one model. All models share the file. Without a folder, nothing is stored."""
 
     def __init__(self, settings: EndpointSettings, folder: Path | None, file: str) -> None:
         self._key = f"{settings.base_url} {settings.model}"
         self._file = folder / file if folder else None
 
     def recall(self) -> Finding | None:
-        """Return what was kept about the model, or None."""
+        """Return the stored finding about the model, or None."""
         return self._read().get(self._key)
 
     def keep(self, finding: Finding) -> None:
-        """Keep the finding for later processes. Raises OSError."""
+        """Store the finding for later processes. Raises OSError."""
         if self._file:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             temporary = self._file.with_suffix(f".{os.getpid()}")

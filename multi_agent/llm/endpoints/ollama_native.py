@@ -104,7 +104,7 @@ class OllamaNative:
         return next((int(value) for key, value in info.items() if key.endswith(".context_length")), None)
 
     async def capabilities(self) -> tuple[str, ...]:
-        """Return what the model can do, such as ``completion`` and ``vision``. Raises a subclass of LLMError."""
+        """Return the model's capabilities, such as ``completion`` and ``vision``. Raises a subclass of LLMError."""
         shown = await self._call(self._client.show(self._settings.model))
         return tuple(shown.capabilities or ())
 
@@ -128,7 +128,7 @@ class OllamaNative:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """Return the message as Ollama takes it: pictures as base64 in a field of their own."""
+    """Return the message in Ollama's format, with pictures as base64 in a separate field."""
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     images = [base64.b64encode(picture.png).decode() for picture in message.pictures]
     return plain | {"images": images} if images else plain

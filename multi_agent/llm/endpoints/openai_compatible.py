@@ -169,7 +169,7 @@ class OpenAICompatible:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """Return the message as the protocol takes it: pictures are parts of the content, as data URLs."""
+    """Return the message in OpenAI's format, with pictures as data URLs in the parts of the content."""
     if not message.pictures:
         return {"role": message.role, "content": message.content}
     images = (base64.b64encode(picture.png).decode() for picture in message.pictures)

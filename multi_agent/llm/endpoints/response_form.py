@@ -1,4 +1,4 @@
-"""How an OpenAI-compatible endpoint is told the JSON schema of a response. Servers differ in what they accept."""
+"""The forms in which a request tells an OpenAI-compatible endpoint the JSON schema of its response."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _name(schema: JsonSchema) -> str:
 
 
 class ResponseForms:
-    """The forms to try with one model, and the one that worked, kept in a JSON file for later processes."""
+    """The forms to try with one model. Stores the form that worked in a JSON file for later processes."""
 
     def __init__(self, settings: EndpointSettings, folder: Path | None) -> None:
         self.candidates = FORMS if settings.response_format == "auto" else (settings.response_format,)

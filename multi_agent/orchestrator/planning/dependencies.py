@@ -37,7 +37,7 @@ class RunDependencies:
         return self.models.get(self._endpoint_of(caller) or request.model)
 
     def models_of(self, request: Request) -> set[LLM]:
-        """Return the models of all callers that the request may have. Raises UnknownModel."""
+        """Return all models that a run of the request may call. Raises UnknownModel."""
         return {self.model_of(caller, request) for caller in (*SUPERVISORS, *self.registry.names)}
 
     def require_models(self, request: Request) -> None:

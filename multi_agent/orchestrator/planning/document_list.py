@@ -39,7 +39,7 @@ class DocumentList:
 
 
 def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], question: str, most: int) -> str:
-    """List up to ``most`` documents; with more, those of the ``most`` best passages for the question. Blocks.
+    """Return up to ``most`` documents; with more, those of the ``most`` best passages for the question. Blocks.
 
     Raises StoreError.
     """
@@ -56,14 +56,14 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
 
 
 def _nearest(library: Library, lines: Mapping[str, str], question: str, passages: int) -> list[str]:
-    """Return the lines of the documents that have the best passages. ``lines`` has each document's by its id."""
+    """Return the lines of the documents with the best passages. ``lines`` maps document ids to lines."""
     found = library.search([question], passages) if passages else []
     # The lines lack documents ingested after the run started.
     return [lines[each] for each in dict.fromkeys(chunk.document_id for chunk in found) if each in lines]
 
 
 def _describe(entry: CatalogueEntry, asked_in: str) -> str:
-    """Return the line of a document, with its language if the question is in another one."""
+    """Return the line of a document. It names the language if the question is in another one."""
     language = [entry.language] if entry.language not in ("", asked_in) else []
     facts = ", ".join([*entry.facts, *language])
     size = f", {entry.chunks} passages" if entry.chunks > 1 else ""

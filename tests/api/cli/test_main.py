@@ -139,7 +139,7 @@ def test_markup_is_printed_literally(
     assert "[bold]is[/bold] [/] <script>" in run("search", "value").out
 
 
-def test_facts_are_shown_with_their_quotes_and_select_passages(run: Callable, tmp_path: Path) -> None:
+def test_show_prints_facts_with_quotes_and_search_filters_by_them(run: Callable, tmp_path: Path) -> None:
     for name in ("Borea Inc.", "Zephyr Ltd."):
         (tmp_path / f"{name[0]}.txt").write_text(f"{name}\n\n" + f"{name} sells heat pumps for €1,200.\n\n" * 6)
     run("ingest", tmp_path / "B.txt", tmp_path / "Z.txt")

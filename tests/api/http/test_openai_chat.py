@@ -141,7 +141,7 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     said = annotated_text(RUN, listed, "http://here/")
     assert said.text.startswith("- One [1]. [1]\n- Two. [1]\n\nLeft open: the noise\n\nSources:")
     marks = [(each.url_citation.start_index, each.url_citation.end_index) for each in said.annotations]
-    assert marks == [(11, 13), (22, 24)], "a mark, and not what a claim itself says"
+    assert marks == [(11, 13), (22, 24)], "only marks are annotated, not brackets in the text of a claim"
 
     absent = {"status": Status.ANSWERED, "answer": "N/A", "short": "N/A", "claims": (), "evidence": ()}
     said = annotated_text(RUN, ANSWER.model_copy(update={**absent, "computations": (), "nearest": None}), "")

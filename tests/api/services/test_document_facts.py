@@ -1,4 +1,4 @@
-"""Facts that a model finds at ingest: checked against their lines, shown, and asked again after a failure."""
+"""Facts that a model finds during ingest: line checks, display, and retries after a failure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STATED = [
 
 
 class Model:
-    """States these facts of every document, or answers with a reply of its own."""
+    """A model that states the same facts for every document, or gives the reply in ``reply``."""
 
     def __init__(self) -> None:
         self.reply: Reply | str = stating(*STATED)
@@ -42,7 +42,7 @@ class Model:
 
     def __call__(self, request: Request) -> Reply | str:
         if request.schema is None:
-            return "green"  # the request that asks whether the model takes pictures
+            return "green"  # the capability check for images has no schema
         if role_of(request) == "FigureDescription":
             return json.dumps({"description": "A chart by Acme Corp."})
         assert role_of(request) == "DocumentFacts"
@@ -89,7 +89,7 @@ def values(record: DocumentRecord) -> dict[str, tuple[str, FactSource]]:
     return {name: (fact.value, fact.source) for name, fact in record.facts.items()}
 
 
-def test_facts_that_their_lines_show_replace_those_of_the_rules(
+def test_model_facts_that_their_lines_show_replace_rule_facts(
     candor: Candor, model: Model, folder: Path, make_candor: Callable[..., Candor], llm: EndpointSettings
 ) -> None:
     assert ingest(candor, folder).indexed == 1
@@ -119,7 +119,7 @@ def test_facts_that_their_lines_show_replace_those_of_the_rules(
     assert "kind" not in lease(by_rules).facts
 
 
-def test_a_changed_setting_or_model_reads_the_documents_again(
+def test_a_changed_setting_or_model_re_reads_the_documents(
     candor: Candor, model: Model, folder: Path, make_candor: Callable[..., Candor], llm: EndpointSettings
 ) -> None:
     ingest(candor, folder)
@@ -132,7 +132,9 @@ def test_a_changed_setting_or_model_reads_the_documents_again(
     assert "facts by" not in lease(by_rules).parser
 
 
-def test_a_failed_model_fails_its_document_until_the_next_ingest(candor: Candor, model: Model, folder: Path) -> None:
+def test_documents_that_the_model_failed_on_are_retried_by_the_next_ingest(
+    candor: Candor, model: Model, folder: Path
+) -> None:
     ingest(candor, folder)
     (folder / "lease.txt").write_text(LEASE + "Pets are allowed.\n")
     (folder / "new.txt").write_text("The landlord is Zephyr Ltd.\n")
@@ -145,16 +147,16 @@ def test_a_failed_model_fails_its_document_until_the_next_ingest(candor: Candor,
         assert "the prompt is too large" in failed.reason
         assert 'set `facts` under [ingest] to "rules"' in failed.reason
         assert failed.stage is Stage.ASKING
-    assert lease(candor).chunks, "the version that was indexed stays searchable"
+    assert lease(candor).chunks, "the indexed version stays searchable"
 
     model.reply = stating()
     again = ingest(candor, folder)
     assert again.failed == ()
-    assert (again.indexed, len(model.asked)) == (4, 7), "with the archive; nothing is asked twice in one ingest"
+    assert (again.indexed, len(model.asked)) == (4, 7), "includes the archive; an ingest asks once per document"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_unreachable_model_ends_the_ingest_before_it_starts(
+def test_an_unreachable_model_stops_the_ingest_before_it_starts(
     make_candor: Callable[..., Candor], folder: Path, protocol: Protocol
 ) -> None:
     gone = EndpointSettings(provider=protocol, model="scripted", base_url="http://127.0.0.1:9", retries=0)
@@ -164,7 +166,7 @@ def test_an_unreachable_model_ends_the_ingest_before_it_starts(
     assert candor.collections.list() == []
 
 
-def test_facts_are_not_sought_in_descriptions_of_figures(
+def test_figure_descriptions_are_not_searched_for_facts(
     make_candor: Callable[..., Candor], model: Model, llm: EndpointSettings, tmp_path: Path
 ) -> None:
     (tmp_path / "charts").mkdir()
@@ -179,7 +181,7 @@ def test_facts_are_not_sought_in_descriptions_of_figures(
     assert ingest(candor, tmp_path / "charts").unchanged == 1
 
 
-def test_facts_of_a_model_are_shown_and_select_passages(
+def test_show_prints_model_facts_and_search_filters_by_them(
     run: Callable, use_model: Callable, llm: EndpointSettings, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_model(llm)

@@ -1,4 +1,4 @@
-"""Figures that a model describes at ingest become passages of their own, and evidence from the picture."""
+"""Figure descriptions by a model: each becomes a separate passage, and its evidence is marked as read in a picture."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DESCRIBING = IngestSettings(describe_figures=True)
 
 
 class Model:
-    """Describes every figure with these words, or answers with a reply of its own."""
+    """A model that gives the same description of every figure, or the reply in ``reply``."""
 
     def __init__(self) -> None:
         self.reply: Reply | str = json.dumps({"description": SHOWN})
@@ -79,7 +79,7 @@ def passages(candor: Candor) -> list[Chunk]:
         return [chunk for chunk in library.scan() if chunk.name.endswith("report.pdf")]
 
 
-def test_a_description_is_a_passage_of_its_own(candor: Candor, model: Model, folder: Path) -> None:
+def test_a_description_is_a_separate_passage(candor: Candor, model: Model, folder: Path) -> None:
     report = ingest(candor, folder)
     assert (report.indexed, report.pages) == (2, 1)
     [asked] = model.described
@@ -98,7 +98,7 @@ def test_a_description_is_a_passage_of_its_own(candor: Candor, model: Model, fol
         assert library.search(["highest sales by quarter"], 1)[0].id == described.id
 
 
-def test_evidence_from_a_description_is_from_the_picture(
+def test_evidence_from_a_description_is_marked_as_read_in_the_picture(
     run: Callable, use_model: Callable, endpoint: ScriptedEndpoint, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_model(endpoint.settings("ollama"))
@@ -115,14 +115,14 @@ def test_evidence_from_a_description_is_from_the_picture(
     )
 
 
-def test_figures_are_described_once_and_forgotten_when_it_is_turned_off(
+def test_figures_are_described_once_and_removed_when_the_setting_is_turned_off(
     candor: Candor, model: Model, folder: Path, endpoint: ScriptedEndpoint, make_candor: Callable[..., Candor]
 ) -> None:
     ingest(candor, folder)
     assert (ingest(candor, folder).unchanged, len(model.described)) == (2, 1)
     off = make_candor(llm=endpoint.settings("openai"))
     again = ingest(off, folder)
-    assert (again.indexed, again.unchanged) == (1, 1), "the text file is not read again"
+    assert (again.indexed, again.unchanged) == (1, 1), "the text file is unchanged"
     assert [chunk.text for chunk in passages(off)] == [CAPTION]
 
 
@@ -142,7 +142,7 @@ def test_a_failed_description_fails_its_file(candor: Candor, model: Model, folde
     assert report.indexed == 1
 
 
-def test_a_model_without_vision_ends_the_ingest_before_it_starts(
+def test_a_model_without_vision_stops_the_ingest_before_it_starts(
     make_candor: Callable[..., Candor], model: Model, folder: Path
 ) -> None:
     with ScriptedEndpoint(model) as blind:
@@ -153,8 +153,8 @@ def test_a_model_without_vision_ends_the_ingest_before_it_starts(
     assert model.described == []
 
 
-def test_a_stored_text_is_chunked_in_the_same_way(candor: Candor, folder: Path) -> None:
-    """As after a change of the embedding model, which reads no file again."""
+def test_chunking_the_stored_text_gives_the_same_passages(candor: Candor, folder: Path) -> None:
+    """A changed embedding model re-chunks the stored text and does not read the file again."""
     ingest(candor, folder)
     before = passages(candor)
     record = candor.documents.find(before[0].document_id, "reports")

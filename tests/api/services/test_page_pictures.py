@@ -1,4 +1,4 @@
-"""Pictures of pages from the document to the answer: in the library, on the command line and over HTTP."""
+"""Page pictures from document to answer: in the library, on the command line and over HTTP."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ REGION = [0.4, 0.3, 0.6, 0.7]
 
 
 class Model:
-    """Reads a value in the picture of the page."""
+    """A model that reads a value in the picture of the page."""
 
     def __init__(self) -> None:
         self.pictures: list[bytes] = []
 
     def __call__(self, request: Request) -> Reply | str:
-        if request.schema:  # not the tiny picture that asks whether the model takes any
+        if request.schema:  # skip the tiny picture of the capability check, which has no schema
             self.pictures += request.pictures
         return Panel(roles={TRIAGE: fast, READING: self._read})(request)
 
@@ -70,13 +70,13 @@ def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, repor
     return candor
 
 
-def test_a_page_is_drawn_in_a_size_that_models_read(candor: Candor) -> None:
+def test_a_page_is_drawn_with_the_maximum_size(candor: Candor) -> None:
     with candor.collections.open_library("reports") as library:
         [chunk] = library.scan()
         assert chunk.pictured_pages == (1,)
         picture = Image.open(io.BytesIO(library.page_picture(chunk, 1)))
     assert max(picture.size) == 1_400
-    assert picture.getpixel((picture.width // 2, picture.height // 2)) == (20, 60, 140), "a bar of the chart"
+    assert picture.getpixel((picture.width // 2, picture.height // 2)) == (20, 60, 140), "the colour of a chart bar"
 
 
 def test_a_changed_file_is_not_drawn(candor: Candor, report: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_changed_file_is_not_drawn(candor: Candor, report: Path) -> None:
 
 
 class TestCommandLine:
-    """``candor ask`` with a model that takes pictures."""
+    """``candor ask`` with a model that accepts images."""
 
     @pytest.fixture
     def ask(self, run: Callable, use_model: Callable, endpoint: ScriptedEndpoint, report: Path) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ class TestCommandLine:
         run("ingest", report)
         return lambda *options: run("ask", QUESTION, *options)
 
-    def test_the_evidence_is_marked(self, ask: Callable[..., Any], run: Callable, model: Model) -> None:
+    def test_picture_evidence_is_marked(self, ask: Callable[..., Any], run: Callable, model: Model) -> None:
         shown = ask()
         assert shown.code == 0
         said = " ".join(shown.out.split())
@@ -108,33 +108,33 @@ class TestCommandLine:
             "Read from the picture of page 1, not verified (40-60 % from the left, 30-70 % from the top): Q2: 42"
             in said
         )
-        assert "“" not in shown.out, "it is no quote"
+        assert "“" not in shown.out, "picture evidence is not a quote"
         assert "no rule can verify" in said
         assert len(model.pictures) == 1
         run_id = shown.out.rpartition("candor trace ")[2].split()[0]
         assert "─── a picture, not kept: " in run("trace", run_id, "--prompts").out
 
-    def test_the_answer_as_json_has_the_region(self, ask: Callable[..., Any]) -> None:
+    def test_the_json_answer_has_the_region(self, ask: Callable[..., Any]) -> None:
         answer = ask("--json").json
         assert answer["evidence"][0]["picture"] == {"page": 1, "region": REGION}
         assert answer["claims"][0]["pictured"] is True
         assert answer["confidence"] == 0.3
 
-    def test_nothing_is_sent_when_it_is_off(
+    def test_no_picture_is_sent_if_vision_is_off(
         self, ask: Callable[..., Any], model: Model, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("CANDOR_LLM__VISION", "off")
         assert ask("--json").json["status"] == "insufficient"
         assert model.pictures == []
 
-    def test_a_moved_file_is_an_error_that_says_what_to_do(self, ask: Callable[..., Any], report: Path) -> None:
+    def test_a_deleted_file_fails_the_run_with_a_reason(self, ask: Callable[..., Any], report: Path) -> None:
         report.unlink()
         failed = ask("--json").json
         assert failed["status"] == "failed"
         assert "page 1 of 'report.pdf' cannot be sent to the model" in failed["reasoning"]
 
 
-def test_on_without_support_ends_the_run_before_it_asks(
+def test_vision_on_without_support_fails_the_run_before_the_first_request(
     run: Callable, use_model: Callable, serve: Callable[..., EndpointSettings], report: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -154,7 +154,7 @@ def test_on_without_support_ends_the_run_before_it_asks(
     assert asked == []
 
 
-def test_a_page_reaches_the_research_process_and_the_answer_its_reader(candor: Candor, model: Model) -> None:
+def test_pictures_work_over_http_with_a_separate_research_process(candor: Candor, model: Model) -> None:
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
         asked = http.post("/v1/research", json={"question": QUESTION, "wait": False}).json()["run_id"]
         follow(http, asked)

@@ -36,7 +36,7 @@ def parse(markdown: str) -> ParsedDocument:
 
 
 def stating(document: ParsedDocument, **facts: str | tuple[str, str]) -> ParsedDocument:
-    """Return the document with these facts: a value, or a value and how it is printed."""
+    """Return the document with these facts. Each is a value, or a value and its printed form."""
     pairs = {name: fact if isinstance(fact, tuple) else (fact, fact) for name, fact in facts.items()}
     found = {
         name: Fact(value=value, printed=printed, quote=printed, source=FactSource.RULE)
@@ -181,11 +181,11 @@ def test_the_title_is_the_first_heading_or_the_file_name(
     assert {c.title for c in chunk(markdown)} == {title}
 
 
-def test_the_documents_own_title_comes_first(chunk: Callable[..., list[Chunk]]) -> None:
+def test_the_title_fact_comes_first(chunk: Callable[..., list[Chunk]]) -> None:
     assert chunk(stating(parse("# Heading\n\nText."), title="Own title"))[0].title == "Own title"
 
 
-def test_a_title_that_only_the_files_properties_have_is_not_used(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_title_that_is_only_in_the_file_properties_is_ignored(chunk: Callable[..., list[Chunk]]) -> None:
     assert chunk(parse("# Heading\n\nText.").model_copy(update={"title": "EDGAR PDF"}))[0].title == "Heading"
 
 
@@ -196,18 +196,18 @@ def test_the_context_line_has_issuer_and_period_as_printed(chunk: Callable[..., 
     assert passage.metadata == {"issuer": "Borea Inc.", "period": "2023-07-01", "currency": "EUR"}
 
 
-def test_the_context_line_repeats_nothing_that_the_title_has(chunk: Callable[..., list[Chunk]]) -> None:
+def test_the_context_line_omits_facts_that_the_title_contains(chunk: Callable[..., list[Chunk]]) -> None:
     document = stating(parse("Text."), title="Report of Borea Inc", issuer="BOREA, INC.", period="July 1, 2023")
     assert chunk(document)[0].embedded_text == "Report of Borea Inc › July 1, 2023\nText."
 
 
-def test_facts_that_exceed_a_quarter_of_the_budget_are_left_out(chunk: Callable[..., list[Chunk]]) -> None:
+def test_facts_longer_than_a_quarter_of_the_budget_are_omitted(chunk: Callable[..., list[Chunk]]) -> None:
     document = stating(parse("# Heading\n\nText."), issuer="Association of the Makers of Heat Pumps in the North Ltd")
     assert chunk(document, budget=32)[0].about == ""
     assert chunk(document, budget=128)[0].about.startswith("Association")
 
 
-def test_a_pdf_without_a_title_has_the_name_of_its_file(chunk: Callable[..., list[Chunk]]) -> None:
+def test_a_pdf_without_a_title_gets_its_file_name_as_title(chunk: Callable[..., list[Chunk]]) -> None:
     """The heading of a form is the same for all reports, so it is not a title."""
     builder = DocumentBuilder()
     builder.heading("SECURITIES AND EXCHANGE COMMISSION", 1)

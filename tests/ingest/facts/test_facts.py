@@ -1,4 +1,4 @@
-"""Facts of documents are found only where the document bears them out."""
+"""Rules find facts of a document only if its text confirms them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LATER = ["Net sales of Borea Inc. as of July 1, 2023 were $1,200, and $900 as of
 def document(
     cover: Sequence[str], later: Sequence[str] = (), *, title: str = "", language: str = "en"
 ) -> ParsedDocument:
-    """A document with three pages of cover, and later pages with a paragraph each."""
+    """Return a document with a cover, two pages of contents, and later pages with one paragraph each."""
     builder = DocumentBuilder()
     for number in range(1, 4 + len(later)):
         builder.page(number)
@@ -59,11 +59,11 @@ def test_a_report_states_issuer_period_and_currency() -> None:
         ("2023", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_title_counts_if_the_first_pages_have_its_words(title: str, is_fact: bool) -> None:
+def test_a_title_is_a_fact_if_the_first_pages_have_its_words(title: str, is_fact: bool) -> None:
     assert value("title", document(COVER, LATER, title=title)) == (title if is_fact else "")
 
 
-def test_a_title_without_spaces_is_found_in_its_line() -> None:
+def test_a_title_without_spaces_is_found_within_a_line() -> None:
     assert value("title", document(["年度报告2023年"], title="年度报告", language="zh")) == "年度报告"
 
 
@@ -92,13 +92,13 @@ def test_dates_are_read_in_the_language_of_the_document(language: str, printed: 
 @pytest.mark.parametrize(
     ("first", "later"),
     [
-        ("Filed July 21, 2023", LATER),  # the date of the first pages does not recur
-        ("July 1, 2023 and June 25, 2022", LATER),  # two recur as often
-        ("July 1, 2023", ["July 1, 2023"] * 3),  # not often enough
+        ("Filed July 21, 2023", LATER),  # the date on the first pages does not recur
+        ("July 1, 2023 and June 25, 2022", LATER),  # two dates are equally frequent
+        ("July 1, 2023", ["July 1, 2023"] * 3),  # the date is too rare
         ("July 1, 2023", [*["July 1, 2023"] * 6, *["May 1, 2021"] * 9]),  # another date is more frequent
     ],
 )
-def test_no_date_is_the_period_unless_it_recurs_most(first: str, later: list[str]) -> None:
+def test_a_date_is_not_the_period_unless_it_is_the_most_frequent(first: str, later: list[str]) -> None:
     assert value("period", document([first], later)) == ""
 
 
@@ -116,12 +116,12 @@ def test_no_date_is_the_period_unless_it_recurs_most(first: str, later: list[str
         (["Bowling Green, KY"], ["Bowling Green, KY"] * 12, ""),
         (["Borea Inc.", "Zephyr Ltd."], ["Borea Inc. and Zephyr Ltd. cooperate."] * 9, ""),
         (["Borea Inc.", "Zephyr Ltd."], [*["Borea Inc. grows."] * 9, "Zephyr Ltd. does not."], "Borea Inc."),
-        (["An agent for Borea Inc. is new."], ["Borea Inc. was asked."] * 3, ""),  # an article about it
+        (["An agent for Borea Inc. is new."], ["Borea Inc. was asked."] * 3, ""),  # an article about the company
         (["Annual report of Borea Inc. for 2023"], ["Borea Inc. grows."] * 12, "Borea Inc."),
         (["Borea"], ["Borea grows."] * 12, ""),
     ],
 )  # fmt: skip
-def test_the_issuer_is_the_organisation_named_most(cover: list[str], later: list[str], issuer: str) -> None:
+def test_the_issuer_is_the_most_frequent_organisation(cover: list[str], later: list[str], issuer: str) -> None:
     assert value("issuer", document(cover, later)) == issuer
 
 
@@ -136,18 +136,18 @@ def test_the_issuer_is_the_organisation_named_most(cover: list[str], later: list
         ("TOP 10", ""), ("the 5 best", ""), ("$g(t)$ and $y$ and $2z$", ""),
     ],
 )  # fmt: skip
-def test_the_currency_is_next_to_most_amounts(amount: str, currency: str) -> None:
+def test_the_currency_is_the_one_of_most_amounts(amount: str, currency: str) -> None:
     assert value("currency", document(["Report"], [f"It has {amount} here."] * 6)) == currency
 
 
 @pytest.mark.parametrize(
     "text", ["1" * 200_000, "111," * 50_000, "A B C Inc. " * 20_000, "2023 " * 5_000, "$" * 200_000]
 )
-def test_odd_texts_take_no_longer_than_others(text: str) -> None:
+def test_pathological_texts_do_not_slow_down_the_rules(text: str) -> None:
     started = time.process_time()
     find_facts(ParsedDocument(text=text, blocks=(), parser="test", metadata={"language": "en"}))
     assert time.process_time() - started < 3
 
 
-def test_two_currencies_are_none() -> None:
+def test_equally_frequent_currencies_give_no_fact() -> None:
     assert value("currency", document(["Report"], ["It has € 1,200.", "It has $ 1,300."] * 4)) == ""

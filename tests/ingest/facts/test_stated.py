@@ -1,4 +1,4 @@
-"""A fact that a model states is kept only if its line shows it."""
+"""Facts stated by a model are kept only if their lines show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 
 
 def printed(name: str, value: str, line: str, language: str = "en") -> str | None:
-    """Return how the line writes the value, or None if the fact was left out, with a warning."""
+    """Return the value as printed on the line, or None if the fact was rejected with a warning."""
     facts, warnings = check_facts([StatedFact(name, value, 1)], [Line(line, None)], language)
     assert len(facts) + len(warnings) == 1
     return facts[name].printed if facts else None
@@ -28,7 +28,7 @@ def printed(name: str, value: str, line: str, language: str = "en") -> str | Non
         ("", "Borea Inc.", None),
     ],
 )  # fmt: skip
-def test_the_words_of_a_value_are_on_its_line(value: str, line: str, expected: str | None) -> None:
+def test_the_words_of_a_value_must_be_on_its_line(value: str, line: str, expected: str | None) -> None:
     assert printed("issuer", value, line) == expected
 
 
@@ -52,7 +52,7 @@ def test_the_words_of_a_value_are_on_its_line(value: str, line: str, expected: s
         ("July 1, 2023", "July 1, 2023", "en", None),
     ],
 )  # fmt: skip
-def test_the_parts_of_a_date_are_on_its_line(value: str, line: str, language: str, expected: str | None) -> None:
+def test_the_parts_of_a_date_must_be_on_its_line(value: str, line: str, language: str, expected: str | None) -> None:
     assert printed("period", value, line, language) == expected
     assert printed("date", value, line, language) == expected
 
@@ -65,7 +65,7 @@ def test_the_parts_of_a_date_are_on_its_line(value: str, line: str, language: st
         ("ZAR", "Report", None), ("EUR", "$1,200", None), ("$", "$1,200", None), ("ABC", "ABC 5", None),
     ],
 )  # fmt: skip
-def test_the_code_or_a_symbol_of_a_currency_is_on_its_line(value: str, line: str, expected: str | None) -> None:
+def test_the_code_or_symbol_of_a_currency_must_be_on_its_line(value: str, line: str, expected: str | None) -> None:
     assert printed("currency", value, line) == expected
 
 
@@ -86,7 +86,7 @@ def test_a_kind_needs_a_line_but_may_use_other_words() -> None:
     assert printed("kind", "lease " * 30, "Agreement") is None
 
 
-def test_the_first_fact_that_its_line_shows_is_kept() -> None:
+def test_the_first_confirmed_fact_is_kept() -> None:
     lines = [Line("Borea Inc.", 1), Line("Zephyr Ltd.", 1)]
     stated = [StatedFact("issuer", "Acme", 1), StatedFact("issuer", "Zephyr Ltd.", 2), StatedFact("issuer", "Borea", 1)]
     facts, warnings = check_facts(stated, lines, "en")
@@ -97,7 +97,7 @@ def test_the_first_fact_that_its_line_shows_is_kept() -> None:
     )  # fmt: skip
 
 
-def test_the_opening_has_short_lines_with_their_pages() -> None:
+def test_opening_lines_are_short_and_have_pages() -> None:
     builder = DocumentBuilder()
     builder.page(1)
     builder.prose("Borea Inc.")

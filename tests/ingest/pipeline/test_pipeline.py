@@ -40,7 +40,7 @@ def test_the_ledger_records_the_result_of_a_file(workplace: Workplace) -> None:
     assert {"reading", "parsing", "chunking"} <= set(record.seconds)
 
 
-def test_facts_are_in_the_ledger_and_select_passages(workplace: Workplace) -> None:
+def test_facts_are_in_the_ledger_and_filter_searches(workplace: Workplace) -> None:
     for quarter, period in (("q1", "April 1, 2023"), ("q2", "July 1, 2023")):
         later = [part for _ in range(9) for part in (("page",), f"Borea Inc. sold pumps until {period}.")]
         cover = ["Borea Inc.", f"For the quarter ended {period}"]

@@ -178,7 +178,7 @@ async def test_it_reads_the_best_passages_that_fit_one_call(
         bench = Bench(Reader, serve(answer), library, ResearchSettings(tokens_per_call=300))
         update = await bench.run(make_context(), INPUTS)
     assert asked[0].messages[1]["content"].count("=== ") == 2
-    assert len(update.chunks) == len(update.ranking) == 2, "the context has what was read"
+    assert len(update.chunks) == len(update.ranking) == 2, "the context has only the passages that were read"
     assert "Read 2 passages of a.md." in bench.reasoning
 
 
@@ -249,8 +249,8 @@ async def test_a_claim_that_repeats_the_question_gets_the_short_answer(serve: Se
     assert bench.of_type("response_repaired")
 
 
-async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: CollectionLibrary) -> None:
-    """A verified quote about something else."""
+async def test_a_model_checks_claims_that_rules_cannot_decide(serve: Serve, books: CollectionLibrary) -> None:
+    """The quote is verified, but it is about something else."""
     asked: list[Request] = []
 
     def check(request: Request) -> str:
@@ -271,7 +271,7 @@ async def test_a_model_checks_what_rules_cannot_tell(serve: Serve, books: Collec
 
 
 async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serve, books: CollectionLibrary) -> None:
-    """The claim of a bare "no" need not contain the word."""
+    """A claim with the short answer "no" need not contain the word."""
     numbered = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
     check = {"ClaimCheck": lambda _: json.dumps({"answers": ["No."]})}
     bench = Bench(Reader, serve(answering(numbered, short="no", **check)), books, CHECKING)
@@ -281,7 +281,7 @@ async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serv
     assert (checked.supported, checked.method) == (True, "model")
 
 
-async def test_what_only_comes_close_is_not_checked_by_a_model(serve: Serve, books: CollectionLibrary) -> None:
+async def test_near_matches_are_not_checked_by_a_model(serve: Serve, books: CollectionLibrary) -> None:
     asked: list[Request] = []
 
     def check(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""The Reader with pictures of pages: when it sends them, and what it makes of what the model reads there."""
+"""The Reader with page pictures: when it sends them, and how it treats the words that the model reads there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Serve = Callable[..., EndpointSettings]
 
 
 class Drawn:
-    """Draws pages, each with a size of its own, and records which."""
+    """Draws each page in a different size and records the pages."""
 
     def __init__(self) -> None:
         self.pages: list[tuple[str, int]] = []
@@ -44,7 +44,7 @@ class Drawn:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
-    """A page with a chart, and the pages before and after it without one."""
+    """Yield a library with a report whose page 4 has a chart, and a manual without charts."""
     spans = (PageSpan(number=3, start=0, end=20), PageSpan(number=4, start=20, end=len(CHART)))
     chunks = [
         make_chunk(CHART, document="/docs/report.pdf", page_spans=spans, metadata={PICTURED_PAGES: "1, 4-6"}),
@@ -65,7 +65,7 @@ def library(opened: CollectionLibrary, drawn: Drawn) -> CollectionLibrary:
 
 
 class Model:
-    """Answers with these claims, and keeps the request."""
+    """A model that answers with these claims and records the requests."""
 
     def __init__(self, *claims: dict[str, Any], short: str = "42") -> None:
         self._answer = json.dumps(synthesis(list(claims), sufficient=True, short=short))
@@ -77,12 +77,12 @@ class Model:
 
 
 def read(words: str, picture: int = 1, region: list[float] | None = None) -> dict[str, Any]:
-    """Return what the model reads in a picture."""
+    """Return a reading: the words and region that the model reads in a picture."""
     return {"picture": picture, "words": words, "region": region}
 
 
 def seen(text: str, *readings: dict[str, Any], sentences: tuple[int, ...] = ()) -> dict[str, Any]:
-    """Return a claim that rests on readings of pictures."""
+    """Return a claim with picture readings as evidence."""
     return {"sentences": list(sentences), "text": text, "pictures": list(readings)}
 
 
@@ -90,7 +90,7 @@ SOLD = seen("42 were sold in the second quarter.", read("Q2 42", region=[0.1, 0.
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_what_is_read_in_a_picture_is_marked(
+async def test_a_picture_reading_is_marked(
     protocol: Protocol, serve: Serve, library: CollectionLibrary, drawn: Drawn
 ) -> None:
     model = Model(SOLD)
@@ -113,7 +113,7 @@ async def test_what_is_read_in_a_picture_is_marked(
     assert "no rule can verify" in checked.reason
 
 
-async def test_the_prompt_introduces_the_pictures_at_its_end(serve: Serve, library: CollectionLibrary) -> None:
+async def test_the_prompt_ends_with_the_list_of_pictures(serve: Serve, library: CollectionLibrary) -> None:
     model = Model(SOLD)
     await Bench(Reader, serve(model, sees=True), library).run(make_context(), INPUTS)
     text = model.asked[-1].messages[-1]["content"]
@@ -122,11 +122,13 @@ async def test_the_prompt_introduces_the_pictures_at_its_end(serve: Serve, libra
     assert after.startswith("[P1] picture of report.pdf, page 4\n")
     plain = Model(seen("42."), short="")
     await Bench(Reader, serve(plain), library).run(make_context(), INPUTS)
-    assert plain.asked[-1].messages[-1]["content"] == before, "the prompt of a model that takes none is unchanged"
+    assert plain.asked[-1].messages[-1]["content"] == before, (
+        "without image support, the prompt has no list of pictures"
+    )
     assert "pictures" not in plain.asked[-1].messages[0]["content"]
 
 
-async def test_off_draws_and_sends_nothing(serve: Serve, library: CollectionLibrary, drawn: Drawn) -> None:
+async def test_vision_off_draws_and_sends_no_pictures(serve: Serve, library: CollectionLibrary, drawn: Drawn) -> None:
     model = Model()
     await Bench(Reader, serve(model, sees=True, vision="off"), library).run(make_context(), INPUTS)
     assert drawn.pages == []
@@ -143,26 +145,28 @@ async def test_an_endpoint_is_not_asked_without_pictured_pages(
     assert drawn.pages == []
 
 
-async def test_only_so_many_pictures_are_sent(serve: Serve, library: CollectionLibrary, drawn: Drawn) -> None:
+async def test_the_number_of_pictures_per_call_is_limited(
+    serve: Serve, library: CollectionLibrary, drawn: Drawn
+) -> None:
     model = Model()
     none = ResearchSettings(pictures_per_call=0)
     await Bench(Reader, serve(model, sees=True), library, none).run(make_context(), INPUTS)
     assert drawn.pages == []
 
 
-def test_the_number_of_pictures_follows_from_the_window() -> None:
+def test_the_default_number_of_pictures_depends_on_the_context_window() -> None:
     windows = (4_096, 16_384, 1_000_000)
     assert [ResearchSettings().for_window(window).pictures_per_call for window in windows] == [1, 2, 4]
     assert ResearchSettings(pictures_per_call=3).for_window(4_096).pictures_per_call == 3
 
 
-async def test_a_claim_must_say_what_was_read(serve: Serve, library: CollectionLibrary) -> None:
+async def test_a_claim_must_agree_with_the_words_read(serve: Serve, library: CollectionLibrary) -> None:
     model = Model(seen("58 were sold in the second quarter.", read("Q2 42")), short="58")
     found = (await Bench(Reader, serve(model, sees=True), library).run(make_context(), INPUTS)).findings[0].synthesis
     assert (found.sufficient, found.claims[0].supported, found.claims[0].pictured) == (False, False, False)
 
 
-async def test_a_claim_that_a_sentence_states_too_is_verified(serve: Serve, library: CollectionLibrary) -> None:
+async def test_a_claim_that_a_sentence_also_supports_is_verified(serve: Serve, library: CollectionLibrary) -> None:
     model = Model(seen("The warranty is seven years.", read("7 years"), sentences=(2,)), short="seven years")
     found = (await Bench(Reader, serve(model, sees=True), library).run(make_context(), INPUTS)).findings[0].synthesis
     assert (found.claims[0].supported, found.claims[0].pictured) == (True, False)
@@ -176,7 +180,7 @@ async def test_two_readings_of_one_page_are_two_pieces_of_evidence(serve: Serve,
     assert [item.quote for item in found.evidence] == ["Q2 42", "Q1 30"]
 
 
-async def test_what_is_not_there_is_dropped_with_an_event(serve: Serve, library: CollectionLibrary) -> None:
+async def test_invalid_pictures_and_regions_are_dropped_with_an_event(serve: Serve, library: CollectionLibrary) -> None:
     model = Model(seen("42 were sold in the second quarter.", read("Q2 42", region=[40, 50, 90, 80]), read("42", 7)))
     bench = Bench(Reader, serve(model, sees=True), library)
     [evidence] = (await bench.run(make_context(), INPUTS)).findings[0].synthesis.evidence
@@ -187,7 +191,7 @@ async def test_what_is_not_there_is_dropped_with_an_event(serve: Serve, library:
     )
 
 
-async def test_a_draft_is_marked_too(serve: Serve, library: CollectionLibrary) -> None:
+async def test_a_draft_claim_is_also_marked(serve: Serve, library: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(Model(SOLD), sees=True), library)
     await bench.run(make_context(), INPUTS, streams_claims=True)
     [drafted] = bench.of_type("claim_drafted")

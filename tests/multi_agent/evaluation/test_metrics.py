@@ -127,7 +127,7 @@ async def test_a_failed_run_scores_zero(known: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("closest", "right"), [("9,412 units", 1), ("9,000", 0)])
-async def test_what_comes_closest_is_compared_like_an_answer(closest: str, right: int) -> None:
+async def test_the_closest_match_is_scored_like_an_answer(closest: str, right: int) -> None:
     near = refused().model_copy(update={"nearest": Nearest(answer=closest, difference="of another year")})
     asked = question(type="number", accepted=["9412"])
     assert await measure("correct", case(asked, near)) == {"correct": 0, "nearest": right}

@@ -1,4 +1,4 @@
-"""Evidence from pictures in later steps: it stays marked, and so do the claims that rest on it."""
+"""Picture evidence in later steps: the evidence and its claims stay marked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHUNK = make_chunk(TEXT, document="/docs/report.pdf", page_spans=(PageSpan(numbe
 
 
 def read_in_picture(words: str) -> Evidence:
-    """Return evidence that a model read in the picture of page 4."""
+    """Return evidence with words that a model read in the picture of page 4."""
     quote = cite([1], number_units([CHUNK])).evidence[0]
     return quote.model_copy(update={"quote": words, "start": 0, "end": 0, "picture": PictureSource(page=4)})
 
@@ -34,7 +34,7 @@ def known() -> ResearchContext:
     return make_context("What is in the report?", chunks=(CHUNK,), evidence=evidence)
 
 
-async def test_the_synthesizer_is_told_and_its_claims_are_marked(serve: Callable[..., EndpointSettings]) -> None:
+async def test_the_synthesizer_prompt_and_claims_mark_picture_evidence(serve: Callable[..., EndpointSettings]) -> None:
     asked: list[Request] = []
     claims = [
         {"text": "42 were sold in the second quarter, Q2.", "evidence": [1]},
@@ -57,7 +57,7 @@ async def test_the_synthesizer_is_told_and_its_claims_are_marked(serve: Callable
     assert answer.confidence == SHARE_RIGHT[Signal.PICTURED]
 
 
-async def test_a_reading_is_not_confirmed_by_an_earlier_step(serve: Callable[..., EndpointSettings]) -> None:
+async def test_an_earlier_step_does_not_confirm_a_reading(serve: Callable[..., EndpointSettings]) -> None:
     text = "Seven years, and 42 in Q2."
     finding = known_so_far(known(), "").model_copy(
         update={"claims": (Claim(text=text, evidence=(1,), supported=True, pictured=True),)}
@@ -70,17 +70,17 @@ async def test_a_reading_is_not_confirmed_by_an_earlier_step(serve: Callable[...
     assert [claim.pictured for claim in bench.context.synthesis.claims] == [True]
 
 
-def test_readings_of_one_page_differ_by_their_words() -> None:
+def test_readings_of_one_page_are_distinguished_by_their_words() -> None:
     numbered = number_evidence([read_in_picture("Q2 42"), read_in_picture("Q1 30"), read_in_picture("Q2 42")])
     assert [(item.number, item.quote) for item in numbered] == [(1, "Q2 42"), (2, "Q1 30")]
 
 
-def test_what_is_known_when_a_run_ends_early_is_marked() -> None:
+def test_claims_of_a_run_that_ends_early_are_marked() -> None:
     assert [claim.pictured for claim in known_so_far(known(), "The budget is used up.").claims] == [True, False]
 
 
-def test_a_quote_of_a_description_is_from_the_picture() -> None:
+def test_a_quote_from_a_description_counts_as_picture_evidence() -> None:
     described = CHUNK.model_copy(update={"metadata": {DESCRIBED_PAGE: 4}})
     [quote] = cite([2], number_units([described])).evidence
     assert (quote.quote, quote.picture) == ("Its warranty is seven years.", PictureSource(page=4))
-    assert (quote.start, quote.end) == (24, 52), "it can be found in the indexed description"
+    assert (quote.start, quote.end) == (24, 52), "the offsets point into the indexed description"

@@ -114,7 +114,7 @@ def test_a_sentence_that_shares_nothing_with_the_question_is_not_added() -> None
     assert judge("What is the price of the pump?", "Ulrike Sandvoss", 4).supported is None
 
 
-def test_a_neighbour_that_completes_the_claim_is_added() -> None:
+def test_a_neighbouring_sentence_that_completes_the_claim_is_added() -> None:
     claim = "9,412 pumps were delivered under Ulrike Sandvoss."
     judged = judge("What happened?", claim, 1)
     assert settle(judged).supported
@@ -132,18 +132,18 @@ def test_a_neighbour_that_completes_the_claim_is_added() -> None:
         ("2.31 employees for each in Japan", "2.31 = 5,613 / 2,434"),
     ],
 )
-def test_a_figure_that_follows_from_its_evidence_is_supported(text: str, how: str) -> None:
+def test_a_figure_computed_from_its_evidence_is_supported(text: str, how: str) -> None:
     assert judge_staff(text).supported
     assert how in judge_staff(text).reason
 
 
 @pytest.mark.parametrize("text", ["43.5 % of the employees", "43 % of the employees", "43.4 %, says Sandvoss"])
-def test_a_figure_that_does_not_follow_is_not(text: str) -> None:
+def test_a_figure_that_cannot_be_computed_from_its_evidence_is_rejected(text: str) -> None:
     assert settle(judge_staff(text)).supported is False
 
 
 def judge_staff(text: str) -> Judged:
-    """Judge a claim over two rows of a table of employees."""
+    """Judge a claim against two rows of a table of employees."""
     table = make_chunk("| Total | 5,613 |\n| Japan | 2,434 |", document="/docs/staff.md", kind=ChunkKind.TABLE)
     units = number_units([table])
     shown = [item for unit in units for item in cite([unit.number], units).evidence]
@@ -178,7 +178,7 @@ def test_a_missing_figure_is_named() -> None:
     assert settle(judged).supported is False, "and without a check call the claim is rejected"
 
 
-def test_a_claim_that_copies_several_sentences_gets_them() -> None:
+def test_a_claim_that_copies_several_sentences_cites_them() -> None:
     text = "Revenue came to €61.4 million; Ulrike Sandvoss has been chief executive since 2019."
     for sentences in ([4], []):
         judged = judge("Is it well led?", text, *sentences)
@@ -187,7 +187,7 @@ def test_a_claim_that_copies_several_sentences_gets_them() -> None:
         assert SHOWN[2].quote in judged.repair
 
 
-def test_a_copy_over_two_passages_is_no_quote() -> None:
+def test_a_copy_across_two_passages_is_not_a_quote() -> None:
     assert judge("Who?", "since 2019. The pumps are blue. Country; deliveries in 2023", 1).supported is not True
 
 

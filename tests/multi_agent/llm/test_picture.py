@@ -1,4 +1,4 @@
-"""Messages with pictures: on the wire, in the journal and in the estimate of tokens."""
+"""Messages with pictures: in requests, in the journal and in the token estimate."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 async def test_a_picture_is_sent_with_its_text(protocol: Protocol) -> None:
     with ScriptedEndpoint(in_turn(scripted.nonsense(), GRAZ), sees=True) as endpoint:
         await build_llm(endpoint.settings(protocol)).complete(asked(), City)
-    assert [request.pictures for request in endpoint.requests] == [[PNG], [PNG]], "the correction shows it again"
+    assert [request.pictures for request in endpoint.requests] == [[PNG], [PNG]], "the retry sends the picture again"
     sent = endpoint.requests[0].body["messages"][-1]
     encoded = base64.b64encode(PNG).decode()
     assert sent == (
@@ -63,13 +63,13 @@ async def test_a_picture_is_sent_with_its_text(protocol: Protocol) -> None:
     )
 
 
-async def test_a_message_without_pictures_is_sent_as_before(protocol: Protocol) -> None:
+async def test_a_message_without_pictures_is_sent_as_plain_text(protocol: Protocol) -> None:
     with ScriptedEndpoint(always(GRAZ), sees=True) as endpoint:
         await build_llm(endpoint.settings(protocol)).complete([Message.user("Which?")], City)
     assert endpoint.requests[0].body["messages"][-1] == {"role": "user", "content": "Which?"}
 
 
-async def test_an_error_of_a_request_with_pictures_says_how_to_do_without(protocol: Protocol) -> None:
+async def test_an_error_with_pictures_explains_how_to_turn_them_off(protocol: Protocol) -> None:
     for status, kind in ((400, LLMRefused), (500, LLMUnavailable)):
         with ScriptedEndpoint(always(scripted.fail(status, "no memory")), sees=True) as endpoint:
             llm = build_llm(endpoint.settings(protocol, retries=0))
@@ -80,7 +80,7 @@ async def test_an_error_of_a_request_with_pictures_says_how_to_do_without(protoc
         assert "picture" not in str(plain.value)
 
 
-async def test_a_picture_counts_in_the_context_window(protocol: Protocol) -> None:
+async def test_pictures_count_towards_the_context_window(protocol: Protocol) -> None:
     large = asked(make_png(1_400, 1_400))
     assert estimate_prompt(large) - estimate_prompt([Message.user("Which?")]) >= 50 * 50
     with ScriptedEndpoint(always(GRAZ), sees=True) as endpoint:
@@ -106,12 +106,12 @@ def test_only_a_png_is_a_picture() -> None:
 class TestJournal:
     """The journal keeps the hash of a picture, not the picture."""
 
-    def test_a_text_is_stored_as_before(self) -> None:
+    def test_a_message_without_pictures_is_stored_without_the_field(self) -> None:
         message = Message.user("Which?")
         assert message.model_dump() == {"role": "user", "content": "Which?"}
         assert message.model_dump_json() == '{"role":"user","content":"Which?"}'
 
-    async def test_a_stored_request_with_a_picture_is_not_sent_again(self, tmp_path: Path) -> None:
+    async def test_a_recorded_request_with_a_picture_is_not_sent_again(self, tmp_path: Path) -> None:
         journal = RecordedJournal()
         with ScriptedEndpoint(always(GRAZ), sees=True) as endpoint:
             llm = build_llm(endpoint.settings("openai"))
@@ -127,7 +127,7 @@ class TestJournal:
         [entry] = loaded.entries[:1]
         assert entry.messages[-1].pictures[0].png == b""
 
-    async def test_a_replayed_run_knows_whether_the_recorded_model_saw(self) -> None:
+    async def test_a_replayed_run_knows_if_the_recorded_model_accepted_images(self) -> None:
         journal = RecordedJournal()
         with ScriptedEndpoint(always(GRAZ), sees=True) as endpoint:
             await JournalingLLM(build_llm(endpoint.settings("openai")), journal).complete(asked(), City)
@@ -136,15 +136,15 @@ class TestJournal:
         assert (await replaying.complete(asked(), City)).value.city == "Graz"
         assert not await ReplayingLLM((), "scripted").takes_pictures()
 
-    def test_a_recording_from_before_pictures_is_unchanged(self) -> None:
+    def test_a_recording_without_pictures_is_unchanged(self) -> None:
         lines = RECORDING.read_text(encoding="utf-8").splitlines()
         for line in lines:
             entry = JournalEntry.model_validate_json(line)
             assert not any(message.pictures for message in entry.messages)
             assert entry.model_dump_json() == line
 
-    def test_the_key_of_a_text_is_unchanged(self) -> None:
-        """The key is the hash of what a journal from before pictures has, so that its runs are resumed."""
+    def test_the_key_of_a_request_without_pictures_is_unchanged(self) -> None:
+        """Old journals have no field for pictures. Their keys must match so that old runs can be resumed."""
         key = request_key("m", [Message.user("Which?")], City)
         before: dict[str, Any] = {
             "model": "m",

@@ -129,7 +129,7 @@ class TestResponseForm:
         assert [request.form for request in endpoint.requests[checked:]] == [form], "one request for the question"
 
     async def test_a_form_that_is_ignored_is_not_used(self, tmp_path: Path) -> None:
-        """The endpoint accepts every form, and enforces the schema only by tools."""
+        """The endpoint accepts every form, but enforces the schema only with ``tools``."""
         with ScriptedEndpoint(lambda request: GREEN if request.form == "tools" else "It is green.") as endpoint:
             checks = await check(endpoint.settings("openai"), tmp_path)
         assert "(tools; json_schema not followed; guided_json not followed)" in checks[-3].detail

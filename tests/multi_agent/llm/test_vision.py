@@ -1,4 +1,4 @@
-"""Whether a model takes pictures: what its endpoint says, what is remembered of it, and what the settings say."""
+"""Detection of image support: the answer of the endpoint, the stored answer and the settings."""
 
 from __future__ import annotations
 
@@ -24,24 +24,28 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 
 
 @pytest.mark.parametrize("sees", [True, False])
-async def test_the_endpoint_is_asked_once_and_its_answer_kept(protocol: Protocol, sees: bool, tmp_path: Path) -> None:
+async def test_the_endpoint_is_asked_once_and_its_answer_is_stored(
+    protocol: Protocol, sees: bool, tmp_path: Path
+) -> None:
     with ScriptedEndpoint(always("green"), sees=sees) as endpoint:
         settings = endpoint.settings(protocol)
         llm = build_llm(settings, tmp_path)
         assert [await llm.takes_pictures() for _ in range(2)] == [sees, sees]
         asked = len(endpoint.requests)
-    assert asked == {"ollama": 0, "openai": 1 if sees else 2}[protocol], "Ollama lists what its models can do"
-    assert await build_llm(settings, tmp_path).takes_pictures() is sees, "the endpoint has stopped"
+    assert asked == {"ollama": 0, "openai": 1 if sees else 2}[protocol], "Ollama lists the capabilities of its models"
+    assert await build_llm(settings, tmp_path).takes_pictures() is sees, (
+        "the answer is stored: the endpoint has stopped"
+    )
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 500])
-async def test_every_status_that_only_the_picture_causes_is_a_no(status: int) -> None:
+async def test_any_error_caused_by_the_picture_means_no_support(status: int) -> None:
     with ScriptedEndpoint(always("green"), refusal=status) as endpoint:
         assert not await build_llm(endpoint.settings("openai")).takes_pictures()
 
 
 @pytest.mark.parametrize("reply", [scripted.model_missing(), scripted.unauthorised(), scripted.server_error()])
-async def test_an_error_with_another_cause_is_no_answer(reply: Reply, tmp_path: Path) -> None:
+async def test_an_error_with_another_cause_is_not_stored(reply: Reply, tmp_path: Path) -> None:
     with ScriptedEndpoint(always(reply), sees=True) as endpoint:
         settings = endpoint.settings("openai")
         with pytest.raises(LLMError):
@@ -51,7 +55,7 @@ async def test_an_error_with_another_cause_is_no_answer(reply: Reply, tmp_path: 
         assert await build_llm(same, tmp_path).takes_pictures()
 
 
-async def test_a_server_that_fails_once_is_asked_again() -> None:
+async def test_a_transient_server_error_is_retried() -> None:
     def fail_first(request: Request) -> Reply | str:
         return scripted.server_error() if request.number == 1 else "green"
 
@@ -59,7 +63,7 @@ async def test_a_server_that_fails_once_is_asked_again() -> None:
         assert await build_llm(endpoint.settings("openai")).takes_pictures()
 
 
-async def test_off_asks_nothing(protocol: Protocol) -> None:
+async def test_vision_off_sends_no_request(protocol: Protocol) -> None:
     with ScriptedEndpoint(always("green"), sees=True) as endpoint:
         llm = build_llm(endpoint.settings(protocol, vision="off"))
         assert not await llm.takes_pictures()
@@ -67,7 +71,7 @@ async def test_off_asks_nothing(protocol: Protocol) -> None:
     assert endpoint.requests == []
 
 
-async def test_on_without_support_is_an_error(protocol: Protocol, tmp_path: Path) -> None:
+async def test_vision_on_without_support_is_an_error(protocol: Protocol, tmp_path: Path) -> None:
     with ScriptedEndpoint(always("green")) as endpoint:
         llm = build_llm(endpoint.settings(protocol, vision="on"), tmp_path)
         with pytest.raises(LLMRefused, match=r"CANDOR_LLM__VISION .* is 'on', but the model 'scripted' .* takes no"):
@@ -75,8 +79,8 @@ async def test_on_without_support_is_an_error(protocol: Protocol, tmp_path: Path
         await build_llm(endpoint.settings(protocol, vision="auto"), tmp_path).check_settings()
 
 
-async def test_on_does_not_trust_an_earlier_no(protocol: Protocol, tmp_path: Path) -> None:
-    """Another model may have the same name now."""
+async def test_vision_on_ignores_a_stored_no(protocol: Protocol, tmp_path: Path) -> None:
+    """The name may now belong to another model."""
     with ScriptedEndpoint(always("green")) as endpoint:
         settings = endpoint.settings(protocol)
         assert not await build_llm(settings, tmp_path).takes_pictures()
@@ -86,13 +90,13 @@ async def test_on_does_not_trust_an_earlier_no(protocol: Protocol, tmp_path: Pat
         assert await build_llm(settings, tmp_path).takes_pictures()
 
 
-def test_a_local_model_cannot_be_made_to_see() -> None:
+def test_vision_on_is_invalid_for_a_local_model() -> None:
     with pytest.raises(ValidationError, match="a `local` model takes no pictures"):
         EndpointSettings(provider="local", vision="on")
 
 
 class TestDoctor:
-    """What ``candor doctor`` shows."""
+    """The check of ``candor doctor``."""
 
     @pytest.mark.parametrize(
         ("sees", "vision", "ok", "detail"),
@@ -103,7 +107,7 @@ class TestDoctor:
             (False, "on", False, "whether the model takes them"),
         ],
     )
-    async def test_the_result_is_shown(
+    async def test_the_check_shows_the_result(
         self, protocol: Protocol, sees: bool, vision: str, ok: bool, detail: str
     ) -> None:
         with ScriptedEndpoint(always(GREEN), sees=sees) as endpoint:
@@ -111,7 +115,7 @@ class TestDoctor:
         assert (found.name, found.ok, found.detail) == ("llm pictures", ok, detail)
         assert ("CANDOR_LLM__MODEL" in found.remedy) is not ok
 
-    async def test_a_changed_model_is_asked_again(self, protocol: Protocol, tmp_path: Path) -> None:
+    async def test_the_check_asks_again_after_a_change_of_the_model(self, protocol: Protocol, tmp_path: Path) -> None:
         with ScriptedEndpoint(always(GREEN)) as endpoint:
             settings = endpoint.settings(protocol)
             await check(settings, tmp_path)
@@ -120,5 +124,5 @@ class TestDoctor:
             assert await build_llm(settings, tmp_path).takes_pictures()
 
 
-async def test_a_local_model_takes_no_pictures() -> None:
+async def test_a_local_model_does_not_accept_images() -> None:
     assert not await build_llm(EndpointSettings(provider="local", model="any.gguf")).takes_pictures()

@@ -1,4 +1,4 @@
-"""Answers that the documents do not quite have: what comes closest, and what the question wants if nothing is found."""
+"""Closest matches to missing answers, and questions that say what to answer if nothing is found."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reading(role: Role) -> Panel:
     return Panel(roles={READING: role})
 
 
-async def test_what_comes_closest_has_a_field_of_its_own(panel: MakePanel, serve: Serve) -> None:
+async def test_the_closest_match_is_in_a_separate_field(panel: MakePanel, serve: Serve) -> None:
     answer = await panel(serve(reading(coming_close))).research(Asked(question=QUESTION, mode="fast"))
     assert (answer.status, answer.short) == (Status.INSUFFICIENT, "")
     assert answer.nearest == Nearest(answer="-25 °C", difference=DIFFERENCE)
@@ -45,14 +45,14 @@ async def test_what_comes_closest_has_a_field_of_its_own(panel: MakePanel, serve
     assert answer.cited[0].quote == "The Borea 12 works down to -25 °C."
 
 
-async def test_a_strict_request_gets_nothing_that_only_comes_close(panel: MakePanel, serve: Serve) -> None:
+async def test_a_strict_request_gets_no_closest_match(panel: MakePanel, serve: Serve) -> None:
     answer = await panel(serve(reading(coming_close))).research(Asked(question=QUESTION, mode="fast", strict=True))
     assert (answer.status, answer.short, answer.answer) == (Status.INSUFFICIENT, "", "")
     assert (answer.nearest, answer.claims, answer.evidence) == (None, (), ())
-    assert answer.missing == (DIFFERENCE,), "what is missing is still said"
+    assert answer.missing == (DIFFERENCE,), "the answer still names what is missing"
 
 
-async def test_an_unsupported_claim_does_not_come_close(panel: MakePanel, serve: Serve) -> None:
+async def test_an_unsupported_claim_is_not_a_closest_match(panel: MakePanel, serve: Serve) -> None:
     def guess(request: Request) -> str:
         return json.dumps(
             synthesis([{**CLOSEST, "text": "It works down to -40 °C."}], sufficient=False, short="-40 °C")
@@ -72,7 +72,7 @@ async def test_the_question_says_what_to_answer_if_nothing_is_found(panel: MakeP
     assert answer.missing == ("who signed the lease",)
 
 
-async def test_a_claim_that_only_repeats_that_answer_is_none(panel: MakePanel, serve: Serve) -> None:
+async def test_a_claim_that_only_repeats_that_answer_is_dropped(panel: MakePanel, serve: Serve) -> None:
     def repeat(request: Request) -> str:
         return json.dumps({**json.loads(finding_nothing(request)), "claims": [{"text": "N/A.", "sentences": []}]})
 
@@ -80,12 +80,12 @@ async def test_a_claim_that_only_repeats_that_answer_is_none(panel: MakePanel, s
     assert (answer.status, answer.answer, answer.claims) == (Status.ANSWERED, "N/A", ())
 
 
-async def test_without_such_words_in_the_question_nothing_found_is_insufficient(panel: MakePanel, serve: Serve) -> None:
+async def test_without_such_an_instruction_nothing_found_is_insufficient(panel: MakePanel, serve: Serve) -> None:
     answer = await panel(serve(reading(finding_nothing))).research(Asked(question="Who signed it?", mode="fast"))
     assert answer.status is Status.INSUFFICIENT
 
 
-async def test_a_plan_is_not_revised_for_what_the_question_foresees(
+async def test_a_plan_is_not_revised_if_the_question_says_what_to_answer(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     script = Panel("-25 °C", roles={SYNTHESIS: finding_nothing})
@@ -94,7 +94,7 @@ async def test_a_plan_is_not_revised_for_what_the_question_foresees(
     assert not [event for event in trace.events(answer.run_id) if event.body.type == "revision_declined"]
 
 
-async def test_a_revision_sees_what_came_closest_and_what_was_read(panel: MakePanel, serve: Serve) -> None:
+async def test_a_revision_sees_the_closest_match_and_the_read_passages(panel: MakePanel, serve: Serve) -> None:
     asked: list[str] = []
 
     def revise(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""How much of a document was read, with its sections and pages."""
+"""Outlines of documents: sections, pages and the parts that were read."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ REPORT = [
 
 
 class Shelf:
-    """A library that only reads around."""
+    """A library that only implements ``around``."""
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
         return [each for each in REPORT if each.name == chunks[0].name]
 
 
-def test_each_section_has_its_pages_and_what_was_read() -> None:
+def test_each_section_shows_its_pages_and_which_were_read() -> None:
     read = {REPORT[0].id, REPORT[2].id}
     assert outline(REPORT, read) == [
         "  - no heading, page 1, read",
@@ -44,7 +44,7 @@ def test_each_section_has_its_pages_and_what_was_read() -> None:
     ]
 
 
-def test_without_pages_passages_are_counted() -> None:
+def test_a_section_without_pages_shows_passage_counts() -> None:
     chunks = [part(index, "One") for index in range(4)]
     assert outline(chunks, {chunks[1].id}) == ["  - One, of these read: 1 of 4 passages"]
 
@@ -57,7 +57,7 @@ def test_a_long_outline_has_fewer_levels() -> None:
     assert outline(flat, {flat[4].id, flat[5].id}) == ["  - no heading, pages 1-60, of these read: pages 5-6"]
 
 
-def test_documents_that_were_read_in_part_have_an_outline() -> None:
+def test_partly_read_documents_have_an_outline() -> None:
     other = part(0, document="notes.md")
     context = make_context().model_copy(update={"chunks": (REPORT[1], REPORT[2], other)})
     catalogue = [

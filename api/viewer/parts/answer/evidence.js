@@ -40,7 +40,7 @@ async function fill(body, what) {
     const document = await textOf(what.quote.document_id, what.collection);
     if (!what.isOpen()) return;
     const container = h("div", {});
-    if (what.quote.picture) { // its words are not in the text
+    if (what.quote.picture) { // a picture reading has no place in the text
       body.replaceChildren(container);
       await fillPage(container, document, what);
       return;

@@ -67,7 +67,7 @@ export class PageView {
   }
 }
 
-/** The region that the model gave, in the form in which the service locates quotes. */
+/** Return the model's region in the format of the boxes that the service returns for quotes. */
 function regionOf({region}) {
   return {located: Boolean(region), boxes: region ? [region] : []};
 }

@@ -1,4 +1,4 @@
-"""Pages with more to see than their text are listed in the metadata: scans, and pages with large figures."""
+"""The metadata lists pages to send as pictures: scans and pages with large figures."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def test_a_page_with_a_chart_is_listed(parser: Parser, tmp_path: Path) -> None:
     assert parser.parse(write_chart(tmp_path / "chart.pdf", CAPTION)).metadata[PICTURED_PAGES] == "1"
 
 
-def test_a_page_with_a_small_chart_is_not(parser: Parser, tmp_path: Path) -> None:
+def test_a_page_with_a_small_chart_is_not_listed(parser: Parser, tmp_path: Path) -> None:
     assert PICTURED_PAGES not in parser.parse(write_chart(tmp_path / "chart.pdf", CAPTION, (5, 9, 7))).metadata
 
 
-def test_a_page_full_of_text_is_not(parser: Parser, tmp_path: Path) -> None:
-    """A background is no figure."""
+def test_a_page_full_of_text_is_not_listed(parser: Parser, tmp_path: Path) -> None:
+    """Drawings behind a full page of text are background."""
     assert PICTURED_PAGES not in parser.parse(write_chart(tmp_path / "chart.pdf", "Many words. " * 151)).metadata
 
 
-def test_prose_and_tables_are_no_figures(parser: Parser, tmp_path: Path) -> None:
+def test_prose_and_tables_are_not_figures(parser: Parser, tmp_path: Path) -> None:
     written = write_pdf(tmp_path / "written.pdf", parts=[("h1", "Results"), "The course was flat.", ("table", ROWS)])
     assert PICTURED_PAGES not in parser.parse(written).metadata
 
 
-def test_an_image_in_a_page_is_a_figure(parser: Parser, tmp_path: Path) -> None:
+def test_an_image_on_a_page_is_a_figure(parser: Parser, tmp_path: Path) -> None:
     from fpdf import FPDF
     from PIL import Image
 
@@ -59,14 +59,14 @@ def test_an_image_in_a_page_is_a_figure(parser: Parser, tmp_path: Path) -> None:
 
 
 @with_tesseract
-def test_recognised_pages_are_listed(parser: Parser, tmp_path: Path) -> None:
+def test_pages_with_ocr_text_are_listed(parser: Parser, tmp_path: Path) -> None:
     written = write_pdf(tmp_path / "written.pdf", parts=["The course was flat and the morning cold."])
     scan = parser.parse(write_scan(tmp_path / "scan.pdf", [written, written]))
     assert scan.metadata[PICTURED_PAGES] == "1-2"
     assert parser.parse(write_scan(tmp_path / "scan.png", [written])).metadata[PICTURED_PAGES] == "1"
 
 
-def test_a_passage_knows_its_pictured_pages() -> None:
+def test_a_passage_lists_its_pictured_pages() -> None:
     spans = tuple(PageSpan(number=number, start=number, end=number + 1) for number in (2, 3, 4))
     chunk = make_chunk("2345", page_spans=spans, metadata={PICTURED_PAGES: "1-2, 4, 12"})
     assert chunk.pictured_pages == (2, 4)

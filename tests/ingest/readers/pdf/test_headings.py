@@ -1,4 +1,4 @@
-"""Headings of PDFs: what proves them, and what looks like one and is none."""
+"""Headings of PDFs: the evidence for them, and texts that only look like headings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = ["amber", "basalt", "cedar", "dune", "ember", "fjord", "garnet", "heath"
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text at a place in millimetres from the top left corner. ``style`` holds B, I and U."""
+    """A line of text. ``x`` and ``y`` are in millimetres from the top left corner, ``style`` combines B, I and U."""
 
     x: float
     y: float
@@ -40,7 +40,7 @@ def parser() -> Parser:
 
 
 def write(path: Path, pages: Sequence[Page], outline: Sequence[tuple[int, str]] = ()) -> Path:
-    """Write a PDF of these pages. ``outline`` has the pages and titles of its bookmarks."""
+    """Write a PDF with these pages. ``outline`` has the page and title of each bookmark."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -60,13 +60,13 @@ def write(path: Path, pages: Sequence[Page], outline: Sequence[tuple[int, str]] 
 
 
 def body(page: int, y: float = TOP, lines: int = 6, size: float = 11) -> list[Text]:
-    """Return a paragraph that is different on each page."""
+    """Return the lines of a paragraph that differs from page to page."""
     texts = (f"The {word} of the {WORDS[page]} lies beside the {word} river in the north." for word in WORDS[:lines])
     return [Text(LEFT, y + 5 * number, text, size=size) for number, text in enumerate(texts)]
 
 
 def sections(heading: Text, count: int = 5) -> list[list[Text]]:
-    """Return pages with a paragraph, a heading ("Amber rules") and another paragraph."""
+    """Return pages with a paragraph, a heading such as "Amber rules", and another paragraph."""
     return [
         [
             *body(page),
@@ -85,7 +85,7 @@ def read(parser: Parser, tmp_path: Path, pages: Sequence[Page], outline: Sequenc
     return headings(parser.parse(write(tmp_path / "a.pdf", pages, outline)))
 
 
-# What proves a heading
+# Evidence for a heading
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def read(parser: Parser, tmp_path: Path, pages: Sequence[Page], outline: Sequenc
         pytest.param(Text(0, 0, "{} rules", colour=(0, 80, 160)), id="coloured"),
     ],
 )
-def test_a_look_that_recurs_above_text_is_a_heading(parser: Parser, tmp_path: Path, heading: Text) -> None:
+def test_a_style_that_recurs_above_text_is_evidence(parser: Parser, tmp_path: Path, heading: Text) -> None:
     assert read(parser, tmp_path, sections(heading)) == [f"{word.title()} rules" for word in WORDS[:5]]
 
 
-def test_a_number_is_evidence_if_it_ascends(parser: Parser, tmp_path: Path) -> None:
+def test_ascending_numbers_are_evidence(parser: Parser, tmp_path: Path) -> None:
     assert read(parser, tmp_path, sections(Text(0, 0, "Nota {1} {0}"))) == [
         f"Nota {page + 4} {WORDS[page].title()}" for page in range(5)
     ]
@@ -119,7 +119,7 @@ def test_a_number_before_a_wide_gap_belongs_to_the_heading(parser: Parser, tmp_p
     assert read(parser, tmp_path, pages) == [f"{page + 1}.1 {WORDS[page]} rules" for page in range(5)]
 
 
-def test_the_outline_is_evidence_on_its_page(parser: Parser, tmp_path: Path) -> None:
+def test_an_outline_entry_is_evidence_on_its_page(parser: Parser, tmp_path: Path) -> None:
     pages = [[*body(page), Text(LEFT, 80, "Cedar rules"), *body(page, 88)] for page in range(5)]
     assert read(parser, tmp_path, pages, outline=[(3, "CEDAR rules")]) == ["Cedar rules"]
 
@@ -129,7 +129,7 @@ def test_a_page_in_small_type_has_its_own_text_size(parser: Parser, tmp_path: Pa
     assert "Amber rules" in read(parser, tmp_path, [*sections(Text(0, 0, "{} rules", "B"))[1:], *small])
 
 
-def test_a_short_document_needs_no_recurrence(parser: Parser, tmp_path: Path) -> None:
+def test_a_heading_style_need_not_recur_in_a_short_document(parser: Parser, tmp_path: Path) -> None:
     pages = [
         [
             Text(LEFT, 20, "Amber", size=18),
@@ -142,12 +142,12 @@ def test_a_short_document_needs_no_recurrence(parser: Parser, tmp_path: Path) ->
     assert read(parser, tmp_path, pages) == ["Amber", "Dune"]
 
 
-# What is no heading
+# Text that is not a heading
 
 PLAIN = [body(page) for page in range(1, 8)]
 
 
-def test_a_slogan_of_the_cover_is_no_heading_but_its_title_is(
+def test_the_title_on_the_cover_is_a_heading_and_a_slogan_is_not(
     parser: Parser, tmp_path: Path, embedder: Embedder
 ) -> None:
     cover = [Text(50, 80, "Amber Harbour", "B", 30), Text(50, 140, "Rivers for everyone", "B", 30)]
@@ -160,7 +160,7 @@ def test_a_slogan_of_the_cover_is_no_heading_but_its_title_is(
     assert not any("everyone" in name for chunk in chunks(document, embedder) for name in chunk.section)
 
 
-def test_large_figures_and_their_captions_are_no_headings(parser: Parser, tmp_path: Path) -> None:
+def test_large_figures_and_their_captions_are_not_headings(parser: Parser, tmp_path: Path) -> None:
     pages = sections(Text(0, 0, "{} rules", "B", 14))
     key_figures = [
         text
@@ -175,7 +175,7 @@ def test_large_figures_and_their_captions_are_no_headings(parser: Parser, tmp_pa
     assert found == [f"{word.title()} rules" for word in WORDS[:5]]
 
 
-def test_words_scattered_in_many_sizes_are_no_headings(parser: Parser, tmp_path: Path) -> None:
+def test_words_of_a_word_cloud_are_not_headings(parser: Parser, tmp_path: Path) -> None:
     cloud = [
         Text(20 + 20 * (number % 4), 50 + 18 * number, word.title(), "B", 12 + 3 * number)
         for number, word in enumerate(WORDS)
@@ -183,7 +183,7 @@ def test_words_scattered_in_many_sizes_are_no_headings(parser: Parser, tmp_path:
     assert read(parser, tmp_path, [*PLAIN[:2], cloud, *PLAIN[2:]]) == []
 
 
-def test_heads_of_columns_are_no_headings(parser: Parser, tmp_path: Path) -> None:
+def test_column_heads_are_not_headings(parser: Parser, tmp_path: Path) -> None:
     rows = [
         Text(x, 100 + 6 * row, f"{row + 2},{x}04" if x > 90 else f"{WORDS[row]} harbour")
         for row in range(5)
@@ -197,24 +197,24 @@ def test_heads_of_columns_are_no_headings(parser: Parser, tmp_path: Path) -> Non
     assert set(found) <= {f"{word.title()} rules" for word in WORDS[:5]}
 
 
-def test_an_emphasised_sentence_is_no_heading(parser: Parser, tmp_path: Path) -> None:
+def test_an_emphasised_sentence_is_not_a_heading(parser: Parser, tmp_path: Path) -> None:
     assert read(parser, tmp_path, sections(Text(0, 0, "The {} is closed in winter.", "B"))) == []
 
 
 @pytest.mark.parametrize("angle", [90, 45])
-def test_a_rotated_mark_on_every_page_is_removed_but_once(parser: Parser, tmp_path: Path, angle: float) -> None:
+def test_a_rotated_watermark_on_every_page_is_kept_once(parser: Parser, tmp_path: Path, angle: float) -> None:
     mark = Text(190, 150, "DRAFT", "B", 40, angle=angle)
     document = parser.parse(write(tmp_path / "a.pdf", [[*page, mark] for page in PLAIN]))
     assert (document.text.count("DRAFT"), headings(document)) == (1, [])
 
 
-def test_a_light_watermark_is_removed_but_once(parser: Parser, tmp_path: Path) -> None:
+def test_a_light_watermark_is_kept_once(parser: Parser, tmp_path: Path) -> None:
     mark = Text(60, 150, "Confidential", size=11, colour=(210, 210, 210))
     document = parser.parse(write(tmp_path / "a.pdf", [[*page, mark] for page in PLAIN]))
     assert document.text.count("Confidential") == 1
 
 
-def test_text_outside_the_crop_box_is_left_out(parser: Parser, tmp_path: Path) -> None:
+def test_text_outside_the_crop_box_is_omitted(parser: Parser, tmp_path: Path) -> None:
     from pypdfium2 import PdfDocument
 
     pages = [[*body(0), Text(LEFT, 250, "Text of the neighbouring page")], body(1)]
@@ -230,7 +230,7 @@ def test_text_outside_the_crop_box_is_left_out(parser: Parser, tmp_path: Path) -
 
 
 def contents(leader: str) -> list[Text]:
-    """Return a table of contents."""
+    """Return a table of contents with this leader."""
     entries = (f"{word.title()} rules {leader} {number * 2 + 1}" for number, word in enumerate(WORDS))
     return [Text(LEFT, TOP + 8 * number, entry) for number, entry in enumerate(entries)]
 
@@ -254,12 +254,14 @@ def test_a_table_of_contents_is_parsed_without_leaders_and_not_indexed(
     assert chunks(document, embedder)[0].text.startswith("The amber of the amber lies")
 
 
-def test_a_document_that_is_a_table_of_contents_is_indexed(parser: Parser, tmp_path: Path, embedder: Embedder) -> None:
+def test_a_document_with_only_a_table_of_contents_is_indexed(
+    parser: Parser, tmp_path: Path, embedder: Embedder
+) -> None:
     document = parser.parse(write(tmp_path / "a.pdf", [contents("....."), *[[]] * 20]))
     assert "Basalt rules 3" in chunks(document, embedder)[0].text
 
 
-def test_dots_that_lead_nowhere_stay(parser: Parser, tmp_path: Path) -> None:
+def test_dots_without_a_value_after_them_are_kept(parser: Parser, tmp_path: Path) -> None:
     pages = [[*body(0), Text(LEFT, 90, "Your name: .........."), Text(LEFT, 100, "Rent ........ 1,204")]]
     text = parser.parse(write(tmp_path / "a.pdf", pages)).text
     assert "Your name: .........." in text

@@ -1,4 +1,4 @@
-"""The heads, rows and cells of tables in PDFs, on made-up pages."""
+"""Column heads, rows and cells of PDF tables, on generated pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT = 20
 
 
 class Placed(NamedTuple):
-    """A text and its place on the page in millimetres. ``x`` is the right end of figures, the left end of labels."""
+    """A text and its place on the page in millimetres. ``x`` is its left end, centre or right end, by ``align``."""
 
     x: float
     y: float
@@ -37,7 +37,7 @@ def parser() -> Parser:
 def read(
     parser: Parser, tmp_path: Path, *pages: Sequence[Placed], rules: Sequence[Rule] = ()
 ) -> tuple[list[list[str]], str]:
-    """Return the tables of a PDF with these pages, and its whole text."""
+    """Return the tables and the full text of a PDF with these pages."""
     from fpdf import FPDF
 
     pdf = FPDF()
@@ -57,7 +57,7 @@ def read(
 
 
 def row(y: float, label: str, *values: str, columns: Sequence[float] = (110, 135, 160, 185)) -> list[Placed]:
-    """Return a row with figures at the right end of their columns."""
+    """Return a label and figures that are right-aligned in their columns."""
     figures = [Placed(x, y, text, align="R") for x, text in zip(columns, values, strict=False)]
     return [Placed(LEFT, y, label), *figures]
 
@@ -69,7 +69,7 @@ def heads(y: float, *texts: str, columns: Sequence[float] = (110, 135, 160, 185)
 BODY = [*row(70, "Sales", "1,204", "1,120", "3,512", "3,298"), *row(76, "Costs", "804", "799", "2,401", "2,377")]
 
 
-def test_heads_of_several_lines_in_small_type_are_read_column_by_column(parser: Parser, tmp_path: Path) -> None:
+def test_multi_line_heads_in_small_type_are_read_column_by_column(parser: Parser, tmp_path: Path) -> None:
     stacked = [
         placed
         for column, texts in (
@@ -87,14 +87,14 @@ def test_heads_of_several_lines_in_small_type_are_read_column_by_column(parser: 
     assert rows[-1] == "| June | 804 | 7.99 | 2,401 |"
 
 
-def test_the_line_below_a_head_shows_its_columns(parser: Parser, tmp_path: Path) -> None:
+def test_the_rule_below_a_head_marks_its_columns(parser: Parser, tmp_path: Path) -> None:
     above = [Placed(147, 58, "Fair value", align="C")]
     names = heads(64, "Carrying", "Level 1", "Level 2", "Level 3")
     ((head, *_),), _ = read(parser, tmp_path, [*above, *names, *BODY], rules=[(120, 186, 59.5)])
     assert head == "|  | Carrying | Fair value Level 1 | Fair value Level 2 | Fair value Level 3 |"
 
 
-def test_a_head_at_the_right_of_its_columns_is_repeated_like_the_heads_below(parser: Parser, tmp_path: Path) -> None:
+def test_a_right_aligned_head_is_repeated_over_its_columns(parser: Parser, tmp_path: Path) -> None:
     years = heads(58, "2024", "2023", columns=(135, 185))
     ((head, *_),), _ = read(parser, tmp_path, [*years, *heads(64, "Q2", "Q1", "Q2", "Q1"), *BODY])
     assert head == "|  | 2024 Q2 | 2024 Q1 | 2023 Q2 | 2023 Q1 |"
@@ -114,14 +114,14 @@ def test_currency_signs_above_columns_are_heads(parser: Parser, tmp_path: Path) 
     assert head == "|  | Debt £ | Equity £ | Other £ | Total £ |"
 
 
-def test_a_title_above_the_whole_table_is_no_head(parser: Parser, tmp_path: Path) -> None:
+def test_a_title_above_the_whole_table_is_not_a_head(parser: Parser, tmp_path: Path) -> None:
     title = [Placed((LEFT + 185) / 2, 52, "Statement of income", align="C")]
     ((head, *_),), text = read(parser, tmp_path, [*title, *heads(64, "2024", "2023", "2022", "2021"), *BODY])
     assert head == "|  | 2024 | 2023 | 2022 | 2021 |"
     assert text.startswith("Statement of income")
 
 
-def test_the_day_of_a_date_in_the_heads_is_no_value(parser: Parser, tmp_path: Path) -> None:
+def test_the_day_of_a_date_in_a_head_is_not_a_value(parser: Parser, tmp_path: Path) -> None:
     columns = (110, 135)
     date = [
         placed
@@ -134,7 +134,7 @@ def test_the_day_of_a_date_in_the_heads_is_no_value(parser: Parser, tmp_path: Pa
     assert head == "|  | October 29, 2024 | October 29, 2023 |"
 
 
-def test_another_header_below_begins_another_table(parser: Parser, tmp_path: Path) -> None:
+def test_another_header_starts_another_table(parser: Parser, tmp_path: Path) -> None:
     names = ("Gross", "Net")
 
     def part(y: float, year: str) -> list[Placed]:
@@ -168,7 +168,7 @@ def test_a_label_does_not_separate_rows_from_their_heads(parser: Parser, tmp_pat
     assert table[-1].endswith("| 12 | 11 | 10 | 9 |")
 
 
-def test_figures_below_figures_are_another_row(parser: Parser, tmp_path: Path) -> None:
+def test_figures_without_a_label_form_a_separate_row(parser: Parser, tmp_path: Path) -> None:
     groups = [
         placed
         for number, name in enumerate(("Ann Archer", "Bea Baker"))
@@ -180,7 +180,7 @@ def test_figures_below_figures_are_another_row(parser: Parser, tmp_path: Path) -
     assert table[2:5] == ["| Ann Archer | 000 | 050 | 0 |", "|  | 100 | 150 | 1 |", "|  | 200 | 250 | 2 |"]
 
 
-def test_values_beside_a_label_of_two_lines_are_one_row(parser: Parser, tmp_path: Path) -> None:
+def test_a_two_line_label_and_its_values_form_one_row(parser: Parser, tmp_path: Path) -> None:
     chair = [Placed(LEFT, 80, "Chairman and Interim"), Placed(LEFT, 84, "Financial Officer")]
     page = [*heads(64, "2024", "2023"), *row(70, "Clerk", "12", "11"), *chair, *row(82, "", "14", "13")[1:]]
     (table,), _ = read(parser, tmp_path, [*page, *row(92, "Cook", "10", "9"), *row(98, "Guard", "8", "7")])
@@ -196,7 +196,7 @@ def test_dot_leaders_do_not_join_labels_and_values(parser: Parser, tmp_path: Pat
     assert [line.rpartition(" | ")[2] for line in table] == ["12 |", "11 |", "10 |"]
 
 
-def test_a_table_with_other_heads_on_the_next_page_is_another_table(parser: Parser, tmp_path: Path) -> None:
+def test_a_table_with_different_heads_on_the_next_page_is_separate(parser: Parser, tmp_path: Path) -> None:
     def page(name: str) -> list[Placed]:
         columns = (110, 160)
         body = [*row(70, "2024", "12", "11", columns=columns), *row(76, "2023", "10", "9", columns=columns)]
@@ -206,7 +206,7 @@ def test_a_table_with_other_heads_on_the_next_page_is_another_table(parser: Pars
     assert [table[0] for table in tables] == ["|  | Archer fee | Archer bonus |", "|  | Baker fee | Baker bonus |"]
 
 
-def test_a_table_with_the_same_heads_on_the_next_page_is_one_table(parser: Parser, tmp_path: Path) -> None:
+def test_a_table_with_the_same_heads_on_the_next_page_is_joined(parser: Parser, tmp_path: Path) -> None:
     one = [*heads(64, "Fee", "Bonus"), *row(70, "2024", "12", "11"), *row(76, "2023", "10", "9")]
     two = [*heads(64, "Fee", "Bonus"), *row(70, "2022", "8", "7"), *row(76, "2021", "6", "5")]
     (table,), _ = read(parser, tmp_path, one, two)

@@ -31,7 +31,7 @@ def test_no_document_is_listed_with_a_limit_of_zero(library: CollectionLibrary) 
     assert listed(library, 0) == ["3 documents, which are not listed here."]
 
 
-def test_a_line_has_the_facts_and_the_language_of_other_languages(library: CollectionLibrary) -> None:
+def test_a_line_has_facts_and_a_language_that_differs_from_the_question(library: CollectionLibrary) -> None:
     entries = [
         CatalogueEntry(name="a.pdf", id="1", chunks=9, facts=("Borea Inc.", "2023-07-01", "$"), language="en"),
         CatalogueEntry(name="b.pdf", id="2", title="Bericht", chunks=1, facts=("EUR",), language="de"),
