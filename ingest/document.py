@@ -21,6 +21,10 @@ class BlockKind(StrEnum):
     """A table of contents. It is not indexed: it would match many queries, but answer none."""
 
 
+CAPTION = 99
+"""The level of a heading that is the caption of a table: it applies to the next table only."""
+
+
 class Block(FrozenModel):
     """Characters [start, end) of the parsed text. Blocks are in reading order and do not overlap."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from ingest.document import ISSUER, PERIOD, TITLE, Block, BlockKind, ParsedDocument
+from ingest.document import CAPTION, ISSUER, PERIOD, TITLE, Block, BlockKind, ParsedDocument
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
@@ -63,7 +63,11 @@ class Outline:
     def sections(self) -> Iterator[tuple[Block, tuple[str, ...]]]:
         """Yield every block with its section path. The path of a heading includes its own text, but not the title."""
         path: list[tuple[int, str]] = []
+        previous = None
         for block in self._parsed.blocks:
+            if previous is BlockKind.TABLE and block.kind is not BlockKind.TABLE:
+                path = [(level, text) for level, text in path if level != CAPTION]
+            previous = block.kind
             if block.kind is BlockKind.HEADING:
                 path = [(level, text) for level, text in path if level < block.level]
                 path.append((block.level, self._of(block)))

@@ -21,6 +21,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ingest.document import CAPTION
 from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import Below, Candidate, Look, PageLines, Prominence
 from ingest.readers.pdf.lines import Line
@@ -34,6 +35,7 @@ _COVER = 0.5  # share of the median characters per page; a first page with fewer
 _LONG_INTRODUCTION = 40  # characters: a longer text that ends with a colon introduces a list or table
 _ASCENDING = 0.6  # minimum share of ascending numbers of a name; some sections restart the numbering
 _FEWEST_NUMBERS = 3  # minimum number of different numbers of a name
+_CAPTIONS = 0.6  # minimum share of a name's lines directly above a table, if they are captions
 _NAMED = re.compile(r"^(?P<name>[^\W\d_]{2,12})\.? (?P<number>\d{1,3})(?!\d)")
 
 # Minimum share of a look's candidates above text or tables, and minimum share of its lines that are candidates. A less
@@ -60,6 +62,7 @@ def find_headings(
     chosen = [candidate for candidate in evidence.page_lines.candidates if evidence.is_heading(candidate)]
     is_short = len(evidence.page_lines.pages) <= _FEW_PAGES
     levels = _levels(chosen, evidence.listed, () if is_short else evidence.titles)
+    levels |= dict.fromkeys(evidence.captions - evidence.listed.keys(), CAPTION)
     return [Heading(candidate.start, candidate.end, levels[candidate.start]) for candidate in chosen]
 
 
@@ -74,7 +77,7 @@ class _Evidence:
         for candidate in candidates:
             self._by_look[candidate.look].append(candidate)
         self._proven = self._proven_looks()
-        self._numbered = _ascending(candidates)
+        self._numbered, self.captions = _numbered(candidates, self._below)
         self.listed = _listed(candidates, bookmarks)
         self.titles = self._find_titles()
 
@@ -169,19 +172,25 @@ def _is_sentence(text: str) -> bool:
     return text.endswith((".", "。")) or (text.endswith((":", "：")) and len(text) > _LONG_INTRODUCTION)
 
 
-def _ascending(candidates: Sequence[Candidate]) -> set[int]:
-    """Return the candidates with a name and a number, such as "Note 10", if the numbers of that name ascend."""
+def _numbered(candidates: Sequence[Candidate], below: Mapping[int, Below]) -> tuple[set[int], set[int]]:
+    """Return the first lines of numbered headings, such as "Note 10", and of the numbered captions among them.
+
+    The numbers of a name must ascend. Captions, such as "Table 2", are directly above tables.
+    """
     named: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for candidate in candidates:
         if found := _NAMED.match(candidate.text):
             named[found["name"].casefold()].append((int(found["number"]), candidate.start))
-    ascending: set[int] = set()
+    headings, captions = set[int](), set[int]()
     for found_numbers in named.values():
         numbers = [number for number, _ in found_numbers]
+        starts = {start for _, start in found_numbers}
         rising = sum(one <= other for one, other in pairwise(numbers))
         if len(set(numbers)) >= _FEWEST_NUMBERS and rising >= _ASCENDING * (len(numbers) - 1):
-            ascending.update(start for _, start in found_numbers)
-    return ascending
+            headings |= starts
+            above_table = sum(below[start] is Below.TABLE for start in starts)
+            captions |= starts if above_table > _CAPTIONS * len(starts) else set()
+    return headings, captions
 
 
 def _listed(candidates: Sequence[Candidate], bookmarks: Sequence[Bookmark]) -> dict[int, int]:

@@ -226,4 +226,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 page = element.last_page
 
 
-READER = Reader(name="pdf", version=2, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=3, read=read_pdf, mime_types=("application/pdf",))

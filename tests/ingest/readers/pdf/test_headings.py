@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ingest.chunking.chunker import Chunker, Source
+from ingest.chunking.outline import Outline
 from ingest.document import BlockKind, ParsedDocument
 from ingest.parser import Parser, load_parser
 from vectorstore.embedding.embedder import Embedder
@@ -195,6 +196,28 @@ def test_column_heads_are_not_headings(parser: Parser, tmp_path: Path) -> None:
     pages[2] = [text for text in pages[2] if text.y < 76 or text in heads or text in rows]
     found = read(parser, tmp_path, pages)
     assert set(found) <= {f"{word.title()} rules" for word in WORDS[:5]}
+
+
+def test_a_numbered_caption_applies_to_its_table_only(parser: Parser, tmp_path: Path) -> None:
+    def rows(page: int) -> list[Text]:
+        cells = {20: "{} harbour", 100: "{}04", 150: "{}17"}
+        return [
+            Text(x, 80 + 6 * row, cell.format(WORDS[row].title() if x == LEFT else f"{page + row + 2},"))
+            for row in range(5)
+            for x, cell in cells.items()
+        ]
+
+    pages = [
+        [*body(page), Text(LEFT, 73, f"Table {page + 1} {WORDS[page].title()}", "B"), *rows(page), *body(page, 115)]
+        for page in range(5)
+    ]
+    document = parser.parse(write(tmp_path / "a.pdf", pages))
+    captions = [f"Table {page + 1} {WORDS[page].title()}" for page in range(5)]
+    assert headings(document) == captions
+    outline = Outline(lambda texts: [len(text.split()) for text in texts], 200, document, "report.pdf")
+    paths = [(block.kind, section) for block, section in outline.sections()]
+    assert {section for kind, section in paths if kind is BlockKind.TABLE} == {(caption,) for caption in captions}
+    assert {section for kind, section in paths if kind is BlockKind.PROSE} == {()}
 
 
 def test_an_emphasised_sentence_is_not_a_heading(parser: Parser, tmp_path: Path) -> None:
