@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
+from multi_agent.request import Source
 from vectorstore.models import Chunk, Origin, ToolOutput, WebPage
 from vectorstore.text.sentences import SENTENCE_ENDS, Span, divide
 
@@ -44,6 +45,13 @@ def tool_passage(tool: str, arguments: Mapping[str, Any], result: str) -> Chunk:
     origin = ToolOutput(tool=tool, arguments=dict(arguments))
     call = json.dumps([tool, origin.arguments], sort_keys=True, ensure_ascii=False)
     return _chunk(call, tool, origin, "", text, 0, Span(0, len(text)))
+
+
+def source_of(origin: Origin | None) -> Source:
+    """Return the kind of source that a passage or quote with this origin is from."""
+    if origin is None:
+        return "documents"
+    return "web" if isinstance(origin, WebPage) else "tools"
 
 
 def readable(text: str) -> str:
