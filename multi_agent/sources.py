@@ -10,7 +10,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -52,6 +52,14 @@ def source_of(origin: Origin | None) -> Source:
     if origin is None:
         return "documents"
     return "web" if isinstance(origin, WebPage) else "tools"
+
+
+def describe_origin(origin: Origin) -> str:
+    """Return where a quote is from, for people: the page and when it was read, or the tool and its arguments."""
+    if isinstance(origin, WebPage):
+        return f"web page {origin.url}, read {origin.read_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    arguments = json.dumps(origin.arguments, ensure_ascii=False) if origin.arguments else ""
+    return f"result of {origin.tool} {arguments}".rstrip()
 
 
 def readable(text: str) -> str:

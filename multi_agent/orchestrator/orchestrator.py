@@ -40,6 +40,8 @@ class Orchestrator(RunDependencies):
         does not exist, and for mode ``fast`` if no agent can take a question alone.
         """
         valid = request.validated()
+        if "sources" not in request.model_fields_set:
+            valid = valid.model_copy(update={"sources": self.settings.sources})
         self.require_models(valid)
         registry = self.allowed_registry(valid.sources)
         if valid.agent:

@@ -30,6 +30,7 @@ from multi_agent.orchestrator.step_kits import StepKits
 from multi_agent.orchestrator.step_tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.plan import Plan, PlanExample
+from multi_agent.prompts.show_sources import show_sources
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
 from multi_agent.storage.resumed_run import ResumedRun
@@ -163,7 +164,8 @@ class Run:
         agents = fast_agents(self._dependencies.registry)
         if mode in ("auto", "fast") and agents:
             llm = self._models.observed("Triage", self._bus.publish)
-            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today)
+            sources = show_sources(self._request.sources)
+            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today, sources)
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)
@@ -179,6 +181,7 @@ class Run:
             publish,
             remembered,
             self._today,
+            show_sources(self._request.sources),
             dependencies.settings.plan_retries,
         )
 
