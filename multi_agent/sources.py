@@ -43,7 +43,7 @@ def tool_passage(tool: str, arguments: Mapping[str, Any], result: str) -> Chunk:
     if not text.strip():
         raise ValueError(f"The tool {tool!r} returned nothing that can be quoted.")
     origin = ToolOutput(tool=tool, arguments=dict(arguments))
-    call = json.dumps([tool, origin.arguments], sort_keys=True, ensure_ascii=False)
+    call = json.dumps([tool, origin.arguments], sort_keys=True)
     return _chunk(call, tool, origin, "", text, 0, Span(0, len(text)))
 
 
@@ -59,7 +59,7 @@ def describe_origin(origin: Origin) -> str:
     if isinstance(origin, WebPage):
         return f"web page {origin.url}, read {origin.read_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     arguments = json.dumps(origin.arguments, ensure_ascii=False) if origin.arguments else ""
-    return f"result of {origin.tool} {arguments}".rstrip()
+    return f"result of {origin.tool} {_one_line(arguments)}".rstrip()
 
 
 def readable(text: str) -> str:

@@ -38,13 +38,16 @@ class Desk:
 
 
 @pytest.fixture
-def desk(make_candor: Callable[..., Candor], folder: Path, tmp_path: Path) -> Iterator[Desk]:
+def desk(
+    make_candor: Callable[..., Candor], use_model: Callable[..., None], folder: Path, tmp_path: Path
+) -> Iterator[Desk]:
     made = Desk()
     (tmp_path / "planted.txt").write_text("rose in row 2\n")
     server = McpServer(
         name="garden", command=sys.executable, args=(str(SERVER),), safe=("look",), env={"GARDEN": str(tmp_path)}
     )
     with made.endpoint:
+        use_model(made.endpoint.settings("openai"))
         made.candor = make_candor(llm=made.endpoint.settings("openai"), tools=ToolSettings(mcp_servers=(server,)))
         run_ingest(made.candor, [folder], "papers", progress=False)
         for agent in (RECKONER, GARDENER):
@@ -107,15 +110,18 @@ def test_chat_completions_take_sources_and_cite_the_tool(http: httpx.Client) -> 
     assert (refused.status_code, "--sources" in refused.json()["error"]["message"]) == (400, True)
 
 
-def test_a_run_on_documents_alone_refuses_tools_with_a_remedy(desk: Desk, http: httpx.Client, run: Run) -> None:
+def test_a_run_on_documents_alone_refuses_tools_with_a_remedy(desk: Desk, http: httpx.Client) -> None:
     refused = http.post("/v1/research", json={"question": QUESTION, "agent": "Reckoner"})
     assert refused.status_code == 422
     assert "'Reckoner' cannot work in this run: it uses tools, and the run may only use documents" in refused.text
-    told = run("ask", QUESTION, "--agent", "Reckoner", "--home", desk.candor.settings.home)
-    assert (told.code, "`--sources documents,tools`" in told.err) == (1, True)
     http.post("/v1/research", json={"question": QUESTION, "mode": "fast"})
     assert "Reckoner" not in desk.endpoint.requests[-1].prompt
     assert all("may rest on" not in each.prompt for each in desk.endpoint.requests)
+
+
+def test_the_command_line_refuses_tools_and_unknown_sources(desk: Desk, run: Run) -> None:
+    told = run("ask", QUESTION, "--agent", "Reckoner", "--home", desk.candor.settings.home)
+    assert (told.code, "`--sources documents,tools`" in told.err) == (1, True), told.err
     unknown = run("ask", QUESTION, "--sources", "documents,hearsay", "--home", desk.candor.settings.home)
     assert (unknown.code, "'documents', 'web' or 'tools'" in unknown.err) == (2, True)
 
