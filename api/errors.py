@@ -105,6 +105,10 @@ class FileNotThere(Exception):
     """The run has no file of this name."""
 
 
+class EvidenceNotFound(UsageError):
+    """The answer has no evidence of this number, or its text was not kept with the run."""
+
+
 class NotOurs(Exception):
     """Only the process that owns the run or job can do this."""
 

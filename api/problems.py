@@ -9,6 +9,7 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.errors import (
+    EvidenceNotFound,
     FileNotThere,
     Forbidden,
     HomeError,
@@ -66,6 +67,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists the documents."),
     (EvaluationNotFound, 404, "No such evaluation", "GET /v1/evaluations lists the evaluations."),
     (RunNotFound, 404, "No such run", "GET /v1/runs lists the runs."),
+    (EvidenceNotFound, 404, "No such evidence", "GET /v1/runs/RUN returns the answer with its evidence."),
     (FileNotThere, 404, "No such file", "GET /v1/runs/RUN/files lists the run's files."),
     (ApprovalNotFound, 404, "No such approval", "GET /v1/approvals lists the open approvals."),
     (ApprovalClosed, 409, "Decided already", "The run's events contain the decision."),

@@ -34,6 +34,7 @@ from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
+from multi_agent.request import Source
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import GetTaskData, NoInputs, TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
@@ -107,6 +108,7 @@ class AgentCard(FrozenModel):
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
+    searches: frozenset[Source] = Field(default=frozenset(), description="sources that it searches without a tool")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
 
     @property
@@ -127,7 +129,7 @@ class AgentKit:
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
     The final update may contain it again. ``read_before`` holds the ids of the passages that earlier attempts read.
-    ``tools`` returns the tools that the card grants.
+    ``tools`` returns the tools that the card grants, and ``sources`` says what the answer may rest on.
     """
 
     llm: LLM
@@ -139,6 +141,7 @@ class AgentKit:
     get_task_data: GetTaskData
     read_before: frozenset[str] = frozenset()
     tools: Callable[[], Awaitable[OfferedTools]] = no_tools
+    sources: tuple[Source, ...] = ("documents",)
 
     def require_prompt(self) -> Prompt:
         """Return the agent's prompt. Raises AgentError if it has no prompt file."""

@@ -9,14 +9,11 @@ from pydantic import Field
 
 from multi_agent.errors import AgentError
 from multi_agent.settings import Budget
+from multi_agent.settings import Source as Source
 from vectorstore.models import FrozenModel
 
 LONGEST = 20_000
 """Maximum characters of a question or query. Anything longer belongs into the collection as a document."""
-
-
-Source = Literal["documents", "web", "tools"]
-"""What an answer may rest on: documents of the collection, web pages and downloads, results of other tools."""
 
 
 class Request(FrozenModel):
@@ -36,7 +33,7 @@ class Request(FrozenModel):
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
     strict: bool = Field(default=False, description="leave out what only comes close to an answer")
     sources: tuple[Source, ...] = Field(
-        default=("documents",), min_length=1, description="what the answer may rest on: documents, web, tools"
+        default=("documents",), min_length=1, description="what the answer may rest on, instead of `research.sources`"
     )
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 

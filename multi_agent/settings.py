@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
 from vectorstore.settings import SettingsGroup
+
+Source = Literal["documents", "web", "tools"]
+"""What an answer may rest on: documents of the collection, web pages and downloads, results of other tools."""
 
 SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, by their names in traces and `agent_models`."""
@@ -74,6 +77,8 @@ class ResearchSettings(SettingsGroup):
     agent_models: dict[str, str] = Field(
         default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Triage`, "
         "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
+    sources: tuple[Source, ...] = Field(default=("documents",), min_length=1, description="what an answer may rest on, "
+        "if the question does not say: documents, web, tools")  # fmt: skip
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:

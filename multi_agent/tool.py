@@ -52,10 +52,13 @@ class ToolCard(FrozenModel):
 
 
 class ToolResult(FrozenModel):
-    """The result of a call. Only passages of documents can be quoted as evidence."""
+    """The result of a call. Passages can be quoted as evidence.
+
+    The text of a tool with the source "tools" and without passages becomes a passage.
+    """
 
     text: str = ""
-    passages: tuple[Chunk, ...] = Field(default=(), description="passages of the collection, which can be quoted")
+    passages: tuple[Chunk, ...] = Field(default=(), description="passages of documents, web pages or this result")
     sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
 
 

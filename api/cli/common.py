@@ -62,9 +62,9 @@ def make_candor(home: Path | None, **overrides: Any) -> Candor:
 
 def make_console() -> Console:
     """Return the console for tables and answers, on standard output."""
-    from rich.console import Console
+    from api.cli.render.console import SafeConsole
 
-    return Console(highlight=False)
+    return SafeConsole(highlight=False)
 
 
 def require_text(text: str, name: str) -> str:

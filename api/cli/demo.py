@@ -160,11 +160,10 @@ def _answer(candor: Candor, question: str, models: Models | None, *, progress: b
     request = Request(question=question, today=_TODAY)
     answer = run_question(candor.panel, candor.collections, request, COLLECTION, progress=progress, models=models)
     if progress:
-        from rich.console import Console
-
         from api.cli.render.answers import show_answer
+        from api.cli.render.console import SafeConsole
 
-        show_answer(Console(highlight=False), answer, candor.settings.home)
+        show_answer(SafeConsole(highlight=False), answer, candor.settings.home)
     return answer
 
 

@@ -7,6 +7,7 @@ link to the evidence.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,11 +16,14 @@ from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
 from api.services.research import request_fields
 from multi_agent.answer import Answer, Status
-from multi_agent.request import Request
+from multi_agent.request import Request, Source
+from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
 _IGNORED_MESSAGES = "Each question is researched independently; the earlier messages of this conversation are ignored."
+_LINK = re.compile(r"\](?=[(\[:])")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NO_ANSWER = "The documents do not hold a complete answer."
 # These would change the answer. Other parameters control how a language model writes; they are accepted and ignored.
 _UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
@@ -66,6 +70,9 @@ class ChatRequest(BaseModel):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: int | None = Field(default=1, ge=1, description="Must be 1.")
+    sources: tuple[Source, ...] | None = Field(
+        default=None, min_length=1, description="What the answer may rest on, instead of `research.sources`."
+    )
 
     @property
     def collection(self) -> str:
@@ -90,7 +97,8 @@ class ChatRequest(BaseModel):
         if not questions:
             raise UsageError("No message has the role 'user', so there is no question.")
         agent = self.model.partition(":")[2]
-        return Request.model_construct(**request_fields({"question": questions[-1], "agent": agent}))
+        own = {"sources": self.sources} if self.sources else {}
+        return Request.model_construct(**request_fields({"question": questions[-1], "agent": agent, **own}))
 
 
 class ChatModel(FrozenModel):
@@ -258,7 +266,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     text, annotations = "", []
     for statement in report.statements:
         text += ("\n" if text else "") + "- " if report.listed else " " if text else ""
-        text += statement.text + " " * bool(statement.marks)
+        text += inert(statement.text) + " " * bool(statement.marks)
         for mark in statement.marks:
             if mark in where:
                 end = len(text) + len(mark) + 1
@@ -266,15 +274,21 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
                 annotations.append(Annotation(url_citation=cited))
             text += f"[{mark}]"
         text += "" if statement.supported else f" ({UNSUPPORTED})"
-    blocks = [text or answer.short]
+    blocks = [text or inert(answer.short)]
     if answer.status is Status.INSUFFICIENT:
-        blocks += [_NO_ANSWER, answer.reasoning, f"Closest: {answer.nearest.answer}" if answer.nearest else ""]
+        nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""
+        blocks += [_NO_ANSWER, inert(answer.reasoning), inert(nearest)]
     gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
-    blocks.append("\n".join(f"{part.heading}: {line}" for part in gaps for line in part.lines))
-    sources = [f"[{source.mark}] {source.where}: “{source.quote}”" for source in report.sources]
-    sources += [f"[{computed.mark}] {computed.purpose}" for computed in report.calculations]
+    blocks.append("\n".join(f"{part.heading}: {inert(line)}" for part in gaps for line in part.lines))
+    sources = [inert(f"[{source.mark}] {source.where}: “{source.quote}”") for source in report.sources]
+    sources += [inert(f"[{computed.mark}] {computed.purpose}") for computed in report.calculations]
     blocks.append("\n".join(["Sources:", *sources]) if sources else "")
     return AnnotatedText(text="\n\n".join(filter(None, blocks)), annotations=tuple(annotations))
+
+
+def inert(text: str) -> str:
+    """Return the text without Markdown links and images and without HTML tags, which chat clients would load."""
+    return _TAG.sub("‹", _LINK.sub("] ", readable(text)))
 
 
 def usage_of(answer: Answer) -> ChatUsage:

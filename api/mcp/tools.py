@@ -28,9 +28,10 @@ from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.events import Event
 from multi_agent.request import LONGEST, Request
+from multi_agent.settings import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
-from vectorstore.models import FrozenModel, Hit
+from vectorstore.models import FrozenModel, Hit, Origin
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -88,6 +89,7 @@ class Cited(FrozenModel):
     start: int
     end: int
     quote: str
+    origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
 
 
 class Researched(FrozenModel):
@@ -113,7 +115,7 @@ class Researched(FrozenModel):
             evidence=tuple(
                 Cited(
                     mark=f"[{quote.number}]", document=quote.document_id, where=where[str(quote.number)],
-                    start=quote.start, end=quote.end, quote=quote.quote,
+                    start=quote.start, end=quote.end, quote=quote.quote, origin=quote.origin,
                 )
                 for quote in answer.cited
             ),
@@ -182,6 +184,10 @@ class Tools:
         question: Annotated[str, Field(min_length=1, description="a whole question, as a person would ask it")],
         collection: _Collection = None,
         mode: Annotated[Literal["auto", "fast", "high"], Field(description="fast: one search; high: planned")] = "auto",
+        sources: Annotated[
+            tuple[Source, ...] | None,
+            Field(min_length=1, description="what the answer may rest on; null for the default"),
+        ] = None,
     ) -> Researched:
         """Research a question over the documents: an answer whose claims cite the words that support them."""
         name, reported = await self._readable(ctx, collection), 0
@@ -192,7 +198,8 @@ class Tools:
                 reported += 1
                 await ctx.report_progress(reported, message=line)
 
-        request = Request(question=question, mode=mode)
+        own = {"sources": sources} if sources else {}
+        request = Request.model_validate({"question": question, "mode": mode, **own})
         answer = await self._backend.research(request, name, await self._get_caller(ctx), tell)
         run = await asyncio.to_thread(self._trace.run, answer.run_id)
         return Researched.of(run, answer)

@@ -30,7 +30,7 @@ from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.reading import read_around
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
-from multi_agent.toolbox.loop import ToolLoop
+from multi_agent.toolbox.loop import ToolLoop, ToolUse
 from vectorstore.models import Chunk, FrozenModel
 
 _SHOWN = 600  # characters of an answer without a short form in an error message
@@ -121,6 +121,7 @@ class Reader:
         inputs=ReaderInputs,
         asked=lambda question: ReaderInputs(question=question, queries=()),
         outputs=ReaderOutput,
+        searches=frozenset({"documents"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -133,7 +134,7 @@ class Reader:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
         queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
-        searches = "passages" in self._kit.require_prompt().placeholders
+        searches = "passages" in self._kit.require_prompt().placeholders and "documents" in self._kit.sources
         found = await self._search(queries, inputs.documents) if searches else []
         shown = await asyncio.to_thread(self._readable, found)
         offered = await self._kit.tools()
@@ -198,13 +199,17 @@ class Reader:
         prompt = self._kit.require_prompt()
         messages = pictures.attach(prompt.render(**{name: values[name] for name in prompt.placeholders}))
         use = await ToolLoop(self._kit.llm, offered, chunks).run(messages)
+        return await self.write(use, pictures, task, inputs), use.passages
+
+    async def write(self, use: ToolUse, pictures: PagePictures, task: TaskData, inputs: ReaderInputs) -> Synthesis:
+        """Ask for the answer, check what it cites, and return it."""
         units = number_units(use.passages)
         draft = _DraftChecker(inputs.question, units, pictures)
         shape = PicturedAnswer if pictures else ReaderAnswer
         on_text = draft_callback(task, self.card.name, shape, draft.check, self._kit.publish)
         response = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
         judged = await self._judge(response, inputs.question, units, pictures)
-        synthesis = build_synthesis(
+        return build_synthesis(
             response,
             judged,
             inputs.question,
@@ -212,7 +217,6 @@ class Reader:
             looked_for=_looked_for(inputs),
             found=describe_read(use.passages),
         )
-        return synthesis, use.passages
 
     async def _judge(
         self, response: ReaderAnswer, question: str, units: Sequence[Unit], pictures: PagePictures

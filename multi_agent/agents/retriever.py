@@ -56,6 +56,7 @@ class Retriever:
         inputs=RetrieverInputs,
         asked=lambda _: RetrieverInputs(method="search", documents=(), queries=()),
         outputs=RetrieverOutput,
+        searches=frozenset({"documents"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:

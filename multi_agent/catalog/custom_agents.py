@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader
 from multi_agent.catalog.entries import CustomAgent, Skill
+from multi_agent.catalog.findings_agent import FINDINGS, FindingsAgent
 from multi_agent.catalog.notes_agent import NotesAgent, NotesOutput
 from multi_agent.catalog.placeholders import PLACEHOLDERS
 from multi_agent.catalog.registry import RegisteredAgent
@@ -21,11 +22,18 @@ def build_agent(agent: CustomAgent, skills: Mapping[str, Skill]) -> RegisteredAg
     """Build a custom agent. Raises AgentError for a skill that does not exist."""
     answers = agent.gives == "answer"
     prompt = OpenPrompt(agent.name, agent.prompt)
-    card = _reader_card(agent) if answers else _notes_card(agent, prompt)
-    card = card.model_copy(update={"tools": add_tools(agent.tools, agent.skills, skills)})
-    rules = Prompt.part("custom_answer" if answers else "custom_notes")
-    prompt = add_skills(prompt.with_sections(rules), agent.name, agent.skills, skills)
-    make = type(agent.name, (Reader if answers else NotesAgent,), {"card": card})
+    base: type[Any]
+    tools = add_tools(agent.tools, agent.skills, skills)
+    card = (_reader_card(agent) if answers else _notes_card(agent, prompt)).model_copy(update={"tools": tools})
+    if answers:
+        base, rules = Reader, "custom_answer"
+    elif tools:
+        base, rules = FindingsAgent, "custom_findings"
+        card = card.model_copy(update={"writes": FINDINGS})
+    else:
+        base, rules = NotesAgent, "custom_notes"
+    prompt = add_skills(prompt.with_sections(Prompt.part(rules)), agent.name, agent.skills, skills)
+    make = type(agent.name, (base,), {"card": card})
     return RegisteredAgent(card=card, make=cast(Any, make), prompt=prompt)
 
 

@@ -1,4 +1,4 @@
-"""The behaviour of custom agents that give notes."""
+"""The behaviour of custom agents that give notes and have no tools."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.catalog.placeholders import PLACEHOLDERS
 from multi_agent.context import ContextUpdate, Note, ResearchContext
+from multi_agent.llm.llm import Message
 from multi_agent.tasks import TaskData
-from multi_agent.toolbox.loop import ToolLoop
-
-_FROM_THE_WEB = "Read on the web, and no evidence: {}"
 
 
 class Remarks(BaseModel):
@@ -31,7 +29,15 @@ class NotesOutput(StepOutput):
 
     @classmethod
     def of(cls, update: ContextUpdate) -> Self:
-        return cls(notes="; ".join(note.text for note in update.notes))
+        found = (claim for finding in update.findings for claim in finding.synthesis.claims if claim.supported)
+        return cls(notes="; ".join((*(claim.text for claim in found), *(note.text for note in update.notes))))
+
+
+def render_prompt(kit: AgentKit, context: ResearchContext, instruction: str) -> list[Message]:
+    """Return the prompt of a custom agent with what its placeholders show."""
+    prompt = kit.require_prompt()
+    shown = {name: PLACEHOLDERS[name].render(context, instruction, kit.settings) for name in prompt.placeholders}
+    return prompt.render(**shown)
 
 
 class NotesAgent:
@@ -47,16 +53,10 @@ class NotesAgent:
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        prompt = self._kit.require_prompt()
-        shown = {
-            name: PLACEHOLDERS[name].render(context, task.instruction, self._kit.settings)
-            for name in prompt.placeholders
-        }
-        use = await ToolLoop(self._kit.llm, await self._kit.tools()).run(prompt.render(**shown))
-        response = (await self._kit.llm.complete(use.closing, Remarks)).value
+        messages = render_prompt(self._kit, context, task.instruction)
+        response = (await self._kit.llm.complete(messages, Remarks)).value
         self._reasoning = response.reasoning
-        notes = [*response.notes, *([_FROM_THE_WEB.format(", ".join(use.sources))] if use.sources else [])]
-        return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in notes))
+        return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in response.notes))
 
     def explain_reasoning(self) -> str:
         return self._reasoning

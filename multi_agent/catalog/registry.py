@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -36,6 +36,7 @@ class AgentRegistry:
         self._agents: dict[str, RegisteredAgent] = {}
         for agent in agents:
             self.register(agent)
+        self.left_out: Mapping[str, str] = {}
         self.disabled: frozenset[str] = frozenset()
         for name in frozenset(disabled):
             self._agents.pop(self.get(name).card.name)
@@ -56,8 +57,16 @@ class AgentRegistry:
             raise AgentError(f"Two agents are named {agent.card.name!r}; rename one of them on its card.")
         self._agents[agent.card.name] = agent
 
+    def without(self, reasons: Mapping[str, str]) -> AgentRegistry:
+        """Return a registry without these agents. ``reasons`` says why, by name."""
+        smaller = AgentRegistry(agent for agent in self if agent.card.name not in reasons)
+        smaller.disabled, smaller.left_out = self.disabled, reasons
+        return smaller
+
     def get(self, name: str) -> RegisteredAgent:
         """Return an agent. Raises UnknownAgent."""
+        if name in self.left_out:
+            raise UnknownAgent(f"The agent {name!r} {self.left_out[name]}")
         if name not in self._agents:
             disabled = "is disabled (`candor agents enable`, or `research.disabled_agents`)"
             reason = disabled if name in self.disabled else "does not exist"

@@ -13,7 +13,7 @@ computations that it cites. Terms of the question prove nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -26,7 +26,8 @@ from multi_agent.grounding.arithmetic import derivation
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
-from multi_agent.prompts.show_passages import show_location
+from multi_agent.prompts.show_outside import show_words
+from multi_agent.prompts.show_passages import show_location, show_proof
 from vectorstore.models import Chunk, ChunkKind
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
@@ -104,7 +105,8 @@ class SupportRules:
 
     def describe_evidence(self, statement: Statement) -> str:
         """Return the quotes with their locations, and the computations, for the check call."""
-        quotes = [f"- {self._location(item)}: {item.quote[:_LONGEST_QUOTE]}" for item in statement.evidence]
+        shown = [(item, show_words(item.quote[:_LONGEST_QUOTE], item.origin)) for item in statement.evidence]
+        quotes = [f"- {self._location(item, show_location)}: {words}" for item, words in shown]
         results = [f"- computed, {each.purpose}: {each.columns} {each.rows}" for each in statement.computations]
         return "\n".join((*quotes, *results))
 
@@ -245,16 +247,18 @@ class SupportRules:
         return [TermIndex(chunk.reading_text) for chunk in self._chunks.values()]
 
     def _evidence_text(self, statement: Statement) -> str:
-        quotes = [f"{self._location(item)}\n{self._header(item)}\n{item.quote}" for item in statement.evidence]
+        quotes = [
+            f"{self._location(item, show_proof)}\n{self._header(item)}\n{item.quote}" for item in statement.evidence
+        ]
         results = [
             "\n".join((each.purpose, " ".join(each.columns), *(" ".join(map(str, row)) for row in each.rows)))
             for each in statement.computations
         ]
         return "\n".join((*quotes, *results))
 
-    def _location(self, item: Evidence) -> str:
+    def _location(self, item: Evidence, show: Callable[[Chunk, Sequence[int]], str]) -> str:
         chunk = self._chunks.get(item.chunk_id)
-        return show_location(chunk, item.pages) if chunk else item.name
+        return show(chunk, item.pages) if chunk else item.name
 
     def _header(self, item: Evidence) -> str:
         """Return the header of the quote's table, or '' if its passage has none."""

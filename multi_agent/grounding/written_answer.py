@@ -92,7 +92,7 @@ def answers_absence(response: WrittenResponse[Any], question: str) -> bool:
 
 
 def describe_read(chunks: Sequence[Chunk]) -> str:
-    """Return a sentence with the number of passages read and their documents."""
+    """Return a sentence with the number of passages read and their documents, web pages and tools."""
     if not chunks:
         return "No passage was found."
     names = list(Counter(chunk.name for chunk in chunks))

@@ -88,7 +88,7 @@ class AnswerBuilder:
         )
 
     def _coverage(self, context: ResearchContext | None) -> Coverage:
-        chunks = context.chunks if context else ()
+        chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
         return Coverage(
             documents_considered=len({chunk.document_id for chunk in chunks}),
             documents_total=len(self.catalogue),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
+from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
@@ -38,10 +40,13 @@ class Orchestrator(RunDependencies):
         does not exist, and for mode ``fast`` if no agent can take a question alone.
         """
         valid = request.validated()
+        if "sources" not in request.model_fields_set:
+            valid = valid.model_copy(update={"sources": self.settings.sources})
         self.require_models(valid)
+        registry = self.allowed_registry(valid.sources)
         if valid.agent:
-            return ValidRequest(valid, direct_plan(self.registry.get(valid.agent), valid.question))
-        if valid.mode == "fast" and not fast_agents(self.registry):
+            return ValidRequest(valid, direct_plan(_allowed(registry, valid.agent), valid.question))
+        if valid.mode == "fast" and not fast_agents(registry):
             raise AgentError(
                 "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
                 "Enable it with `candor agents enable Reader`, or ask in mode 'high'."
@@ -71,12 +76,20 @@ class Orchestrator(RunDependencies):
         Raises AgentError as ``validate`` does.
         """
         valid = self.validate(Request(question=request) if isinstance(request, str) else request)
-        run = Run(self, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing)
+        dependencies = replace(self, registry=self.allowed_registry(valid.request.sources))
+        run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing)
         return await run.execute()
 
     async def deep_research(self, question: str, *listeners: Subscriber, samples: int | None = None) -> Answer:
         """Research in mode ``high``. The answer's ``summary`` counts the steps by agent."""
         return await self.research(Request(question=question, mode="high", samples=samples), *listeners)
+
+
+def _allowed(registry: AgentRegistry, name: str) -> RegisteredAgent:
+    """Return the agent. Raises UnknownAgent, and AgentError if it cannot work with the sources of the run."""
+    if name in registry.left_out:
+        raise AgentError(f"The agent {name!r} {registry.left_out[name]}")
+    return registry.get(name)
 
 
 def new_run_id() -> str:

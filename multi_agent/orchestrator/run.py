@@ -30,6 +30,7 @@ from multi_agent.orchestrator.step_kits import StepKits
 from multi_agent.orchestrator.step_tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.plan import Plan, PlanExample
+from multi_agent.prompts.show_sources import show_sources
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
 from multi_agent.storage.resumed_run import ResumedRun
@@ -62,7 +63,7 @@ class Run:
         self._builder = AnswerBuilder(run_id, request)
         spent = BudgetUsage(resumed.usage, resumed.seconds)
         self._models = RunModels(dependencies, request, dependencies.trace.journal(run_id), spent)
-        self._tools = dependencies.tools.open(run_id, dependencies.library)
+        self._tools = dependencies.tools.open(run_id, dependencies.library, request.sources)
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
@@ -101,7 +102,8 @@ class Run:
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
         await self._search_question()
         limit, question = self._dependencies.settings.catalogue_limit, self._request.question
-        documents = DocumentList(self._dependencies.library, catalogue, question, limit)
+        listed = catalogue if "documents" in self._request.sources else ()
+        documents = DocumentList(self._dependencies.library, listed, question, limit)
         planner = self._make_planner(documents, remembered)
         understanding, plan = await self._plan(planner, documents, remembered, examples)
         executor = self._make_executor(understanding, catalogue)
@@ -142,6 +144,8 @@ class Run:
 
     async def _search_question(self) -> None:
         """Search for the question itself, so that a person sees passages while the model plans."""
+        if "documents" not in self._request.sources:
+            return
         if self._chosen and self._chosen.mode == "direct":
             return  # its agent searches at once
         library, question = self._dependencies.library, self._request.question
@@ -160,7 +164,8 @@ class Run:
         agents = fast_agents(self._dependencies.registry)
         if mode in ("auto", "fast") and agents:
             llm = self._models.observed("Triage", self._bus.publish)
-            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today)
+            sources = show_sources(self._request.sources)
+            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today, sources)
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)
@@ -176,16 +181,20 @@ class Run:
             publish,
             remembered,
             self._today,
+            show_sources(self._request.sources),
             dependencies.settings.plan_retries,
         )
 
     def _make_executor(self, understanding: Understanding, catalogue: Sequence[CatalogueEntry]) -> Executor:
         registry, retries = self._dependencies.registry, self._dependencies.settings.step_retries
         shared = SharedContext(
-            ResearchContext(question=self._request.question, understanding=understanding, today=self._today)
+            ResearchContext(question=self._request.question, understanding=understanding, today=self._today),
+            self._request.sources,
         )
         storage, queue = TaskStorage(), InProcessTaskQueue()
-        kits = StepKits(self._dependencies, self._models, self._tools, self._bus, storage, shared)
+        kits = StepKits(
+            self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources
+        )
         worker = Worker(queue, kits, shared, self._bus, retries)
         tasks = StepTasks(self._id, registry, storage, shared, [entry.name for entry in catalogue])
         order = MergeOrder(self._resumed.events)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from multi_agent.agent import AgentCard
 from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext
 from multi_agent.context_merge import merge
+from multi_agent.errors import ContextViolation
+from multi_agent.request import Source
+from multi_agent.sources import source_of
 
 
 class SharedContext:
@@ -13,13 +16,28 @@ class SharedContext:
     ``read_before`` holds the ids of the passages that the context had when the attempt began.
     """
 
-    def __init__(self, context: ResearchContext) -> None:
+    def __init__(self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",)) -> None:
         self.current = context
+        self._sources = sources
         self.read_before: frozenset[str] = frozenset()
 
     def merge(self, update: ContextUpdate, card: AgentCard) -> None:
-        """Apply an agent's update. Raises ContextViolation for a field that its card does not declare."""
+        """Apply an agent's update.
+
+        Raises ContextViolation for a field that its card does not declare, and for evidence of a kind that this run
+        does not allow.
+        """
+        self._require_allowed(update, card)
         self.current = merge(self.current, update, agent=card.name, writes=card.writes)
+
+    def _require_allowed(self, update: ContextUpdate, card: AgentCard) -> None:
+        answers = [each for each in (update.synthesis, *(found.synthesis for found in update.findings)) if each]
+        evidence = [*update.evidence, *(item for each in answers for item in each.evidence)]
+        if refused := {source_of(item.origin) for item in evidence} - {*self._sources}:
+            raise ContextViolation(
+                f"Agent {card.name!r} cites {', '.join(sorted(refused))}, but this run may only use "
+                f"{', '.join(self._sources)} (`--sources`)."
+            )
 
     def add_message(self, message: AgentMessage) -> None:
         self.current = self.current.model_copy(update={"messages": (*self.current.messages, message)})

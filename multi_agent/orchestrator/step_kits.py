@@ -14,6 +14,7 @@ from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout
+from multi_agent.request import Source
 from multi_agent.tasks import SubTask, TaskData, TaskStorage
 from multi_agent.toolbox.toolbox import RunTools
 
@@ -45,8 +46,10 @@ class StepKits:
         bus: MessageBus,
         tasks: TaskStorage,
         shared: SharedContext,
+        sources: tuple[Source, ...],
     ) -> None:
         self._dependencies, self._models, self._tools = dependencies, models, tools
+        self._sources = sources
         self._bus, self._tasks, self._shared = bus, tasks, shared
 
     def kit_for(self, message: SubTask) -> StepKit:
@@ -73,5 +76,6 @@ class StepKits:
             get_task_data=get_task_data,
             read_before=self._shared.read_before,
             tools=tools.offered,
+            sources=self._sources,
         )
         return StepKit(registered, task, kit, timeout, (release_llm, tools.release))

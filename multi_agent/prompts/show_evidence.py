@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from multi_agent.answer import in_short
 from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
+from multi_agent.prompts.show_outside import OUTSIDE, show_words
 from multi_agent.prompts.show_passages import show_location
 from multi_agent.records.table import locate_records
 from vectorstore.models import Chunk, ChunkKind, Scalar
@@ -43,6 +44,8 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
             lines.append(f"(The next rows are of a table that begins with {columns})")
         table = columns
         lines.append(_show_quote(item, chunk))
+    if any(item.origin for item in shown):
+        lines.append(f"(Quotes of web pages and results of tools are {OUTSIDE.replace(' it', ' them')}.)")
     if hidden := len(context.evidence) - len(shown):
         lines.append(f"({hidden} more rows went into the records and are not shown; computations stand for them.)")
     return "\n".join(lines)
@@ -81,9 +84,9 @@ def show_records(context: ResearchContext) -> str:
 
 
 def _show_quote(item: Evidence, chunk: Chunk) -> str:
-    why = f"\n    It shows: {item.why}" if item.why else ""
+    why = f"\n    It shows: {show_words(item.why, item.origin)}" if item.why else ""
     origin = f" ({item.picture})" if item.picture else ""
-    return f"[{item.number}] {show_location(chunk, item.pages)}{origin}: {item.quote}{why}"
+    return f"[{item.number}] {show_location(chunk, item.pages)}{origin}: {show_words(item.quote, item.origin)}{why}"
 
 
 def _columns(chunk: Chunk) -> str:
@@ -127,8 +130,10 @@ def _show_finding(finding: Finding, context: ResearchContext) -> str:
         return f"- {finding.question} → {in_short(synthesis)}"
     evidence = {item.place: item.number for item in context.evidence}
     numbers = {item.number: evidence[item.place] for item in synthesis.evidence if item.place in evidence}
-    claims = [f"\n    {claim.text}{_marks(claim, numbers)}" for claim in synthesis.claims if claim.supported]
-    return f"- {finding.question} → {synthesis.short or 'see the claims'}" + "".join(claims)
+    origin = next((item.origin for item in synthesis.evidence if item.origin), None)
+    supported = [(show_words(claim.text, origin), claim) for claim in synthesis.claims if claim.supported]
+    claims = [f"\n    {text}{_marks(claim, numbers)}" for text, claim in supported]
+    return f"- {finding.question} → {show_words(synthesis.short, origin) or 'see the claims'}" + "".join(claims)
 
 
 def _marks(claim: Claim, numbers: dict[int, int]) -> str:

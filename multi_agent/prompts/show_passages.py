@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.prompts.show_outside import mark_outside, show_lines, show_origin, show_words
 from vectorstore.models import Chunk
 from vectorstore.text.sentences import units_of
 
@@ -58,20 +59,30 @@ def show_units(units: Iterable[Unit]) -> str:
 
 def show_passages(chunks: Iterable[Chunk]) -> str:
     """Return the passages as they are, for an agent that does not cite them."""
-    return _join((chunk, chunk.reading_text) for chunk in chunks)
+    return _join((chunk, show_lines(chunk.text) if chunk.origin else chunk.reading_text) for chunk in chunks)
 
 
 def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Collection[str] = ()) -> str:
-    """Return document, section and pages of a passage in one line.
+    """Return document, section and pages of a passage in one line; of a passage from outside, its page or tool.
 
     ``pages`` replaces the pages of the passage. Titles and headings whose letters are in ``without`` are left out.
     """
+    if chunk.origin:
+        return show_origin(chunk.origin, chunk.title)
     title = _letters(chunk.title)
     has_title = title not in _letters(chunk.name) and title not in without
     section = [each for each in chunk.section if _letters(each) not in (*without, title)]
     name = f"{chunk.name} ({chunk.title})" if has_title else chunk.name
     parts = [name, " › ".join(section), show_pages(chunk.pages if pages is None else pages)]
     return ", ".join(part for part in parts if part)
+
+
+def show_proof(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
+    """Return the part of the location that can prove a claim; of a passage from outside, its title.
+
+    A model chose the address of the page and the arguments of the tool: they prove nothing.
+    """
+    return chunk.title if chunk.origin else show_location(chunk, pages)
 
 
 def _join(passages: Iterable[tuple[Chunk, str]]) -> str:
@@ -81,13 +92,13 @@ def _join(passages: Iterable[tuple[Chunk, str]]) -> str:
     for chunk, text in passages:
         lines = [_letters(chunk.source_text(start, end)) for start, end in units_of(chunk)[:_HEADINGS]]
         known = {*lines, "".join(lines[:2])} | ({_letters(chunk.title)} if chunk.document_id in titled else set())
-        shown.append(f"=== {show_location(chunk, without=known)}\n{text}")
+        shown.append(f"=== {show_location(chunk, without=known)}{mark_outside(chunk)}\n{text}")
         titled.add(chunk.document_id)
     return "\n\n".join(shown)
 
 
 def _show_unit(unit: Unit) -> str:
-    return f"[{unit.number}] {unit.text}"
+    return f"[{unit.number}] {show_words(unit.text, unit.chunk.origin)}"
 
 
 def titled(name: str, title: str) -> str:

@@ -20,10 +20,13 @@ from multi_agent.bus import Publish
 from multi_agent.errors import AgentError, ToolError
 from multi_agent.events import ToolCalled, ToolReturned
 from multi_agent.llm.journal import Occurrences
+from multi_agent.request import Source
+from multi_agent.sources import readable, source_of, tool_passage
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.tool import Tool, ToolCard, ToolResult
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.errors import StoreError
+from vectorstore.models import ToolOutput
 
 _EXCERPT = 500
 _UNKNOWN = (
@@ -47,6 +50,7 @@ class CallContext:
     calls: ToolCalls
     occurrences: Occurrences
     timeout_s: float
+    sources: tuple[Source, ...] = ("documents",)
     claimed: list[tuple[str, int]] = field(default_factory=list)
 
     def start(self, tool: str, given: BaseModel, why: str) -> ToolEntry:
@@ -87,7 +91,8 @@ class GrantedTool:
         is_new = known is None or not (known.ended or self.card.dangerous)
         ended = await self._call(entry, given) if known is None or is_new else known
         result, error = ended.result or ToolResult(), ended.error or ("" if ended.result else _UNKNOWN)
-        returned = {"result": result.text[:_EXCERPT], "passages": len(result.passages), "error": error}
+        found = sum(not isinstance(chunk.origin, ToolOutput) for chunk in result.passages)
+        returned = {"result": result.text[:_EXCERPT], "passages": found, "error": error}
         seconds = time.perf_counter() - started
         await context.publish(
             ToolReturned.model_validate({**call, **returned, "seconds": seconds, "replayed": not is_new})
@@ -104,12 +109,25 @@ class GrantedTool:
                 given = await context.approve(self.card, entry, given)
                 entry = entry.model_copy(update={"arguments": given.model_dump(mode="json", by_alias=True)})
                 context.calls.record(context.run_id, entry)  # before the call, so that it is never made twice
-            ended = entry.model_copy(update={"result": await self._call_with_timeout(given)})
+            result = self._quotable(await self._call_with_timeout(given), entry)
+            ended = entry.model_copy(update={"result": result})
         except ToolError as error:
-            ended = entry.model_copy(update={"error": str(error) or "It failed without a word."})
+            ended = entry.model_copy(update={"error": readable(str(error)) or "It failed without a word."})
         ended = ended.model_copy(update={"seconds": time.perf_counter() - started})
         context.calls.record(context.run_id, ended)
         return ended
+
+    def _quotable(self, result: ToolResult, entry: ToolEntry) -> ToolResult:
+        """Return the result with its text as a passage, if it is a result of a tool and has no passages.
+
+        Raises ToolError for passages of a kind that this run does not allow.
+        """
+        text, passages = readable(result.text), result.passages
+        if refused := {source_of(chunk.origin) for chunk in passages} - {*self._context.sources}:
+            raise ToolError(f"It returned {', '.join(sorted(refused))}, which this run may not use (`--sources`).")
+        if self.card.source == "tools" and not passages and text.strip():
+            passages = (tool_passage(entry.tool, entry.arguments, text),)
+        return result.model_copy(update={"text": text, "passages": passages})
 
     async def _call_with_timeout(self, given: BaseModel) -> ToolResult:
         seconds = self._context.timeout_s

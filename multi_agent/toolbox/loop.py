@@ -21,10 +21,11 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from multi_agent.errors import ToolError
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_outside import defuse, mark_outside, show_lines
 from multi_agent.prompts.show_passages import bullets, number_units, show_location, show_units
 from multi_agent.tool import ToolCard, ToolResult
 from multi_agent.toolbox.granted_tool import OfferedTools
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, ToolOutput
 
 
 @dataclass(frozen=True)
@@ -98,17 +99,26 @@ class ToolLoop:
     def _show(self, call: Any, result: ToolResult | ToolError) -> str:
         head = f"--- {call.tool} {call.arguments.model_dump_json(by_alias=True, exclude_defaults=True)}"
         if isinstance(result, ToolError):
-            return f"{head}\nIt failed: {result}"
+            return f"{head}\nIt failed: {defuse(str(result))}"
         self._sources |= dict.fromkeys(result.sources)
-        parts = (head, result.text, *(self._show_passage(chunk) for chunk in result.passages))
+        parts = (head, self._show_text(call.tool, result), *(self._show_passage(chunk) for chunk in result.passages))
         return "\n".join(part for part in parts if part)
+
+    def _show_text(self, tool: str, result: ToolResult) -> str:
+        """Return the text beside the passages. Only tools for documents write it themselves, word for word."""
+        if any(isinstance(chunk.origin, ToolOutput) for chunk in result.passages):
+            return ""  # the passage is the text
+        return result.text if self._tools[tool].card.source == "documents" else show_lines(result.text)
 
     def _show_passage(self, chunk: Chunk) -> str:
         """Return the passage with numbered units, in full the first time only."""
         if chunk.id in self._passages:
             return f"=== {show_location(chunk)}: see above"
         self._passages[chunk.id] = chunk
-        return show_units(unit for unit in number_units(self._passages.values()) if unit.chunk.id == chunk.id)
+        units = [unit for unit in number_units(self._passages.values()) if unit.chunk.id == chunk.id]
+        if units:
+            return show_units(units)
+        return f"=== {show_location(chunk)}{mark_outside(chunk)}\n{show_lines(chunk.text)}"
 
     def _tool_use(self, messages: Sequence[Message], *, exhausted: bool) -> ToolUse:
         return ToolUse(

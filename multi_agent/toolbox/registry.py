@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from multi_agent.errors import AgentError, UnknownTool
+from multi_agent.request import Source
 from multi_agent.tool import ToolCard, ToolClass
 
 BUILT_IN = "multi_agent.tools"
@@ -68,6 +69,10 @@ class ToolRegistry:
             there = [*self.names, *(f"{server}.*" for server in sorted(self._servers))]
             raise UnknownTool(f"The tool {name!r} {reason}; there are {', '.join(there)}.")
         return self._tools[name]
+
+    def source_of(self, name: str) -> Source:
+        """Return the kind of evidence that the results of a granted tool are. Unknown tools count as MCP tools."""
+        return self._tools[name].card.source if name in self._tools else "tools"
 
     @property
     def names(self) -> tuple[str, ...]:

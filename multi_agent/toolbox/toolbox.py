@@ -10,6 +10,7 @@ from pathlib import Path
 from multi_agent.bus import Publish
 from multi_agent.library import Library
 from multi_agent.llm.journal import Occurrences
+from multi_agent.request import Source
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import Tool, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
@@ -31,9 +32,9 @@ class Toolbox:
     approvals: Approvals
     calls: ToolCalls
 
-    def open(self, run_id: str, library: Library) -> RunTools:
-        """Return the tools of one run. Close them when the run has ended."""
-        return RunTools(self, run_id, library)
+    def open(self, run_id: str, library: Library, sources: tuple[Source, ...]) -> RunTools:
+        """Return the tools of one run, which may use these sources. Close them when the run has ended."""
+        return RunTools(self, run_id, library, sources)
 
     def sandbox(self, run_id: str) -> Sandbox:
         """Return the sandbox with the files of a run."""
@@ -43,8 +44,8 @@ class Toolbox:
 class RunTools:
     """The tools of one run."""
 
-    def __init__(self, box: Toolbox, run_id: str, library: Library) -> None:
-        self._box, self._run_id = box, run_id
+    def __init__(self, box: Toolbox, run_id: str, library: Library, sources: tuple[Source, ...]) -> None:
+        self._box, self._run_id, self._sources = box, run_id, sources
         self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
         self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)
@@ -54,9 +55,14 @@ class RunTools:
         settings = self._box.settings
         approve = ApprovalWait(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
         context = CallContext(
-            self._run_id, step, agent, publish, approve, self._box.calls, self._occurrences, settings.timeout_s
+            self._run_id, step, agent, publish, approve, self._box.calls, self._occurrences, settings.timeout_s,
+            self._sources,
         )  # fmt: skip
-        return StepTools(partial(self._create, tuple(granted)), context, settings)
+        names = tuple(granted)
+        allowed = [name for name in names if self._box.registry.source_of(name) in self._sources]
+        reason = f"not allowed for this run (`--sources {','.join(self._sources)}`)"
+        refused = tuple(f"{name}: {reason}" for name in names if name not in allowed)
+        return StepTools(partial(self._create, allowed), context, settings, refused)
 
     async def close(self) -> None:
         """Close the connections to MCP servers and stop the servers that the run started."""
@@ -74,12 +80,16 @@ class RunTools:
 
 
 class StepTools:
-    """The tools that an agent was granted for one step."""
+    """The tools that an agent was granted for one step. ``refused`` says which ones this run does not allow."""
 
     def __init__(
-        self, create: Callable[[], Awaitable[list[Tool]]], context: CallContext, settings: ToolSettings
+        self,
+        create: Callable[[], Awaitable[list[Tool]]],
+        context: CallContext,
+        settings: ToolSettings,
+        refused: tuple[str, ...],
     ) -> None:
-        self._create, self._context, self._settings = create, context, settings
+        self._create, self._context, self._settings, self._refused = create, context, settings, refused
         self.release = context.release
 
     async def offered(self) -> OfferedTools:
@@ -87,6 +97,6 @@ class StepTools:
         tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._create()]
         return OfferedTools(
             tools=tuple(GrantedTool(tool, self._context) for tool, reason in tools if not reason),
-            unavailable=tuple(f"{tool.card.name}: {reason}" for tool, reason in tools if reason),
+            unavailable=(*self._refused, *(f"{tool.card.name}: {reason}" for tool, reason in tools if reason)),
             settings=self._settings,
         )

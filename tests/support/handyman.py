@@ -28,7 +28,7 @@ from support.panel import role_of
 from support.scripted_endpoint import Reply
 from support.scripted_endpoint import Request as ModelRequest
 
-TASK = Request(question="How cold may it get?", mode="direct", agent="Handyman")
+TASK = Request(question="How cold may it get?", mode="direct", agent="Handyman", sources=("documents", "web", "tools"))
 TURN, REPORT = "ToolTurn", "Report"
 
 

@@ -115,6 +115,7 @@ ROUTES: dict[str, Rule] = {
     "DELETE /v1/evaluations/{evaluation}": Rule("write", "/v1/evaluations/{evaluation}", passes=404, destroys=True),
     "GET /v1/tools": Rule("key", "/v1/tools"),
     "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),
+    "GET /v1/runs/{run_id}/evidence/{number}": Rule("read", "/v1/runs/{run}/evidence/1", passes=404),  # of a document
     "GET /v1/runs/{run_id}/files": Rule("read", "/v1/runs/{run}/files"),
     "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/a.txt", passes=404),  # it has none
     "GET /v1/models": Rule("key", "/v1/models"),

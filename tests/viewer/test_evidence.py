@@ -7,7 +7,8 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from support.panel import Panel
-from support.viewer import COLD, SOUND, WARRANTY, OpenPage, Site, answered
+from support.reckoner import CLAIM, QUESTION, RECKONER, reckoning
+from support.viewer import COLD, HOSTILE, SOUND, WARRANTY, OpenPage, Site, answered, ask
 
 
 def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage) -> None:
@@ -102,3 +103,47 @@ def count_dark_pixels(page: Page) -> int:
         return data.filter((value, at) => at % 4 === 0 && value < 100).length;
     }"""
     return int(page.evaluate(script))
+
+
+def test_the_result_of_a_tool_is_chosen_shown_and_opened(open_page: OpenPage, site: Site) -> None:
+    site.candor.agent_catalog.add(RECKONER)
+    site.responder = reckoning()
+    page = open_page()
+    page.get_by_label("Results of tools").check()
+    ask(page, QUESTION, mode="agent:Reckoner")
+    expect(page.locator(".claims")).to_contain_text(CLAIM)
+    expect(page.locator(".answer .sources .where")).to_have_text(
+        '[1] result of calculator {"expression":"2340 * 0.17"}'
+    )
+    page.locator(".claims .mark").first.click()
+    panel = page.locator("#panel")
+    expect(panel.locator("mark.current")).to_have_text("397.8")
+    expect(panel).to_contain_text("result of calculator")
+    site.candor.agent_catalog.remove("Reckoner")
+
+
+def test_a_hostile_web_page_is_shown_as_text_with_its_address_and_time(open_page: OpenPage, site: Site) -> None:
+    page = open_page()
+    text = f"{HOSTILE} {COLD}"
+    origin = {"kind": "web", "url": "https://forum.example/t/7", "read_at": "2026-11-22T09:30:00Z"}
+
+    def from_the_web(route: Route) -> None:
+        response = route.fetch()
+        run = response.json()
+        if answer := run["answer"]:
+            answer["evidence"] = [
+                {**answer["evidence"][0], "quote": HOSTILE, "start": 0, "end": len(HOSTILE), "origin": origin}
+            ]
+        route.fulfill(response=response, json=run)
+
+    kept = {"number": 1, "name": "x", "origin": origin, "text": text, "start": 0, "end": len(HOSTILE)}
+    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+$"), from_the_web)
+    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+/evidence/1$"), lambda route: route.fulfill(json=kept))
+    answered(page)
+    page.locator(".claims .mark").first.click()
+    panel = page.locator("#panel")
+    expect(panel.locator("mark.current")).to_have_text(HOSTILE)
+    expect(panel).to_contain_text("web page https://forum.example/t/7")
+    expect(panel).to_contain_text("read at")
+    expect(panel.locator("script, img")).to_have_count(0)
+    assert page.title() != "owned"

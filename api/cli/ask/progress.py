@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from api.cli.render.console import SafeConsole
 from api.cli.render.events import ProgressLines
 from api.cli.render.text import duration, speed
 from multi_agent import events
@@ -26,7 +26,7 @@ def live_progress(collection: str) -> Iterator[Subscriber]:
 
     On a terminal, the last line counts the seconds against the estimate.
     """
-    console = Console(file=sys.stderr, highlight=False)
+    console = SafeConsole(file=sys.stderr, highlight=False)
     progress = LiveProgress(ProgressLines(console))
     progress.lines.show_start(collection)
     if not console.is_terminal:

@@ -37,6 +37,14 @@ def ask(
         str, typer.Option("--session", help="Conversation name. Earlier questions of the conversation are context.")
     ] = "",
     plan: Annotated[str, typer.Option("--plan", help="Run the saved plan of this name.")] = "",
+    sources: Annotated[
+        str | None,
+        typer.Option(
+            "--sources",
+            help="What the answer may rest on, separated by commas: documents, web, tools. Default: research.sources.",
+            show_default=False,
+        ),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
@@ -70,6 +78,7 @@ def ask(
             "template": plan,
             "samples": samples,
             "strict": strict,
+            **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
         },
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,

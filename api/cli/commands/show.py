@@ -1,20 +1,26 @@
-"""``candor show``: one document, or its text."""
+"""``candor show``: one document, its text, or the text around an item of evidence."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.common import CollectionOption, Home, Json, command, make_candor, make_console, print_json
+
+if TYPE_CHECKING:
+    from api.bootstrap import Candor
 
 app = command()
 
 
 @app.command()
 def show(
-    document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
+    document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name; or a run id.")],
+    number: Annotated[
+        int | None, typer.Argument(min=1, help="Number of evidence in the answer of the run.", show_default=False)
+    ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print the parsed text, to which all spans refer.")] = False,
     collection: CollectionOption = None,
     as_json: Json = False,
@@ -22,9 +28,16 @@ def show(
 ) -> None:
     """Show the metadata of a document, or its parsed text.
 
-    Example: candor show report.pdf --text
+    With a run id and a number, show the text around this evidence: of the document, of the web page as it was read,
+    or of the result that the tool returned.
+
+    Examples: candor show report.pdf --text; candor show run_3f2a 1
     """
-    documents = make_candor(home).documents
+    candor = make_candor(home)
+    if number is not None:
+        _show_evidence(candor, document, number, as_json)
+        return
+    documents = candor.documents
     found = documents.find(document, collection)
     parsed = documents.text(found).text if text else None
     if as_json:
@@ -35,3 +48,15 @@ def show(
         from api.cli.render.documents import show_document
 
         show_document(make_console(), found)
+
+
+def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> None:
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.answers import show_kept
+    from api.services.kept_text import evidence_text
+
+    kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, run_id, number, LOCAL_CALLER)
+    if as_json:
+        print_json(kept.model_dump(mode="json"))
+    else:
+        show_kept(make_console(), kept)

@@ -10,11 +10,14 @@ from rich.text import Text
 
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
 from api.services.exports.export import gaps_heading
+from api.services.kept_text import KeptText
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
+from multi_agent.sources import describe_origin
 
 MAX_ROWS = 20
+_AROUND = 1500  # characters of a kept text before and after its quote
 _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
 
 
@@ -75,7 +78,24 @@ def _from_picture(picture: PictureSource) -> str:
 
 
 def _source(quote: Quote) -> str:
+    if quote.origin:
+        return capitalized(describe_origin(quote.origin))
     return ", ".join(part for part in (quote.document, show_pages(quote.pages)) if part)
+
+
+def show_kept(console: Console, kept: KeptText) -> None:
+    """Print where the evidence is from and the kept text around it, with the quote highlighted."""
+    source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
+    console.print(Text(f"[{kept.number}] {source}", style="bold"), soft_wrap=True)
+    start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
+    shown = Text("… " if start else "")
+    shown.append(kept.text[start : kept.start]).append(kept.text[kept.start : kept.end], style="bold reverse")
+    console.print(shown.append(kept.text[kept.end : end]).append(" …" if end < len(kept.text) else ""))
+
+
+def capitalized(text: str) -> str:
+    """Return the text with a capital first letter. The other letters stay as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def _coverage(answer: Answer) -> str:

@@ -46,7 +46,8 @@ class ResearchRequest(Request):
 
     def to_request(self) -> Request:
         """Return the part that the panel reads. Its fields are validated already."""
-        return Request.model_construct(**request_fields(dict(self)))
+        given = {name: value for name, value in self if name in self.model_fields_set}
+        return Request.model_construct(**request_fields(given))
 
 
 class Accepted(FrozenModel):

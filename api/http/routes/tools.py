@@ -12,6 +12,7 @@ from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
 from api.services import tools as service
+from api.services.kept_text import KeptText, kept_text
 from api.services.tools import RunFile, ToolDescription
 from multi_agent.storage.tool_calls import ToolEntry
 
@@ -36,6 +37,21 @@ async def tools(
 def calls(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
     """List every tool call of a run with its full result."""
     return service.list_tool_calls(tools, trace, run_id, caller)
+
+
+@router.get("/runs/{run_id}/evidence/{number}", responses=problem_responses(404, 409, 422, 503))
+def evidence(
+    tools: ToolsDep,
+    trace: TraceDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    number: Annotated[int, Path(ge=1, description="Number of the evidence in the answer.", examples=[1])],
+) -> KeptText:
+    """Get the text that a web page or a tool returned, with the place of the quote in it.
+
+    The text is kept with the run. For evidence from a document, GET /v1/documents/{document}/text returns the text.
+    """
+    return kept_text(tools.calls, trace, run_id, number, caller)
 
 
 @router.get("/runs/{run_id}/files", responses=problem_responses(404, 503))

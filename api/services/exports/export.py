@@ -17,12 +17,13 @@ from pydantic import Field
 
 from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.prompts.show_passages import show_pages
+from multi_agent.sources import describe_origin, readable
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
 UNSUPPORTED = "not supported by the evidence"
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")  # not allowed in XML
+_CONTROL = re.compile(r"[\ufffe\uffff]")  # not allowed in XML
 
 
 class Format(StrEnum):
@@ -58,7 +59,7 @@ class Source(FrozenModel):
     """A quote and its location."""
 
     mark: str
-    where: str = Field(description="document and page")
+    where: str = Field(description="document and page, web page, or tool")
     quote: str
     verbatim: bool = Field(default=True, description="whether the document has these words, not a picture of its page")
 
@@ -170,8 +171,9 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
 
 
 def _source(quote: Quote, names: dict[str, str]) -> Source:
-    origin = str(quote.picture) if quote.picture else ""
-    where = ", ".join(part for part in (names[quote.document], show_pages(quote.pages), origin) if part)
+    seen = str(quote.picture) if quote.picture else ""
+    parts = (names[quote.document], show_pages(quote.pages), seen)
+    where = _plain(describe_origin(quote.origin)) if quote.origin else ", ".join(part for part in parts if part)
     verbatim = quote.picture is None
     return Source(mark=str(quote.number), where=where, quote=_plain(quote.quote), verbatim=verbatim)
 
@@ -224,4 +226,4 @@ def _facts(run: RunSummary, answer: Answer) -> tuple[tuple[str, str], ...]:
 
 def _plain(text: str) -> str:
     """Return the text on one line, without control characters."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return " ".join(_CONTROL.sub(" ", readable(text)).split())

@@ -145,6 +145,9 @@ async function download(path) {
   return {name, content: await response.blob()};
 }
 
+/** Return the text that a page or a tool returned, with the place of a quote in it. */
+export const keptText = (runId, number) => call(`/v1/runs/${id(runId)}/evidence/${number}`);
+
 export const runFiles = (runId) => call(`/v1/runs/${id(runId)}/files`);
 
 /** Return a file that a tool wrote in a run. */

@@ -23,6 +23,13 @@ export function pages(numbers) {
   return numbers.length === 1 ? `page ${numbers[0]}` : `pages ${numbers[0]}–${numbers.at(-1)}`;
 }
 
+/** Return where a quote is from: its document, web page or tool. */
+export function sourceName({origin, document}) {
+  if (!origin) return fileName(document);
+  if (origin.kind === "web") return `web page ${origin.url}`;
+  return `result of ${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`;
+}
+
 export function fileName(path) {
   return path.split(/[\\/]/).at(-1);
 }

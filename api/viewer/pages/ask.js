@@ -76,7 +76,7 @@ class AskView {
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
         replace(answer, answerView(live.answer, live.collection));
-        if (number) openQuote(live.answer.evidence, Number(number), live.collection);
+        if (number) openQuote(live.answer.evidence, Number(number), live.collection, {runId});
       }
       if (live.answer) return;
       const {drafts, computations} = live.model;

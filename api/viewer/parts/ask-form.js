@@ -5,7 +5,8 @@ import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
-const asked = {question: "", collection: "", mode: "auto", model: "", samples: "", session: ""}; // the last request, to prefill the form
+const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
+const asked = {question: "", collection: "", mode: "auto", model: "", samples: "", session: "", sources: []}; // the last request, to prefill the form
 
 export function askForm(collections, agents, endpoints, plans) {
   const option = (value, label, chosen) => h("option", {value, selected: value === chosen}, label);
@@ -33,12 +34,16 @@ export function askForm(collections, agents, endpoints, plans) {
     submit),
   h("label", {class: "check"}, h("input", {name: "continue_session", type: "checkbox", checked: asked.session !== ""}),
     "Continue the conversation: the planner sees earlier questions"),
+  h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"),
+    SOURCES.map(([value, label]) => h("label", {class: "check"},
+      h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),
   errorBox);
   return element;
 }
 
 async function send(given, submit, errorBox) {
   Object.assign(asked, Object.fromEntries(given));
+  asked.sources = given.getAll("sources");
   asked.session = given.has("continue_session") ? asked.session || crypto.randomUUID() : "";
   const [kind] = asked.mode.split(":");
   const name = asked.mode.slice(kind.length + 1);
@@ -50,6 +55,7 @@ async function send(given, submit, errorBox) {
       mode: kind === "agent" ? "direct" : kind === "plan" ? "auto" : kind,
       agent: kind === "agent" ? name : "", template: kind === "plan" ? name : "",
       samples: asked.samples ? Number(asked.samples) : null,
+      ...(asked.sources.length > 0 && {sources: asked.sources}),
     });
     location.hash = `#/ask/${encodeURIComponent(runId)}`;
   } catch (error) {

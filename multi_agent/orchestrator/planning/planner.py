@@ -40,10 +40,11 @@ class Planner:
         publish: Publish,
         remembered: Remembered,
         today: str,
+        sources: str,
         retries: int,
     ) -> None:
         self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
-        self._today, self._retries = today, retries
+        self._today, self._sources, self._retries = today, sources, retries
         self._remembered = show_remembered(remembered, "`intent`, `requirements` and the steps")
         self._cards = tuple(agent.card for agent in registry)
         self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
@@ -57,6 +58,7 @@ class Planner:
             library=await self._documents.text(),
             examples=_show_examples(examples),
             remembered=self._remembered,
+            sources=self._sources,
             today=self._today,
             question=question,
         )
@@ -88,6 +90,7 @@ class Planner:
             agents=self._agents,
             rules=Prompt.part("planning_rules"),
             library=await self._documents.text(),
+            sources=self._sources,
             today=self._today,
             question=context.question,
             intent=f"\nIntent: {intent}" if intent != context.question else "",

@@ -49,7 +49,9 @@ class Triage:
         publish: Publish,
         remembered: Remembered,
         today: str,
+        sources: str,
     ) -> None:
+        self._sources = sources
         self._llm, self._agents, self._documents, self._publish = llm, agents, documents, publish
         self._remembered, self._today = remembered, today
 
@@ -67,6 +69,7 @@ class Triage:
             agents=_show_agents(self._agents),
             library=await self._documents.text(),
             remembered=show_remembered(self._remembered, "`question` and `requirements`"),
+            sources=self._sources,
             today=self._today,
             question=question,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from api.cli.ingest import run_ingest
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.handyman import TASK, calls, done, report, rounds
+from support.reckoner import found
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from support.web import Page, Web
@@ -85,7 +85,7 @@ def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callab
     with Web() as web:
         web.pages["/pumps"] = Page(b"<p>The Borea 12 is <b>blue</b>.</p>")
         first_calls = calls(("read_web_page", {"url": web.url("/pumps")}), ("garden.look", {}))
-        notes = json.dumps({"reasoning": "So it says.", "notes": ["It is blue."]})
+        notes = found(("It is blue.", []), ("Nothing grows.", [1]), short="blue")
         with ScriptedEndpoint(lambda request: replies.pop(0)) as endpoint:
             replies = [first_calls, done(), notes]
             tools = ToolSettings(mcp_servers=SERVERS, allow_private_addresses=True)
@@ -97,12 +97,12 @@ def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callab
                 assert (unknown.status_code, "garden.*" in unknown.json()["detail"]) == (422, True)
                 made = http.post("/v1/agents", json={**agent, "tools": ["read_web_page", "garden.look"]})
                 assert made.status_code == 201, made.text
-                answer = http.post("/v1/research", json={"question": "Which colour?", "agent": "Scout"}).json()
+                asked = {"question": "Which colour?", "agent": "Scout", "sources": ["web", "tools"]}
+                answer = http.post("/v1/research", json=asked).json()
     assert "**blue**" in endpoint.requests[1].prompt
-    assert "--- garden.look {}\nnothing" in endpoint.requests[1].prompt
-    assert "It is blue." in answer["answer"]
-    assert f"Read on the web, and no evidence: {web.url('/pumps')}" in answer["answer"]
-    assert (answer["status"], answer["evidence"]) == ("insufficient", [])
+    assert "\n[1] nothing" in endpoint.requests[1].prompt
+    assert "It is blue. [unsupported]" in answer["answer"]
+    assert [quote["quote"] for quote in answer["evidence"]] == ["nothing"]
 
 
 def test_tools_of_mcp_servers_are_listed_on_request(http: httpx.Client, run: Run, candor: Candor) -> None:

@@ -50,7 +50,9 @@ async def test_tool_results_reach_the_model_and_the_events(
     with ScriptedEndpoint(model) as endpoint:
         answer = await ask(endpoint, "calculator")
     assert "It is 0.3." in answer.answer
-    assert '--- calculator {"expression":"0.1 + 0.2"}\n0.3' in endpoint.requests[1].prompt
+    shown = endpoint.requests[1].prompt.partition('--- calculator {"expression":"0.1 + 0.2"}\n')[2]
+    assert shown.startswith('=== result of calculator {"expression": "0.1 + 0.2"} (from outside the documents;')
+    assert "\n[1] 0.3\n" in shown
 
     [called], [returned] = bodies(trace, answer.run_id, "tool_called"), bodies(trace, answer.run_id, "tool_returned")
     assert (called.agent, called.tool, called.arguments) == ("Handyman", "calculator", {"expression": "0.1 + 0.2"})

@@ -71,7 +71,8 @@ async def test_a_tool_not_listed_as_safe_needs_approval(
         server = garden(tmp_path, safe=("look",))
         await ask(server, endpoint, "garden.plant", "garden.look", approval_timeout_s=0.1)
     assert "Nobody approved this call in time." in endpoint.requests[1].prompt
-    assert "--- garden.look {}\nnothing" in endpoint.requests[1].prompt
+    assert "--- garden.look {}\n=== result of garden.look (from outside" in endpoint.requests[1].prompt
+    assert "\n[1] nothing" in endpoint.requests[1].prompt
     assert not (tmp_path / "planted.txt").exists()
 
 

@@ -4,7 +4,7 @@ import {fold, h} from "../../lib/dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
 import {table} from "../tables.js";
-import {costOf, fileName, pages, plural, seconds, tokens} from "../../lib/format.js";
+import {costOf, pages, plural, seconds, sourceName, tokens} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
@@ -79,7 +79,7 @@ function marks(claim, at, answer, collection) {
   }
   const quotes = claim.evidence.map((number) => {
     const quote = answer.evidence.find((each) => each.number === number);
-    return mark(`[${number}]`, at, quote && sourceOf(quote), () => openQuote(answer.evidence, number, collection));
+    return mark(`[${number}]`, at, quote && sourceOf(quote), () => openQuote(answer.evidence, number, collection, {runId: answer.run_id}));
   });
   const computed = claim.computations.map((number) =>
     mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
@@ -93,7 +93,7 @@ function mark(label, at, title, open) {
 }
 
 function sourceOf(quote) {
-  return [fileName(quote.document), pages(quote.pages), quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
+  return [sourceName(quote), pages(quote.pages), quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
 }
 
 function listed(title, items) {
@@ -118,7 +118,7 @@ function sources(answer, collection) {
     h("button", {type: "button", class: "source", on: {click: () => openComputation(answer, each.number, collection)}},
       h("span", {class: "where"}, `[C${each.number}] computed`), h("span", {class: "words"}, each.purpose))));
   const quotes = answer.evidence.map((quote) => h("li", {},
-    h("button", {type: "button", class: "source", on: {click: () => openQuote(answer.evidence, quote.number, collection)}},
+    h("button", {type: "button", class: "source", on: {click: () => openQuote(answer.evidence, quote.number, collection, {runId: answer.run_id})}},
       h("span", {class: "where"}, `[${quote.number}] ${sourceOf(quote)}`), h("span", {class: "words"}, quote.quote))));
   const title = `Evidence: ${plural(quotes.length, "quote")}${computations.length ? `, ${plural(computations.length, "computation")}` : ""}`;
   return fold("evidence", title, () => h("ul", {class: "sources"}, computations, quotes), quotes.length <= 12);

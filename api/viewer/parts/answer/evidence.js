@@ -1,5 +1,6 @@
-/* A quote in its context, highlighted on its page or in the parsed text of its document. */
+/* A quote in its context: on its page, in the text of its document, or in what a web page or a tool returned. */
 
+import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {Problem} from "../../lib/errors.js";
 import {PageView} from "./page-view.js";
@@ -7,19 +8,23 @@ import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
 import {textAround, textOf} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
-import {fileName, pages, plural} from "../../lib/format.js";
+import {formatTime, pages, plural, sourceName} from "../../lib/format.js";
+import {offsetsIn} from "../../lib/spans.js";
 
 let asText = false; // the last choice between page and text
 
-/** Open a quote from a list of quotes; the pager leads to the others. `label` says what the quotes are. */
-export function openQuote(quotes, number, collection, label = "Evidence") {
+/**
+ * Open a quote from a list of quotes; the pager leads to the others. `label` says what the quotes are. `runId` is the
+ * run that keeps the texts of web pages and tools; without it, only the quote is shown.
+ */
+export function openQuote(quotes, number, collection, {label = "Evidence", runId = ""} = {}) {
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
   if (!quote) return;
   const go = (step) => keepFocus(panel, () =>
-    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, label));
+    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, {label, runId}));
   const body = h("div", {}, loading());
-  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
+  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
   const name = `${label} ${number}`;
   openPanel({
     name,
@@ -31,12 +36,16 @@ export function openQuote(quotes, number, collection, label = "Evidence") {
     ],
     key: pagerKeys(go),
   });
-  fill(body, {quotes, quote, collection, isOpen: () => panelShows(name)});
+  fill(body, {quotes, quote, collection, runId, isOpen: () => panelShows(name)});
 }
 
 /** Show the page of the quote or, without pages or by choice, the text around it. */
 async function fill(body, what) {
   try {
+    if (what.quote.origin) {
+      await fillKept(body, what);
+      return;
+    }
     const document = await textOf(what.quote.document_id, what.collection);
     if (!what.isOpen()) return;
     const container = h("div", {});
@@ -53,6 +62,16 @@ async function fill(body, what) {
     const shown = gone ? Object.assign(new Error("It was removed after this answer was written. The quote shows its text at that time."), {title: "Document removed"}) : error;
     body.replaceChildren(failure(shown, gone ? null : () => fill(body, what)));
   }
+}
+
+/** Show the text that the page or the tool returned. */
+async function fillKept(body, what) {
+  if (!what.runId) {
+    body.replaceChildren(h("p", {class: "note"}, "Its text can be opened when the run has ended."));
+    return;
+  }
+  const {text} = await api.keptText(what.runId, what.quote.number);
+  if (what.isOpen()) fillText(body, {text, offset: offsetsIn(text), breaks: []}, what);
 }
 
 async function fillPage(container, document, what) {
@@ -98,7 +117,7 @@ export function openComputation(answer, number, collection) {
       computed.evidence.length > 0 && h("h3", {}, `Based on ${plural(computed.evidence.length, "quote")}`),
       h("ul", {class: "sources"}, computed.evidence.map((quote) => h("li", {},
         h("button", {type: "button", class: "source", on: {click: () => openQuote(computed.evidence, quote.number, collection)}},
-          h("span", {class: "where"}, `[${quote.number}] ${fileName(quote.document)}`), h("span", {class: "words"}, quote.quote))))),
+          h("span", {class: "where"}, `[${quote.number}] ${sourceName(quote)}`), h("span", {class: "words"}, quote.quote))))),
     ],
   });
 }

@@ -36,7 +36,7 @@ function content(live) {
     h("h3", {class: "query"}, shorten(search.queries.join("; "), 200)),
     h("p", {class: "note"}, `${plural(search.chunks_found, "passage")} in ${plural(search.documents_found, "document")}${within(search.documents)}`, repeated(search)),
     h("ul", {class: "sources"}, search.passages.map((each) => h("li", {},
-      h("button", {type: "button", class: "source", "data-key": `found ${each.number}`, on: {click: () => openQuote(quotes, each.number, live.collection, "Passage")}},
+      h("button", {type: "button", class: "source", "data-key": `found ${each.number}`, on: {click: () => openQuote(quotes, each.number, live.collection, {label: "Passage"})}},
         h("span", {class: "where"}, [each.name, pages(each.pages), each.section.at(-1)].filter(Boolean).join(", ")),
         h("span", {class: "words"}, shorten(each.excerpt, 200))))))));
 }

@@ -1,0 +1,23 @@
+"""Renders what the person allows the answer to rest on, for the prompts of triage and planner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multi_agent.prompt import Prompt
+from multi_agent.settings import Source
+
+_KINDS: dict[Source, str] = {
+    "documents": "the person's documents",
+    "web": "web pages",
+    "tools": "results of tools",
+}
+
+
+def show_sources(sources: Sequence[Source]) -> str:
+    """Return a paragraph that names the sources; empty for documents alone, which the prompts assume."""
+    if set(sources) == {"documents"}:
+        return ""
+    *others, last = (_KINDS[source] for source in sources)
+    allowed = f"{', '.join(others)} and {last}" if others else last
+    return f"\n{Prompt.part('sources', allowed=allowed)}\n"
