@@ -1,0 +1,119 @@
+"""Passages from outside the collection: web pages that were read, and results of tools.
+
+They are numbered, quoted and checked like passages of documents. ``Chunk.origin`` says where they are from. Spans count
+from the beginning of the page's text or of the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from vectorstore.models import Chunk, Origin, ToolOutput, WebPage
+from vectorstore.text.sentences import SENTENCE_ENDS, Span, divide
+
+_PASSAGE_CHARACTERS = 2000
+_TITLE_CHARACTERS = 200
+_IDS = UUID("5b0f2b1e-5c0c-4e0e-9d43-6f0e6a2f7c11")
+_DIRECTION = frozenset(map(chr, (0x200E, 0x200F, 0x061C, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+"""Characters that reverse or reorder the text around them."""
+_TAGS = range(0xE0000, 0xE0080)
+"""Invisible copies of ASCII letters."""
+
+
+def page_passages(url: str, read_at: datetime, title: str, text: str) -> tuple[Chunk, ...]:
+    """Return the passages of a page; none if its text is blank.
+
+    Long pages are cut at the ends of paragraphs, and long paragraphs at the ends of sentences.
+    """
+    address, text = _one_line(url), readable(text)
+    origin, heading = WebPage(url=address, read_at=read_at), _one_line(title)[:_TITLE_CHARACTERS]
+    return tuple(_chunk(address, address, origin, heading, text, index, span) for index, span in enumerate(_cut(text)))
+
+
+def tool_passage(tool: str, arguments: Mapping[str, Any], result: str) -> Chunk:
+    """Return a tool's result as one passage. Raises ValueError for a blank result."""
+    text = readable(result)
+    if not text.strip():
+        raise ValueError(f"The tool {tool!r} returned nothing that can be quoted.")
+    origin = ToolOutput(tool=tool, arguments=dict(arguments))
+    call = json.dumps([tool, origin.arguments], sort_keys=True, ensure_ascii=False)
+    return _chunk(call, tool, origin, "", text, 0, Span(0, len(text)))
+
+
+def readable(text: str) -> str:
+    """Return the text without control characters, so that it cannot act on a terminal or hide words.
+
+    Unix line ends replace all others. A space replaces each other control character, surrogate, mark of text direction
+    and invisible tag.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(" " if _is_unreadable(character) else character for character in lines)
+
+
+def _is_unreadable(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    is_control = unicodedata.category(character) in ("Cc", "Cs")
+    return is_control or character in _DIRECTION or ord(character) in _TAGS
+
+
+def _chunk(source: str, name: str, origin: Origin, title: str, text: str, index: int, span: Span) -> Chunk:
+    """Return a passage of ``text``. Its ids depend on the source and on the whole text."""
+    version = hashlib.sha256(text.encode()).hexdigest()
+    identity = hashlib.sha256(f"{source}\n{version}".encode()).hexdigest()[:32]
+    document_id = f"{origin.kind}-{identity}"
+    return Chunk(
+        id=str(uuid5(_IDS, f"{document_id}/{index}")),
+        document_id=document_id,
+        document=name,
+        name=name,
+        version=version,
+        index=index,
+        text=text[span.start : span.end],
+        start=span.start,
+        end=span.end,
+        title=title,
+        origin=origin,
+    )
+
+
+def _cut(text: str) -> Iterator[Span]:
+    """Yield the spans of the passages, as many whole paragraphs in each as fit."""
+    current: Span | None = None
+    for part in _parts(text):
+        if current and part.end - current.start > _PASSAGE_CHARACTERS:
+            yield current
+            current = None
+        current = Span(current.start if current else part.start, part.end)
+    if current:
+        yield current
+
+
+def _parts(text: str) -> Iterator[Span]:
+    """Yield the paragraphs that fit into a passage, and the sentences or pieces of longer ones."""
+    for paragraph in _paragraphs(text):
+        if paragraph.end - paragraph.start <= _PASSAGE_CHARACTERS:
+            yield paragraph
+            continue
+        for sentence in divide(text, *paragraph, SENTENCE_ENDS):
+            for start in range(sentence.start, sentence.end, _PASSAGE_CHARACTERS):
+                yield Span(start, min(sentence.end, start + _PASSAGE_CHARACTERS))
+
+
+def _paragraphs(text: str) -> Iterator[Span]:
+    position = 0
+    for paragraph in text.split("\n\n"):
+        if paragraph.strip():
+            left = len(paragraph) - len(paragraph.lstrip())
+            yield Span(position + left, position + len(paragraph.rstrip()))
+        position += len(paragraph) + 2
+
+
+def _one_line(text: str) -> str:
+    return " ".join(readable(text).split())
