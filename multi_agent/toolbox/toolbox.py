@@ -41,11 +41,12 @@ class Toolbox:
 
 
 class RunTools:
-    """The tools of one run."""
+    """The tools of one run. ``offered`` holds the names of those that agents could call so far."""
 
     def __init__(self, box: Toolbox, run_id: str, library: Library) -> None:
         self._box, self._run_id = box, run_id
         self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
+        self.offered: set[str] = set()
         self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)
 
@@ -56,7 +57,7 @@ class RunTools:
         context = CallContext(
             self._run_id, step, agent, publish, approve, self._box.calls, self._occurrences, settings.timeout_s
         )  # fmt: skip
-        return StepTools(partial(self._create, tuple(granted)), context, settings)
+        return StepTools(partial(self._create, tuple(granted)), context, settings, self.offered)
 
     async def close(self) -> None:
         """Close the connections to MCP servers and stop the servers that the run started."""
@@ -74,17 +75,22 @@ class RunTools:
 
 
 class StepTools:
-    """The tools that an agent was granted for one step."""
+    """The tools that an agent was granted for one step. Adds the names of the available ones to ``names``."""
 
     def __init__(
-        self, create: Callable[[], Awaitable[list[Tool]]], context: CallContext, settings: ToolSettings
+        self,
+        create: Callable[[], Awaitable[list[Tool]]],
+        context: CallContext,
+        settings: ToolSettings,
+        names: set[str],
     ) -> None:
-        self._create, self._context, self._settings = create, context, settings
+        self._create, self._context, self._settings, self._names = create, context, settings, names
         self.release = context.release
 
     async def offered(self) -> OfferedTools:
         """Return the granted tools that are available. Raises UnknownTool, ToolServerFailed."""
         tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._create()]
+        self._names.update(tool.card.name for tool, reason in tools if not reason)
         return OfferedTools(
             tools=tuple(GrantedTool(tool, self._context) for tool, reason in tools if not reason),
             unavailable=tuple(f"{tool.card.name}: {reason}" for tool, reason in tools if reason),

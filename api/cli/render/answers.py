@@ -9,17 +9,19 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
+from api.services.execution_summary import execution_facts
 from api.services.exports.export import gaps_heading
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
+from vectorstore.models import GivenPassage
 
 MAX_ROWS = 20
 _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
-    """Print the answer, its evidence and coverage. ``home`` is the value of ``--home``, for the trace command."""
+    """Print the answer, its evidence and what the run did. ``home`` is the value of ``--home``, for `candor trace`."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     if answer.nearest:
@@ -43,7 +45,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     if answer.answer:
         show_list(console, "Reasoning", [answer.reasoning])
     option = f" --home {shlex.quote(str(home))}" if home else ""
-    footer = f"\n{_coverage(answer)}\nAll steps: candor trace {answer.run_id}{option}"
+    facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]
+    footer = "\n".join(["", *facts, f"All steps: candor trace {answer.run_id}{option}"])
     console.print(Text(footer, style="dim"), soft_wrap=True)
 
 
@@ -75,14 +78,5 @@ def _from_picture(picture: PictureSource) -> str:
 
 
 def _source(quote: Quote) -> str:
-    return ", ".join(part for part in (quote.document, show_pages(quote.pages)) if part)
-
-
-def _coverage(answer: Answer) -> str:
-    read, usage = answer.coverage, answer.usage
-    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
-    return (
-        f"Read {read.chunks_considered} of {read.chunks_total} passages in {read.documents_considered} of "
-        f"{read.documents_total} documents · {usage.model_calls} model calls · "
-        f"{usage.describe_tokens()} · {usage.seconds:.1f} s{cost}"
-    )
+    given = str(quote.origin) if isinstance(quote.origin, GivenPassage) else ""
+    return ", ".join(part for part in (quote.document, show_pages(quote.pages), given) if part)
