@@ -65,10 +65,10 @@ def given_passages(results: Iterable[RagResult]) -> tuple[Chunk, ...]:
 
 
 def _given(result: RagResult, text: str, index: int, span: Span) -> Chunk:
-    source = _one_line(result.source)
-    name = _one_line(result.document) or source
+    source, document = _one_line(result.source), _one_line(result.document)
+    name = f"{document} ({source})" if document else source
     origin = GivenPassage(source=source, score=result.score)
-    chunk = _chunk(f"{source}\n{name}", name, origin, "", text, index, span)
+    chunk = _chunk(name, name, origin, "", text, index, span)
     pages = (PageSpan(number=result.page, start=span.start, end=span.end),) if result.page else ()
     return chunk.model_copy(update={"page_spans": pages})
 

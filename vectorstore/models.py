@@ -81,7 +81,7 @@ class GivenPassage(FrozenModel):
     score: float | None = Field(default=None, description="the caller's own score of it")
 
     def __str__(self) -> str:
-        return f"given with the question, from {self.source}"
+        return "given with the question"
 
 
 Origin = Annotated[WebPage | ToolOutput | GivenPassage, Field(discriminator="kind")]
