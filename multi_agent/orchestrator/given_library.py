@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -94,21 +94,24 @@ class GivenLibrary:
         return {at: chunk for at, chunk in matches if chunk}
 
     @cached_property
-    def _given(self) -> tuple[Chunk, ...]:
-        """The passages that the collection does not have. Their names differ from those of its documents."""
-        chunks = given_passages(each for at, each in enumerate(self._results) if at not in self._recognised)
-        taken = {entry.name for entry in self._documents}
-        return tuple(
-            chunk.model_copy(update={"name": f"{chunk.name} (given)"}) if chunk.name in taken else chunk
-            for chunk in chunks
-        )
-
-    @cached_property
     def _passages(self) -> list[Chunk]:
         """All passages that the caller gave, in the caller's order, each once."""
-        given = iter(self._given)
-        ordered = [self._recognised.get(at) or next(given) for at in range(len(self._results))]
-        return list({chunk.id: chunk for chunk in ordered}.values())
+        taken = {entry.name for entry in self._documents}
+        read = (
+            self._recognised.get(at) or _with_own_name(chunk, taken)
+            for at, chunk in enumerate(given_passages(self._results))
+        )
+        return list({chunk.id: chunk for chunk in read}.values())
+
+    @property
+    def _given(self) -> list[Chunk]:
+        """The passages that the collection does not have."""
+        return [chunk for chunk in self._passages if chunk.origin]
+
+
+def _with_own_name(chunk: Chunk, taken: Collection[str]) -> Chunk:
+    """Return the chunk with another name if a document of the collection has its name."""
+    return chunk.model_copy(update={"name": f"{chunk.name} (given)"}) if chunk.name in taken else chunk
 
 
 def _find(result: RagResult, chunks: Sequence[Chunk]) -> Chunk | None:

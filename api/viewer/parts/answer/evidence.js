@@ -3,6 +3,7 @@
 import {failure, h, loading} from "../../lib/dom.js";
 import {Problem} from "../../lib/errors.js";
 import {PageView} from "./page-view.js";
+import {givenSource, isGiven} from "./given.js";
 import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
 import {textAround, textOf} from "./text-view.js";
@@ -19,7 +20,7 @@ export function openQuote(quotes, number, collection, label = "Evidence") {
   const go = (step) => keepFocus(panel, () =>
     openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, label));
   const body = h("div", {}, loading());
-  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
+  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, isGiven(quote) ? quote.document : fileName(quote.document)), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
   const name = `${label} ${number}`;
   openPanel({
     name,
@@ -31,7 +32,8 @@ export function openQuote(quotes, number, collection, label = "Evidence") {
     ],
     key: pagerKeys(go),
   });
-  fill(body, {quotes, quote, collection, isOpen: () => panelShows(name)});
+  if (isGiven(quote)) body.replaceChildren(...givenSource(quote));
+  else fill(body, {quotes, quote, collection, isOpen: () => panelShows(name)});
 }
 
 /** Show the page of the quote or, without pages or by choice, the text around it. */
