@@ -6,7 +6,7 @@ from api.auth.permissions import Caller, Right
 from api.services.collections import Collections
 from api.settings import Settings
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
-from multi_agent.errors import UnknownModel, UnknownTool
+from multi_agent.errors import LLMUnavailable, UnknownTool
 from multi_agent.orchestrator.planning.one_step import can_be_asked
 from multi_agent.orchestrator.planning.validation import ANSWERS
 from multi_agent.settings import SUPERVISORS
@@ -21,7 +21,7 @@ def chat_models(
     """Return the names of the models that the caller may ask and that can answer.
 
     Left out are collections without documents or for another embedding model, and agents that cannot work alone, write
-    no answer, or lack their tools. Raises UnknownModel if the settings let no run start.
+    no answer, or lack their tools. Raises LLMUnavailable if the settings let no run start.
     """
     _require_endpoints(registry, settings)
     if not any(agent.card.writes & ANSWERS for agent in registry):
@@ -51,12 +51,12 @@ def _is_usable(tool: str, toolbox: Toolbox) -> bool:
 
 
 def _require_endpoints(registry: AgentRegistry, settings: Settings) -> None:
-    """Raise UnknownModel if an agent or a part of the supervisor needs a model endpoint that does not exist."""
+    """Raise LLMUnavailable if an agent or a part of the supervisor needs a model endpoint that does not exist."""
     own = {agent.card.name: agent.card.model for agent in registry}
     for caller in (*SUPERVISORS, *own):
         endpoint = own.get(caller) or settings.research.agent_models.get(caller, "")
         if endpoint and endpoint not in settings.llms:
-            raise UnknownModel(
+            raise LLMUnavailable(
                 f"{caller} needs the model endpoint {endpoint!r}, which does not exist, so no question can be "
                 f"answered. Add [llms.{endpoint}] to candor.toml, or choose another endpoint for {caller}."
             )

@@ -94,13 +94,13 @@ def _model_names(
 ModelNames = Annotated[list[str], Depends(_model_names)]
 
 
-@router.get("/models", responses=_error_responses(400, 503))
+@router.get("/models", responses=_error_responses(503))
 def models(names: ModelNames) -> ChatModels:
     """List the models that can answer: collections with documents, and agents that work alone over a collection."""
     return ChatModels(data=tuple(map(_model, names)))
 
 
-@router.get("/models/{model}", responses=_error_responses(400, 404, 503))
+@router.get("/models/{model}", responses=_error_responses(404, 503))
 def model(
     names: ModelNames,
     model: Annotated[str, Path(description="A collection, or `collection:agent`.", examples=["papers"])],

@@ -112,5 +112,5 @@ def test_a_missing_model_endpoint_is_named(candor: Candor) -> None:
     broken = Candor(candor.settings.model_copy(update={"research": research}))
     with RunningService(broken) as service:
         refused = httpx.get(f"{service.url}/v1/models", timeout=60)
-    assert refused.status_code == 400
+    assert refused.status_code == 503
     assert "Reader needs the model endpoint 'gone'" in refused.json()["error"]["message"]
