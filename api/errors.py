@@ -127,4 +127,4 @@ def error_message(error: Exception) -> str:
 
 def fault_list(error: ValidationError) -> str:
     """Return the faults that pydantic found, as "place: message", separated by semicolons."""
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    return "; ".join(": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in error.errors())

@@ -34,8 +34,7 @@ from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
-from multi_agent.request import Source
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings import ResearchSettings, Source
 from multi_agent.tasks import GetTaskData, NoInputs, TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
 from vectorstore.models import FrozenModel

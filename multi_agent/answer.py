@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 
 class Coverage(FrozenModel):
-    """How much of the collection was read for the answer."""
+    """How much of the collection was read for the answer. The summary counts other sources."""
 
     documents_considered: int = 0
     documents_total: int = 0
@@ -89,8 +89,23 @@ class SubAnswer(FrozenModel):
     sufficient: bool
 
 
+class SourceCount(FrozenModel):
+    """How many sources of one kind a run used."""
+
+    cited: int = Field(default=0, description="claims of the answer rest on them")
+    read: int = 0
+    total: int | None = Field(default=None, description="that could be read; null if nobody knows")
+
+
+class ToolCount(FrozenModel):
+    """How often a run called a tool."""
+
+    calls: int = 0
+    failed: int = 0
+
+
 class ExecutionSummary(FrozenModel):
-    """Counts of what a run did."""
+    """Counts of what a run did. ``Answer.usage`` has its model calls, tokens, seconds and cost."""
 
     attempts: int = Field(default=0, description="plans that were run, revisions included")
     steps: dict[str, dict[str, int]] = Field(
@@ -103,6 +118,17 @@ class ExecutionSummary(FrozenModel):
     quotes: int = Field(default=0, description="verified")
     records: int = 0
     computations: int = 0
+    documents: SourceCount = Field(default=SourceCount(), description="of the collection")
+    pages: SourceCount = Field(default=SourceCount(), description="of these documents, in formats with pages")
+    given_passages: SourceCount = Field(
+        default=SourceCount(), description="given by the caller and not in the collection"
+    )
+    web_pages: SourceCount = SourceCount()
+    tools: dict[str, ToolCount] = Field(default={}, description="by tool that was called")
+    tools_offered: int = Field(default=0, description="different tools that the agents could call")
+    contradictions: int = Field(
+        default=0, description="answers of agents that differed from the chosen one, in all votes of the run"
+    )
 
 
 class Answer(FrozenModel):

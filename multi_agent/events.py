@@ -17,7 +17,7 @@ from multi_agent.llm.llm import Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk, FrozenModel, Origin
 
 _MAX_PASSAGES = 24  # of a search, kept in its event
 _EXCERPT = 200  # characters
@@ -203,6 +203,7 @@ class FoundPassage(FrozenModel):
     start: int = Field(ge=0, description="offset of the excerpt in the parsed text of its document")
     end: int = Field(gt=0)
     excerpt: str = Field(description="the first words of the passage, at most 200 characters")
+    origin: Origin | None = Field(default=None, description="where it is from, if not from a document")
 
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
@@ -215,6 +216,7 @@ class FoundPassage(FrozenModel):
         return cls(
             chunk_id=chunk.id, document_id=chunk.document_id, name=chunk.name, section=chunk.section,
             pages=chunk.pages_of(chunk.start, end), start=chunk.start, end=end, excerpt=excerpt,
+            origin=chunk.origin,
         )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ class CatalogueEntry(FrozenModel):
     id: str
     title: str = ""
     chunks: int = Field(ge=0)
+    pages: int = Field(default=0, ge=0, description="0 for formats without pages")
+    given: bool = Field(default=False, description="whether it consists of passages that the caller gave")
     facts: tuple[str, ...] = Field(default=(), description="kind, issuer, period and currency, as far as known")
     language: str = Field(default="", description="ISO 639-1 code; empty if it is unknown")
 

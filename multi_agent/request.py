@@ -8,12 +8,30 @@ from typing import Literal
 from pydantic import Field
 
 from multi_agent.errors import AgentError
-from multi_agent.settings import Budget
-from multi_agent.settings import Source as Source
+from multi_agent.settings import Budget, Source
 from vectorstore.models import FrozenModel
 
 LONGEST = 20_000
 """Maximum characters of a question or query. Anything longer belongs into the collection as a document."""
+
+
+MOST_RESULTS = 100
+LONGEST_RESULT = 20_000
+LONGEST_RESULTS = 400_000
+"""Maximum number of given passages, and maximum characters of one and of all. More belongs into the collection."""
+
+
+class RagResult(FrozenModel):
+    """A passage that the caller already has, for example from a search elsewhere."""
+
+    text: str = Field(min_length=1, description="the passage; quotes are verified in it")
+    source: str = Field(min_length=1, max_length=2_000, description="name or URL of where it is from")
+    document: str = Field(default="", max_length=1_000, description="name of its document, if not the source itself")
+    page: int | None = Field(default=None, ge=1, description="page of the document")
+    score: float | None = Field(default=None, description="the caller's own score; the order of the list decides")
+    chunk_id: str = Field(
+        default="", max_length=100, description="id of the chunk in the collection, if it is from there"
+    )
 
 
 class Request(FrozenModel):
@@ -35,10 +53,17 @@ class Request(FrozenModel):
     sources: tuple[Source, ...] = Field(
         default=("documents",), min_length=1, description="what the answer may rest on, instead of `research.sources`"
     )
+    rag_results: tuple[RagResult, ...] = Field(
+        default=(), description="passages that the caller already has, best first; agents read them before others"
+    )
+    search: bool = Field(default=True, description="search the collection in addition to `rag_results`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
 
     def validated(self) -> Request:
-        """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options."""
+        """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options.
+
+        Also raises AgentError for given passages over the limits.
+        """
         if not self.question.strip():
             raise AgentError("The question is empty.")
         if len(self.question) > LONGEST:
@@ -50,4 +75,30 @@ class Request(FrozenModel):
             raise AgentError("Mode 'direct' needs an agent's name, and only this mode takes one.")
         if self.template and self.mode in ("fast", "direct"):
             raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")
+        self._check_results()
         return self.model_copy(update={"question": self.question.strip()})
+
+    def _check_results(self) -> None:
+        """Raise AgentError if the given passages are blank or too many, or if there is nothing to read at all."""
+        if not self.search and not self.rag_results:
+            raise AgentError("There is nothing to read: `search` is false. Give passages in `rag_results`, or search.")
+        if self.rag_results and "documents" not in self.sources:
+            raise AgentError("The passages of `rag_results` count as documents. Add 'documents' to `sources`.")
+        if (count := len(self.rag_results)) > MOST_RESULTS:
+            raise AgentError(
+                f"`rag_results` has {count} passages; the maximum is {MOST_RESULTS}. Give the best ones, or ingest "
+                "the documents."
+            )
+        for number, each in enumerate(self.rag_results, start=1):
+            if not each.text.strip() or not each.source.strip():
+                raise AgentError(f"Passage {number} of `rag_results` has a blank text or source. Fill in both.")
+            if len(each.text) > LONGEST_RESULT:
+                raise AgentError(
+                    f"Passage {number} of `rag_results` has {len(each.text):,} characters; the maximum is "
+                    f"{LONGEST_RESULT:,}. Divide it, or ingest its document."
+                )
+        if (size := sum(len(each.text) for each in self.rag_results)) > LONGEST_RESULTS:
+            raise AgentError(
+                f"`rag_results` has {size:,} characters in all; the maximum is {LONGEST_RESULTS:,}. Give fewer "
+                "passages, or ingest the documents."
+            )

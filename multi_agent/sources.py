@@ -1,7 +1,7 @@
-"""Passages from outside the collection: web pages that were read, and results of tools.
+"""Passages from outside the collection: web pages that were read, results of tools, and passages of the caller.
 
 They are numbered, quoted and checked like passages of documents. ``Chunk.origin`` says where they are from. Spans count
-from the beginning of the page's text or of the result.
+from the beginning of the page's text, of the result, or of all passages that the caller gave from one source.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from multi_agent.request import Source
-from vectorstore.models import Chunk, Origin, ToolOutput, WebPage
+from multi_agent.request import RagResult
+from multi_agent.settings import Source
+from vectorstore.models import Chunk, GivenPassage, Origin, PageSpan, ToolOutput, WebPage
 from vectorstore.text.sentences import SENTENCE_ENDS, Span, divide
 
 _PASSAGE_CHARACTERS = 2000
@@ -51,15 +52,44 @@ def source_of(origin: Origin | None) -> Source:
     """Return the kind of source that a passage or quote with this origin is from."""
     if origin is None:
         return "documents"
-    return "web" if isinstance(origin, WebPage) else "tools"
+    kinds: dict[str, Source] = {"web": "web", "tool": "tools", "caller": "documents"}
+    return kinds[origin.kind]
 
 
 def describe_origin(origin: Origin) -> str:
     """Return where a quote is from, for people: the page and when it was read, or the tool and its arguments."""
     if isinstance(origin, WebPage):
         return f"web page {origin.url}, read {origin.read_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if isinstance(origin, GivenPassage):
+        return "given with the question"
     arguments = json.dumps(origin.arguments, ensure_ascii=False) if origin.arguments else ""
     return f"result of {origin.tool} {_one_line(arguments)}".rstrip()
+
+
+def given_passages(results: Iterable[RagResult]) -> tuple[Chunk, ...]:
+    """Return the caller's passages in their order. The text of a source is its passages, divided by blank lines."""
+    results = tuple(results)
+    passages = [readable(each.text) for each in results]
+    texts: dict[tuple[str, str], str] = {}
+    spans: list[Span] = []
+    for each, passage in zip(results, passages, strict=True):
+        before = texts.get((each.source, each.document))
+        text = passage if before is None else f"{before}\n\n{passage}"
+        texts[each.source, each.document] = text
+        spans.append(Span(len(text) - len(passage), len(text)))
+    return tuple(
+        _given(each, texts[each.source, each.document], index, span)
+        for index, (each, span) in enumerate(zip(results, spans, strict=True))
+    )
+
+
+def _given(result: RagResult, text: str, index: int, span: Span) -> Chunk:
+    source, document = _one_line(result.source), _one_line(result.document)
+    name = f"{document} ({source})" if document else source
+    origin = GivenPassage(source=source, score=result.score)
+    chunk = _chunk(name, name, origin, "", text, index, span)
+    pages = (PageSpan(number=result.page, start=span.start, end=span.end),) if result.page else ()
+    return chunk.model_copy(update={"page_spans": pages})
 
 
 def readable(text: str) -> str:

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, Field
 
 from multi_agent.library import Library
-from multi_agent.request import Source
+from multi_agent.settings import Source
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import Chunk, FrozenModel

@@ -73,12 +73,23 @@ class ToolOutput(FrozenModel):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-Origin = Annotated[WebPage | ToolOutput, Field(discriminator="kind")]
+class GivenPassage(FrozenModel):
+    """A passage that the caller gave with the question."""
+
+    kind: Literal["caller"] = "caller"
+    source: str = Field(description="name or URL of where the caller has it from")
+    score: float | None = Field(default=None, description="the caller's own score of it")
+
+    def __str__(self) -> str:
+        return "given with the question"
+
+
+Origin = Annotated[WebPage | ToolOutput | GivenPassage, Field(discriminator="kind")]
 """Where a passage is from, if not from a document of the collection."""
 
 
 class Chunk(FrozenModel):
-    """One passage of a document, of a web page or of a tool's result."""
+    """One passage of a document, of a web page or of a tool's result, or one that the caller gave."""
 
     id: str = Field(description="UUID, deterministic in document, version and position: the point id in Qdrant")
     document_id: str = Field(description="stable id of the document")

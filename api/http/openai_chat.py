@@ -16,7 +16,8 @@ from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
 from api.services.research import request_fields
 from multi_agent.answer import Answer, Status
-from multi_agent.request import Request, Source
+from multi_agent.request import Request
+from multi_agent.settings import Source
 from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel

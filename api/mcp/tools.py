@@ -21,13 +21,14 @@ from api.auth.permissions import Caller, Right
 from api.problems import EXPECTED, problem_of
 from api.services.collections import Collections
 from api.services.documents import Documents
+from api.services.execution_summary import execution_facts
 from api.services.exports.export import Report
 from api.services.progress import progress
 from api.services.runs import find_run, list_runs
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.events import Event
-from multi_agent.request import LONGEST, Request
+from multi_agent.request import LONGEST, RagResult, Request
 from multi_agent.settings import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
@@ -102,6 +103,7 @@ class Researched(FrozenModel):
     evidence: tuple[Cited, ...]
     reasoning: str
     missing: tuple[str, ...]
+    did: dict[str, str] = Field(description="what the run did, by subject: steps, documents, tools, model calls")
 
     @classmethod
     def of(cls, run: RunSummary, answer: Answer) -> Researched:
@@ -121,6 +123,7 @@ class Researched(FrozenModel):
             ),
             reasoning=answer.reasoning,
             missing=answer.missing,
+            did=execution_facts(answer),
         )  # fmt: skip
 
 
@@ -188,6 +191,7 @@ class Tools:
             tuple[Source, ...] | None,
             Field(min_length=1, description="what the answer may rest on; null for the default"),
         ] = None,
+        passages: Annotated[tuple[RagResult, ...], Field(description="passages you already have, best first")] = (),
     ) -> Researched:
         """Research a question over the documents: an answer whose claims cite the words that support them."""
         name, reported = await self._readable(ctx, collection), 0
@@ -199,7 +203,7 @@ class Tools:
                 await ctx.report_progress(reported, message=line)
 
         own = {"sources": sources} if sources else {}
-        request = Request.model_validate({"question": question, "mode": mode, **own})
+        request = Request(question=question, mode=mode, rag_results=passages, **own)
         answer = await self._backend.research(request, name, await self._get_caller(ctx), tell)
         run = await asyncio.to_thread(self._trace.run, answer.run_id)
         return Researched.of(run, answer)

@@ -154,6 +154,16 @@ class Collections:
             self.aliases.forget(stored_name)
             self._uploads.drop(name)
 
+    def searchable(self) -> list[str]:
+        """Return the names of the collections that have documents and fit the configured embedding model."""
+        counted = self.ledger.counts()
+        return [
+            spec.collection
+            for spec in self.list()
+            if spec.embedding_model == self._embedding_model
+            and any(each.chunks for each in counted.get(spec.collection, {}).values())
+        ]
+
     def list(self) -> list[CollectionSpec]:
         """Return all collections, each in its live version."""
         live = self.aliases.live()

@@ -63,6 +63,7 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             id=document.id,
             title=document.title,
             chunks=document.chunks,
+            pages=document.pages,
             facts=tuple(document.facts[name].value for name in _LISTED if name in document.facts),
             language=str(document.metadata.get(LANGUAGE, "")),
         )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from multi_agent.answer import (
     Answer,
     Computed,
-    Coverage,
-    ExecutionSummary,
     Quote,
     Status,
     SubAnswer,
@@ -18,30 +15,19 @@ from multi_agent.answer import (
     status_of,
 )
 from multi_agent.context import Finding, ResearchContext, Synthesis
-from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped
 from multi_agent.library import CatalogueEntry
+from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.request import Request
-
-_OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
 
 
 class AnswerBuilder:
-    """Counts a run's events and builds its answer. The run sets ``mode`` and ``catalogue`` when it knows them."""
+    """Builds the answer of a run. The run sets ``mode`` and ``catalogue`` when it knows them."""
 
-    def __init__(self, run_id: str, request: Request) -> None:
+    def __init__(self, run_id: str, request: Request, counter: RunCounter) -> None:
         self._run_id, self._request = run_id, request
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
-        self._attempts = 0
-        self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-
-    async def listen(self, event: Event) -> None:
-        """Count attempts and the outcomes of steps. Subscribe this to the run's bus."""
-        body = event.body
-        if isinstance(body, AttemptEnded):
-            self._attempts += 1
-        elif isinstance(body, StepFinished | StepFailed | StepSkipped):
-            self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
+        self._counter = counter
 
     def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
         """Build the answer that an agent wrote. For a strict request, an insufficient answer has no claims."""
@@ -49,7 +35,7 @@ class AnswerBuilder:
         is_answered = status is Status.ANSWERED
         if self._request.strict and not is_answered:
             synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
-        return self.without_synthesis(status, synthesis.reasoning, context).model_copy(
+        return self._answer(status, synthesis.reasoning, context, synthesis).model_copy(
             update={
                 "answer": synthesis.text,
                 "short": synthesis.short if is_answered else "",
@@ -76,6 +62,11 @@ class AnswerBuilder:
 
     def without_synthesis(self, status: Status, reason: str, context: ResearchContext | None) -> Answer:
         """Build an answer without text; ``context`` is None if the run ended before it had one."""
+        return self._answer(status, reason, context, None)
+
+    def _answer(
+        self, status: Status, reason: str, context: ResearchContext | None, synthesis: Synthesis | None
+    ) -> Answer:
         return Answer(
             run_id=self._run_id,
             status=status,
@@ -83,31 +74,8 @@ class AnswerBuilder:
             question=self._request.question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
-            coverage=self._coverage(context),
-            summary=self._summary(context),
-        )
-
-    def _coverage(self, context: ResearchContext | None) -> Coverage:
-        chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
-        return Coverage(
-            documents_considered=len({chunk.document_id for chunk in chunks}),
-            documents_total=len(self.catalogue),
-            chunks_considered=len(chunks),
-            chunks_total=sum(entry.chunks for entry in self.catalogue),
-        )
-
-    def _summary(self, context: ResearchContext | None) -> ExecutionSummary:
-        totals = sum(self._outcomes.values(), Counter[str]())
-        return ExecutionSummary(
-            attempts=self._attempts,
-            steps={agent: dict(counted) for agent, counted in sorted(self._outcomes.items())},
-            steps_completed=totals["completed"],
-            steps_failed=totals["failed"],
-            steps_skipped=totals["skipped"],
-            sources_analysed=len({chunk.document_id for chunk in context.chunks}) if context else 0,
-            quotes=len(context.evidence) if context else 0,
-            records=len(context.records) if context else 0,
-            computations=len(context.computations) if context else 0,
+            coverage=coverage(context, self.catalogue),
+            summary=self._counter.summary(context, self.catalogue, synthesis),
         )
 
 

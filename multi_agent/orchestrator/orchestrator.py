@@ -11,7 +11,7 @@ from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.errors import AgentError
-from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
@@ -43,7 +43,7 @@ class Orchestrator(RunDependencies):
         if "sources" not in request.model_fields_set:
             valid = valid.model_copy(update={"sources": self.settings.sources})
         self.require_models(valid)
-        registry = self.allowed_registry(valid.sources)
+        registry = allowed_registry(self.registry, self.tools, valid.sources)
         if valid.agent:
             return ValidRequest(valid, direct_plan(_allowed(registry, valid.agent), valid.question))
         if valid.mode == "fast" and not fast_agents(registry):
@@ -76,7 +76,7 @@ class Orchestrator(RunDependencies):
         Raises AgentError as ``validate`` does.
         """
         valid = self.validate(Request(question=request) if isinstance(request, str) else request)
-        dependencies = replace(self, registry=self.allowed_registry(valid.request.sources))
+        dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, valid.request.sources))
         run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing)
         return await run.execute()
 

@@ -18,12 +18,14 @@ from multi_agent.llm.budgeted import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor
+from multi_agent.orchestrator.given_library import with_given_passages
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.planning.triage import Triage
+from multi_agent.orchestrator.run_counter import RunCounter
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKits
@@ -53,21 +55,23 @@ class Run:
         examples: Sequence[PlanExample] | None,
         pausing: Callable[[], bool],
     ) -> None:
-        self._dependencies, self._request, self._chosen = dependencies, request, chosen
+        self._dependencies = dependencies = with_given_passages(dependencies, request)
+        self._request, self._chosen = request, chosen
         self._id, self._pausing = run_id, pausing
         self._resumed = resumed = ResumedRun.of(dependencies.trace, run_id)
         self._examples = resumed.examples if examples is None else examples
         self._today = resumed.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
-        self._builder = AnswerBuilder(run_id, request)
         spent = BudgetUsage(resumed.usage, resumed.seconds)
         self._models = RunModels(dependencies, request, dependencies.trace.journal(run_id), spent)
         self._tools = dependencies.tools.open(run_id, dependencies.library, request.sources)
+        counter = RunCounter(self._tools.offered)
+        self._builder = AnswerBuilder(run_id, request, counter)
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
-        own = (self._record, self._meter.listen, self._builder.listen, dependencies.models.pace.listen)
+        own = (self._record, self._meter.listen, counter.listen, dependencies.models.pace.listen)
         for listener in (*own, *listeners):
             self._bus.subscribe(ALL, listener)
 

@@ -6,7 +6,7 @@ from multi_agent.agent import AgentCard
 from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext
 from multi_agent.context_merge import merge
 from multi_agent.errors import ContextViolation
-from multi_agent.request import Source
+from multi_agent.settings import Source
 from multi_agent.sources import source_of
 
 

@@ -14,7 +14,7 @@ from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout
-from multi_agent.request import Source
+from multi_agent.settings import Source
 from multi_agent.tasks import SubTask, TaskData, TaskStorage
 from multi_agent.toolbox.toolbox import RunTools
 

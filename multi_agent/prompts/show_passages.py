@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.prompts.show_outside import mark_outside, show_lines, show_origin, show_words
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, ToolOutput, WebPage
 from vectorstore.text.sentences import units_of
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Col
 
     ``pages`` replaces the pages of the passage. Titles and headings whose letters are in ``without`` are left out.
     """
-    if chunk.origin:
+    if isinstance(chunk.origin, WebPage | ToolOutput):
         return show_origin(chunk.origin, chunk.title)
     title = _letters(chunk.title)
     has_title = title not in _letters(chunk.name) and title not in without
@@ -82,7 +82,7 @@ def show_proof(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
 
     A model chose the address of the page and the arguments of the tool: they prove nothing.
     """
-    return chunk.title if chunk.origin else show_location(chunk, pages)
+    return chunk.title if isinstance(chunk.origin, WebPage | ToolOutput) else show_location(chunk, pages)
 
 
 def _join(passages: Iterable[tuple[Chunk, str]]) -> str:

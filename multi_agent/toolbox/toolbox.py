@@ -10,7 +10,7 @@ from pathlib import Path
 from multi_agent.bus import Publish
 from multi_agent.library import Library
 from multi_agent.llm.journal import Occurrences
-from multi_agent.request import Source
+from multi_agent.settings import Source
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import Tool, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
@@ -42,11 +42,12 @@ class Toolbox:
 
 
 class RunTools:
-    """The tools of one run."""
+    """The tools of one run. ``offered`` holds the names of those that agents could call so far."""
 
     def __init__(self, box: Toolbox, run_id: str, library: Library, sources: tuple[Source, ...]) -> None:
         self._box, self._run_id, self._sources = box, run_id, sources
         self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
+        self.offered: set[str] = set()
         self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)
 
@@ -62,7 +63,7 @@ class RunTools:
         allowed = [name for name in names if self._box.registry.source_of(name) in self._sources]
         reason = f"not allowed for this run (`--sources {','.join(self._sources)}`)"
         refused = tuple(f"{name}: {reason}" for name in names if name not in allowed)
-        return StepTools(partial(self._create, allowed), context, settings, refused)
+        return StepTools(partial(self._create, allowed), context, settings, refused, self.offered)
 
     async def close(self) -> None:
         """Close the connections to MCP servers and stop the servers that the run started."""
@@ -80,7 +81,10 @@ class RunTools:
 
 
 class StepTools:
-    """The tools that an agent was granted for one step. ``refused`` says which ones this run does not allow."""
+    """The tools that an agent was granted for one step.
+
+    ``refused`` says which ones this run does not allow. Adds the names of the available ones to ``names``.
+    """
 
     def __init__(
         self,
@@ -88,13 +92,16 @@ class StepTools:
         context: CallContext,
         settings: ToolSettings,
         refused: tuple[str, ...],
+        names: set[str],
     ) -> None:
-        self._create, self._context, self._settings, self._refused = create, context, settings, refused
+        self._create, self._context, self._settings = create, context, settings
+        self._refused, self._names = refused, names
         self.release = context.release
 
     async def offered(self) -> OfferedTools:
         """Return the granted tools that are available. Raises UnknownTool, ToolServerFailed."""
         tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._create()]
+        self._names.update(tool.card.name for tool, reason in tools if not reason)
         return OfferedTools(
             tools=tuple(GrantedTool(tool, self._context) for tool, reason in tools if not reason),
             unavailable=(*self._refused, *(f"{tool.card.name}: {reason}" for tool, reason in tools if reason)),

@@ -20,7 +20,9 @@ from support.viewer import OpenPage, Site, ask
 def launching(site: Site) -> Iterator[Site]:
     """The service with an agent that calls the dangerous tool ``launch``."""
     site.stop()
-    site.start(tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,), sources=("tools",)))
+    site.start(
+        tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,), sources=("tools",))
+    )
     site.responder = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
     yield site
     site.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,13 @@ def ask(
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
+    passages: Annotated[
+        Path | None,
+        typer.Option("--passages", help="JSON file with passages that you already have. Agents read them first."),
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search/--no-search", help="Search the collection in addition to --passages.")
+    ] = True,
     strict: Annotated[bool, typer.Option("--strict", help="Leave out what only comes close to an answer.")] = False,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
@@ -58,6 +66,9 @@ def ask(
 ) -> None:
     """Answer a question from a collection, with evidence.
 
+    --passages reads a list such as [{"text": "…", "source": "https://example.com/manual", "page": 3}]. Optional keys:
+    document, page, score, chunk_id.
+
     When a limit is reached, the run ends with what it has found so far.
 
     Exit code 0 if the run is answered, or ends as insufficient because the documents do not hold the answer (see
@@ -65,6 +76,7 @@ def ask(
 
     Example: candor ask "Which of these pumps works below -20 °C?" --collection papers
     """
+    from api.cli.ask.passages import read_passages
     from api.cli.ask.run import make_request, run_question
 
     candor = make_candor(home)
@@ -79,6 +91,8 @@ def ask(
             "samples": samples,
             "strict": strict,
             **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
+            "rag_results": read_passages(passages) if passages else (),
+            "search": search,
         },
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,

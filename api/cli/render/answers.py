@@ -9,12 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
+from api.services.execution_summary import execution_facts
 from api.services.exports.export import gaps_heading
 from api.services.kept_text import KeptText
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin
+from vectorstore.models import GivenPassage
 
 MAX_ROWS = 20
 _AROUND = 1500  # characters of a kept text before and after its quote
@@ -22,7 +24,7 @@ _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "faile
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
-    """Print the answer, its evidence and coverage. ``home`` is the value of ``--home``, for the trace command."""
+    """Print the answer, its evidence and what the run did. ``home`` is the value of ``--home``, for `candor trace`."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     if answer.nearest:
@@ -46,7 +48,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     if answer.answer:
         show_list(console, "Reasoning", [answer.reasoning])
     option = f" --home {shlex.quote(str(home))}" if home else ""
-    footer = f"\n{_coverage(answer)}\nAll steps: candor trace {answer.run_id}{option}"
+    facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]
+    footer = "\n".join(["", *facts, f"All steps: candor trace {answer.run_id}{option}"])
     console.print(Text(footer, style="dim"), soft_wrap=True)
 
 
@@ -78,9 +81,10 @@ def _from_picture(picture: PictureSource) -> str:
 
 
 def _source(quote: Quote) -> str:
-    if quote.origin:
+    if quote.origin and not isinstance(quote.origin, GivenPassage):
         return capitalized(describe_origin(quote.origin))
-    return ", ".join(part for part in (quote.document, show_pages(quote.pages)) if part)
+    given = describe_origin(quote.origin) if quote.origin else ""
+    return ", ".join(part for part in (quote.document, show_pages(quote.pages), given) if part)
 
 
 def show_kept(console: Console, kept: KeptText) -> None:
@@ -96,13 +100,3 @@ def show_kept(console: Console, kept: KeptText) -> None:
 def capitalized(text: str) -> str:
     """Return the text with a capital first letter. The other letters stay as they are."""
     return text[:1].upper() + text[1:]
-
-
-def _coverage(answer: Answer) -> str:
-    read, usage = answer.coverage, answer.usage
-    cost = f" · cost {usage.cost:.4f}" if usage.cost else ""
-    return (
-        f"Read {read.chunks_considered} of {read.chunks_total} passages in {read.documents_considered} of "
-        f"{read.documents_total} documents · {usage.model_calls} model calls · "
-        f"{usage.describe_tokens()} · {usage.seconds:.1f} s{cost}"
-    )

@@ -11,24 +11,22 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Request, Response
+from fastapi import APIRouter, Body, Depends, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from api.auth.permissions import Caller, Right
+from api.auth.permissions import Right
 from api.errors import ModelNotFound, ServiceEnding
-from api.http.deps import CatalogDep, CollectionsDep, CurrentCaller, RunsDep, TraceDep
+from api.http.deps import CatalogDep, CollectionsDep, CurrentCaller, RunsDep, SettingsDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.openai_chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
 from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream_response
 from api.jobs.research import Runs
 from api.problems import EXPECTED, problem_of
-from api.services.collections import Collections
+from api.services.chat_models import chat_models
 from api.services.progress import progress
 from multi_agent.answer import Answer, Status
-from multi_agent.catalog.catalog import AgentCatalog
-from multi_agent.orchestrator.planning.one_step import can_be_asked
 from multi_agent.storage.trace import Trace
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -86,21 +84,29 @@ def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
+def _model_names(
+    collections: CollectionsDep, catalog: CatalogDep, tools: ToolsDep, settings: SettingsDep, caller: CurrentCaller
+) -> list[str]:
+    """Return the names of the models that the caller may ask."""
+    return chat_models(collections, catalog.registry(), tools, settings, caller)
+
+
+ModelNames = Annotated[list[str], Depends(_model_names)]
+
+
 @router.get("/models", responses=_error_responses(503))
-def models(collections: CollectionsDep, catalog: CatalogDep, caller: CurrentCaller) -> ChatModels:
-    """List the models: every collection, and every combination of a collection and a directly usable agent."""
-    return ChatModels(data=tuple(map(_model, _model_names(collections, catalog, caller))))
+def models(names: ModelNames) -> ChatModels:
+    """List the models that can answer: collections with documents, and agents that work alone over a collection."""
+    return ChatModels(data=tuple(map(_model, names)))
 
 
 @router.get("/models/{model}", responses=_error_responses(404, 503))
 def model(
-    collections: CollectionsDep,
-    catalog: CatalogDep,
-    caller: CurrentCaller,
+    names: ModelNames,
     model: Annotated[str, Path(description="A collection, or `collection:agent`.", examples=["papers"])],
 ) -> ChatModel:
     """Get one model."""
-    if model not in _model_names(collections, catalog, caller):
+    if model not in names:
         raise ModelNotFound(model)
     return _model(model)
 
@@ -124,8 +130,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
     response_model=ChatCompletion,
 )
 async def chat(
-    collections: CollectionsDep,
-    catalog: CatalogDep,
+    names: ModelNames,
     runs: RunsDep,
     trace: TraceDep,
     caller: CurrentCaller,
@@ -137,7 +142,6 @@ async def chat(
     The question is the last message with the role `user`; earlier messages are ignored. With `stream=true`, progress
     arrives as `reasoning_content`, then the text.
     """
-    names = await asyncio.to_thread(_model_names, collections, catalog, caller)
     if body.model not in names:
         raise ModelNotFound(body.model)
     caller.require(Right.READ, body.collection)
@@ -177,13 +181,6 @@ async def _chunks(runs: Runs, trace: Trace, run_id: str, reply: Reply) -> AsyncI
 
 def _event(value: dict[str, Any]) -> str:
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
-
-
-def _model_names(collections: Collections, catalog: AgentCatalog, caller: Caller) -> list[str]:
-    """Return the names of the models that the caller may use."""
-    agents = [registered.card.name for registered in catalog.registry() if can_be_asked(registered.card)]
-    readable = [spec.collection for spec in collections.list() if caller.may(Right.READ, spec.collection)]
-    return [name for collection in readable for name in (collection, *(f"{collection}:{agent}" for agent in agents))]
 
 
 def _model(name: str) -> ChatModel:

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any
 
 from pydantic import Field
 
+from api.services.execution_summary import execution_facts
 from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin, readable
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import FrozenModel
+from vectorstore.models import FrozenModel, GivenPassage
 
 UNSUPPORTED = "not supported by the evidence"
 
@@ -171,9 +171,12 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
 
 
 def _source(quote: Quote, names: dict[str, str]) -> Source:
-    seen = str(quote.picture) if quote.picture else ""
-    parts = (names[quote.document], show_pages(quote.pages), seen)
-    where = _plain(describe_origin(quote.origin)) if quote.origin else ", ".join(part for part in parts if part)
+    if quote.origin and not isinstance(quote.origin, GivenPassage):
+        where = _plain(describe_origin(quote.origin))
+    else:
+        seen = str(quote.picture) if quote.picture else ""
+        given = describe_origin(quote.origin) if quote.origin else ""
+        where = ", ".join(part for part in (names[quote.document], show_pages(quote.pages), seen, given) if part)
     verbatim = quote.picture is None
     return Source(mark=str(quote.number), where=where, quote=_plain(quote.quote), verbatim=verbatim)
 
@@ -202,23 +205,19 @@ def _cell(value: object) -> str:
 def _names(answer: Answer) -> dict[str, str]:
     """Return a name for each document: its file name, or its path if two share a file name."""
     quotes = [*answer.evidence, *(quote for each in answer.computations for quote in each.evidence)]
-    paths = {quote.document for quote in quotes}
+    paths = {quote.document for quote in quotes if quote.origin is None}
     names = [PurePath(path).name for path in paths]
-    called = {path: PurePath(path).name for path in paths}
+    called = {quote.document: quote.document for quote in quotes} | {path: PurePath(path).name for path in paths}
     return {path: _plain(path if names.count(name) > 1 else name) for path, name in called.items()}
 
 
 def _facts(run: RunSummary, answer: Answer) -> tuple[tuple[str, str], ...]:
-    read, usage = answer.coverage, answer.usage
-    facts: dict[str, Any] = {
+    facts = {
         "Asked": f"{run.started_at:%Y-%m-%d %H:%M} UTC",
         "Collection": run.collection,
         "Model": run.model,
         "Mode": answer.mode,
-        "Read": f"{read.chunks_considered:,} of {read.chunks_total:,} passages in {read.documents_considered:,} of "
-        f"{read.documents_total:,} documents",
-        "Work": f"{usage.model_calls:,} model calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens, "
-        f"{usage.seconds:.1f} s" + (f", cost {usage.cost:.4f}" if usage.cost else ""),
+        **execution_facts(answer),
         "Run": run.run_id,
     }
     return tuple((name, _plain(value)) for name, value in facts.items() if value)

@@ -26,6 +26,7 @@ export function pages(numbers) {
 /** Return where a quote is from: its document, web page or tool. */
 export function sourceName({origin, document}) {
   if (!origin) return fileName(document);
+  if (origin.kind === "caller") return document;
   if (origin.kind === "web") return `web page ${origin.url}`;
   return `result of ${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`;
 }

@@ -10,8 +10,8 @@ from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.memory.memory import NO_MEMORY, Memory
 from multi_agent.memory.plans import PlanMemory
-from multi_agent.request import Request, Source
-from multi_agent.settings import SUPERVISORS, ResearchSettings
+from multi_agent.request import Request
+from multi_agent.settings import SUPERVISORS, ResearchSettings, Source
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 
@@ -28,24 +28,6 @@ class RunDependencies:
     settings: ResearchSettings
     tools: Toolbox
     memory: Memory = NO_MEMORY
-
-    def allowed_registry(self, sources: tuple[Source, ...]) -> AgentRegistry:
-        """Return the agents that can work with these sources.
-
-        Left out are agents whose own search and tools use other sources only. An agent that has tools and reads what
-        others found can work without the tools.
-        """
-        reasons = {}
-        for agent in self.registry:
-            card = agent.card
-            usable = card.searches.union(map(self.tools.registry.source_of, card.tools))
-            if usable and not usable & {*sources} and (card.searches or not card.sees):
-                reasons[card.name] = (
-                    f"cannot work in this run: it uses {', '.join(sorted(usable))}, and the run may only use "
-                    f"{', '.join(sources)}. Allow more with `--sources`, such as "
-                    f"`--sources {','.join((*sources, *sorted(usable)))}`."
-                )
-        return self.registry.without(reasons)
 
     def model_of(self, caller: str, request: Request) -> LLM:
         """Return the model of an agent or a part of the supervisor: its own, the request's, or the default.
@@ -70,3 +52,22 @@ class RunDependencies:
     def _endpoint_of(self, caller: str) -> str:
         own = self.registry.get(caller).card.model if caller in self.registry else ""
         return own or self.settings.agent_models.get(caller, "")
+
+
+def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Source, ...]) -> AgentRegistry:
+    """Return the agents that can work with these sources.
+
+    Left out are agents whose own search and tools use other sources only. An agent that has tools and reads what others
+    found can work without the tools.
+    """
+    reasons = {}
+    for agent in registry:
+        card = agent.card
+        usable = card.searches.union(map(tools.registry.source_of, card.tools))
+        if usable and not usable & {*sources} and (card.searches or not card.sees):
+            reasons[card.name] = (
+                f"cannot work in this run: it uses {', '.join(sorted(usable))}, and the run may only use "
+                f"{', '.join(sources)}. Allow more with `--sources`, such as "
+                f"`--sources {','.join((*sources, *sorted(usable)))}`."
+            )
+    return registry.without(reasons)

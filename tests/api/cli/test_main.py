@@ -70,7 +70,7 @@ def test_the_answer_has_the_documented_keys(
     ]  # fmt: skip
     assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported", "pictured"]
     assert list(answer["evidence"][0]) == [
-        "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote", "picture",
+        "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote", "picture", "origin",
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
         "documents_considered", "documents_total", "chunks_considered", "chunks_total",

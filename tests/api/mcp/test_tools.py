@@ -117,6 +117,22 @@ async def test_every_tool_works_over_stdio(over_stdio: Callable[[], Any], folder
         await _call_every_tool(client)
 
 
+async def test_passages_that_the_client_has_are_cited(over_http: Callable[[], Any]) -> None:
+    note = {"text": "On the roof it ran at -25 °C.", "source": "field notes"}
+    asked = {"question": QUESTION, "collection": "papers", "mode": "fast", "passages": [note]}
+    async with over_http() as client:
+        answer = (await client.call_tool("research", asked)).structured_content
+        refused = await client.call_tool("research", {**asked, "passages": [{**note, "text": " "}]})
+    assert {each["where"]: each["quote"] for each in answer["evidence"]} == {
+        "field notes, given with the question": note["text"],
+        "pumps.md": "The Borea 12 works down to -25 °C.",
+    }
+    assert answer["did"]["Steps"] == "1 done, 0 skipped, 0 failed"
+    assert answer["did"]["Given passages"] == "1 of 1 read, 1 cited"
+    assert refused.is_error
+    assert "Passage 1 of `rag_results` has a blank text" in refused.content[0].text
+
+
 async def test_other_processes_can_ingest_between_two_stdio_calls(
     over_stdio: Callable[[], Any], make_candor: Callable[..., Candor], tmp_path: Path
 ) -> None:

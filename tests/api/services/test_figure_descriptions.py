@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,18 +50,10 @@ def model() -> Model:
 
 
 @pytest.fixture
-def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
-    with ScriptedEndpoint(model, sees=True) as started:
-        yield started
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "reports"
-    folder.mkdir()
-    write_chart(folder / "report.pdf", CAPTION)
-    (folder / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
-    return folder
+def folder(reports: Path) -> Path:
+    write_chart(reports / "report.pdf", CAPTION)
+    (reports / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
+    return reports
 
 
 @pytest.fixture

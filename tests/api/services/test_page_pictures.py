@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +51,8 @@ def model() -> Model:
 
 
 @pytest.fixture
-def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
-    with ScriptedEndpoint(model, sees=True) as started:
-        yield started
-
-
-@pytest.fixture
-def report(tmp_path: Path) -> Path:
-    folder = tmp_path / "reports"
-    folder.mkdir()
-    return write_chart(folder / "report.pdf", CAPTION)
+def report(reports: Path) -> Path:
+    return write_chart(reports / "report.pdf", CAPTION)
 
 
 @pytest.fixture

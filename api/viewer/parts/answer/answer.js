@@ -4,7 +4,9 @@ import {fold, h} from "../../lib/dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
 import {table} from "../tables.js";
-import {costOf, pages, plural, seconds, sourceName, tokens} from "../../lib/format.js";
+import {GIVEN, isGiven} from "./given.js";
+import {executionSummary} from "./summary.js";
+import {pages, plural, sourceName} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
@@ -23,7 +25,7 @@ export function answerView(answer, collection) {
     complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
-    h("p", {class: "facts small"}, cost(answer)),
+    executionSummary(answer),
     exportMenu(answer.run_id));
 }
 
@@ -93,7 +95,7 @@ function mark(label, at, title, open) {
 }
 
 function sourceOf(quote) {
-  return [sourceName(quote), pages(quote.pages), quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
+  return [sourceName(quote), pages(quote.pages), isGiven(quote) && GIVEN, quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
 }
 
 function listed(title, items) {
@@ -132,14 +134,4 @@ function intermediate(answer) {
 function records(rows) {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   return table(names, rows.map((row) => names.map((name) => row[name])));
-}
-
-function cost(answer) {
-  const {coverage, summary, usage} = answer;
-  return [
-    coverage.chunks_total > 0 && `read ${coverage.chunks_considered} of ${plural(coverage.chunks_total, "passage")} in ${coverage.documents_considered} of ${plural(coverage.documents_total, "document")}`,
-    summary.attempts > 1 && plural(summary.attempts, "attempt"),
-    plural(usage.model_calls, "model call"), tokens(usage), seconds(usage.seconds),
-    costOf(usage),
-  ].filter(Boolean).map((each) => h("span", {}, each));
 }

@@ -4,6 +4,7 @@ import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {Problem} from "../../lib/errors.js";
 import {PageView} from "./page-view.js";
+import {givenSource, isGiven} from "./given.js";
 import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
 import {textAround, textOf} from "./text-view.js";
@@ -36,7 +37,8 @@ export function openQuote(quotes, number, collection, {label = "Evidence", runId
     ],
     key: pagerKeys(go),
   });
-  fill(body, {quotes, quote, collection, runId, isOpen: () => panelShows(name)});
+  if (isGiven(quote)) body.replaceChildren(...givenSource(quote));
+  else fill(body, {quotes, quote, collection, runId, isOpen: () => panelShows(name)});
 }
 
 /** Show the page of the quote or, without pages or by choice, the text around it. */

@@ -45,6 +45,6 @@ function repeated({passages, chunks_found: found}) {
   return found > 0 && passages.length === 0 ? ", all found by an earlier search" : "";
 }
 
-function asQuote({number, name, document_id: id, pages: on, start, end, excerpt}) {
-  return {number, document: name, document_id: id, pages: on, start, end, quote: excerpt};
+function asQuote({number, name, document_id: id, pages: on, start, end, excerpt, origin}) {
+  return {number, document: name, document_id: id, pages: on, start, end, quote: excerpt, origin};
 }

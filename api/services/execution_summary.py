@@ -1,0 +1,60 @@
+"""What a run did, in words: the same facts on the command line, in exports and for MCP clients."""
+
+from __future__ import annotations
+
+from multi_agent.answer import Answer, ExecutionSummary, SourceCount
+
+
+def execution_facts(answer: Answer) -> dict[str, str]:
+    """Return the facts by subject. Subjects that the run had nothing to do with are left out."""
+    did = answer.summary
+    facts = {
+        "Steps": _steps(did),
+        "Documents": _documents(answer),
+        "Pages": _of(did.pages) if did.pages.total else "",
+        "Given passages": _of(did.given_passages) if did.given_passages.total else "",
+        "Web pages": _of(did.web_pages) if did.web_pages.read else "",
+        "Tools": _tools(did),
+        "Contradictions": str(did.contradictions or ""),
+        "Work": _work(answer),
+    }
+    return {subject: fact for subject, fact in facts.items() if fact}
+
+
+def _steps(did: ExecutionSummary) -> str:
+    """Return the outcomes of the steps. Several plans were run if the first did not answer the question."""
+    if not did.steps:
+        return ""
+    plans = f" in {did.attempts} plans" if did.attempts > 1 else ""
+    return f"{did.steps_completed} done, {did.steps_skipped} skipped, {did.steps_failed} failed{plans}"
+
+
+def _documents(answer: Answer) -> str:
+    """Return how much of the collection was read and cited. Older answers have the coverage alone."""
+    read, cited = answer.coverage, answer.summary.documents.cited
+    if not read.chunks_total:
+        return ""
+    count = SourceCount(cited=cited, read=read.documents_considered, total=read.documents_total)
+    return f"{_of(count)} ({read.chunks_considered:,} of {read.chunks_total:,} passages read)"
+
+
+def _of(count: SourceCount) -> str:
+    total = "" if count.total is None else f" of {count.total:,}"
+    return f"{count.read:,}{total} read, {count.cited:,} cited"
+
+
+def _tools(did: ExecutionSummary) -> str:
+    """Return the tools that were used, out of those offered, with the number of calls."""
+    if not did.tools_offered:
+        return ""
+    used = [
+        f"{name} × {count.calls}{f' ({count.failed} failed)' if count.failed else ''}"
+        for name, count in did.tools.items()
+    ]
+    return f"{len(used)} of {did.tools_offered} used" + (f": {', '.join(used)}" if used else "")
+
+
+def _work(answer: Answer) -> str:
+    usage = answer.usage
+    cost = f", cost {usage.cost:.4f}" if usage.cost else ""
+    return f"{usage.model_calls:,} model calls, {usage.describe_tokens()}, {usage.seconds:.1f} s{cost}"

@@ -1,0 +1,126 @@
+"""The library of a run whose caller gave passages with the question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from multi_agent.grounding.quotes import fold
+from multi_agent.library import CatalogueEntry, Library
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.request import RagResult, Request
+from multi_agent.sources import given_passages
+from vectorstore.models import Chunk
+
+_QUERY = 1_000  # characters of a passage that are searched for
+_CANDIDATES = 4  # per passage
+_GIVEN = "given with the question"
+
+
+def with_given_passages(dependencies: RunDependencies, request: Request) -> RunDependencies:
+    """Return the dependencies of a run with the passages of its request in the library."""
+    if not request.rag_results:
+        return dependencies
+    library = GivenLibrary(dependencies.library, request.rag_results, search=request.search)
+    return replace(dependencies, library=library)
+
+
+class GivenLibrary:
+    """Adds the caller's passages to a library. Implements ``Library``.
+
+    They take the first places of every search. The rest is searched in the collection, unless ``search`` is False. A
+    passage that the collection has is read from there; the others keep the origin ``GivenPassage``.
+    """
+
+    def __init__(self, library: Library, results: Sequence[RagResult], *, search: bool) -> None:
+        self._library, self._results, self._searches = library, results, search
+
+    @property
+    def collection(self) -> str:
+        return self._library.collection
+
+    def catalogue(self) -> Sequence[CatalogueEntry]:
+        """Return the documents that can be read, sorted by name: the given ones, and those of the collection.
+
+        Without a search, documents of the collection are listed only if the caller gave passages of them.
+        """
+        read = {chunk.document_id for chunk in self._passages}
+        documents = [entry for entry in self._documents if self._searches or entry.id in read]
+        sizes = Counter(chunk.document_id for chunk in self._given)
+        given = {chunk.document_id: chunk.name for chunk in self._given}
+        entries = [
+            CatalogueEntry(name=name, id=key, chunks=sizes[key], given=True, facts=(_GIVEN,))
+            for key, name in given.items()
+        ]
+        return sorted([*documents, *entries], key=lambda entry: entry.name)
+
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+        """Return the given passages, whatever the queries and documents, then the best of the collection."""
+        given = self._passages[:limit]
+        known = {chunk.id for chunk in given}
+        found = self._library.search(queries, limit, documents) if self._searches and len(given) < limit else []
+        return [*given, *(chunk for chunk in found if chunk.id not in known)][:limit]
+
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        """Return the chunks of the collection around those that are in it; none without a search."""
+        indexed = [chunk for chunk in chunks if chunk.origin is None]
+        return self._library.around(indexed, reach) if self._searches and indexed else []
+
+    def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
+        """Return all given passages and all chunks of the collection, optionally of the named documents only."""
+        given = [chunk for chunk in self._passages if not documents or chunk.name in documents]
+        if not self._searches:
+            return given
+        known = {chunk.id for chunk in given}
+        return [*given, *(chunk for chunk in self._library.scan(documents) if chunk.id not in known)]
+
+    def page_picture(self, chunk: Chunk, page: int) -> bytes:
+        return self._library.page_picture(chunk, page)
+
+    @cached_property
+    def _documents(self) -> Sequence[CatalogueEntry]:
+        return self._library.catalogue()
+
+    @cached_property
+    def _recognised(self) -> dict[int, Chunk]:
+        """The results that the collection has, by position."""
+        if not self._documents:
+            return {}
+        queries = [result.text[:_QUERY] for result in self._results]
+        found = self._library.search(queries, _CANDIDATES * len(queries))
+        matches = ((at, _find(result, found)) for at, result in enumerate(self._results))
+        return {at: chunk for at, chunk in matches if chunk}
+
+    @cached_property
+    def _passages(self) -> list[Chunk]:
+        """All passages that the caller gave, in the caller's order, each once."""
+        taken = {entry.name for entry in self._documents}
+        read = (
+            self._recognised.get(at) or _with_own_name(chunk, taken)
+            for at, chunk in enumerate(given_passages(self._results))
+        )
+        return list({chunk.id: chunk for chunk in read}.values())
+
+    @property
+    def _given(self) -> list[Chunk]:
+        """The passages that the collection does not have."""
+        return [chunk for chunk in self._passages if chunk.origin]
+
+
+def _with_own_name(chunk: Chunk, taken: Collection[str]) -> Chunk:
+    """Return the chunk with another name if a document of the collection has its name."""
+    return chunk.model_copy(update={"name": f"{chunk.name} (given)"}) if chunk.name in taken else chunk
+
+
+def _find(result: RagResult, chunks: Sequence[Chunk]) -> Chunk | None:
+    """Return the chunk with the text of the result, or the chunk that it names and that contains its text.
+
+    Of several chunks with the same text, it is the one that the result names.
+    """
+    text = fold(result.text)
+    same = [chunk for chunk in chunks if text in (fold(chunk.text), fold(chunk.reading_text))]
+    named = [chunk for chunk in chunks if chunk.id == result.chunk_id and text in fold(chunk.reading_text)]
+    of_document = [chunk for chunk in same if result.document in (chunk.name, chunk.document_id, chunk.document)]
+    return next(iter([*named, *of_document, *same]), None)
