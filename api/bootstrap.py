@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from api.services.collections import Collections
     from api.services.doctor import Doctor
     from api.services.documents import Documents
+    from api.services.downloads import DownloadReader
     from api.services.evaluations import Evaluations
     from api.services.ingest import IngestService
     from api.services.page_pictures import PagePictureDrawer
@@ -160,7 +161,16 @@ class Candor:
         servers = (server.name for server in settings.mcp_servers)
         registry = ToolRegistry.discover((BUILT_IN, *settings.packages), settings.disabled, servers)
         sandboxes = self.settings.home / "sandbox"
-        return Toolbox(registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine))
+        return Toolbox(
+            registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine), self.download_reader
+        )
+
+    @cached_property
+    def download_reader(self) -> DownloadReader:
+        """Reads the files that runs download."""
+        from api.services.downloads import DownloadReader
+
+        return DownloadReader(self.settings.ingest)
 
     @cached_property
     def panel(self) -> PanelFactory:
@@ -179,7 +189,7 @@ class Candor:
         from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
         from multi_agent.catalog.store import CatalogStore
 
-        found = AgentRegistry.discover((BUILT_IN, *settings.research.agent_packages))
+        found = AgentRegistry.discover_all((BUILT_IN, *settings.research.agent_packages))
         kept = CatalogStore(self.engine, settings.home)
         return AgentCatalog(found, kept, settings.research, settings.llms, self.tools.registry)
 

@@ -109,6 +109,7 @@ class AgentCard(FrozenModel):
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
     searches: frozenset[Source] = Field(default=frozenset(), description="sources that it searches without a tool")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
+    enabled: bool = Field(default=True, description="whether plans may use it without a person enabling it first")
 
     @property
     def sees(self) -> frozenset[str]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
@@ -28,7 +29,7 @@ from multi_agent.library import Library
 from multi_agent.settings import Source
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk, FrozenModel, WebPage
 
 
 class ToolCard(FrozenModel):
@@ -62,13 +63,22 @@ class ToolResult(FrozenModel):
     sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
 
 
+class FileReader(Protocol):
+    """Reads a file of any format that can be ingested."""
+
+    def passages(self, path: Path, origin: WebPage) -> tuple[Chunk, ...]:
+        """Return the passages of a downloaded file. Blocks. Raises ToolError if it cannot be read."""
+        ...
+
+
 @dataclass(frozen=True)
 class ToolKit:
-    """What a tool works with. Each run has its own kit."""
+    """What a tool works with. Each run has its own kit. Without ``files``, downloads cannot be read."""
 
     library: Library
     sandbox: Sandbox
     settings: ToolSettings
+    files: FileReader | None = None
 
 
 class Tool(Protocol):

@@ -1,6 +1,6 @@
 """The catalog of agents and skills: list them, change them, and make the registry for a run.
 
-catalog = AgentCatalog(AgentRegistry.discover(packages), CatalogStore(engine, home), settings, endpoints, tools)
+catalog = AgentCatalog(AgentRegistry.discover_all(packages), CatalogStore(engine, home), settings, endpoints, tools)
 catalog.add(CustomAgent(name="Lawyer", …))
 catalog.registry()
 """
@@ -61,7 +61,9 @@ class AgentCatalog:
         skills = {name: stored.value for name, stored in self._store.skills.items()}
         options = self._store.options
         agents = {
-            agent.card.name: self._with_options(agent, options.get(agent.card.name, AgentOptions()), skills)
+            agent.card.name: self._with_options(
+                agent, options.get(agent.card.name, AgentOptions(enabled=agent.card.enabled)), skills
+            )
             for agent in self._discovered
         }
         for name, stored in self._store.agents.items():
@@ -119,7 +121,8 @@ class AgentCatalog:
             return
         if options.skills and agent.registered.prompt is None:
             raise AgentError(f"{name} calls no model, so it cannot use skills.")
-        if agent.registered.make is not Reader and (tools := self._tools_of(options.skills)):
+        uses_tools = agent.registered.make is Reader or agent.registered.card.tools
+        if not uses_tools and (tools := self._tools_of(options.skills)):
             raise AgentError(
                 f"{name} works without tools, so it cannot use a skill with {', '.join(tools)}. Give the skill to the "
                 "Reader or to a custom agent."

@@ -46,10 +46,16 @@ class AgentRegistry:
     def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> AgentRegistry:
         """Find the agent classes in the modules of these packages: classes with a ``card`` defined in the module.
 
-        Leaves out the ``disabled`` ones. Raises UnknownAgent if one of those does not exist, AgentError for a name
-        used twice.
+        Leaves out the ``disabled`` ones, and those whose cards say that a person must enable them. Raises UnknownAgent
+        if one of the disabled ones does not exist, AgentError for a name used twice.
         """
-        return cls((agent for package in packages for agent in _agents_in(package)), disabled)
+        found = cls.discover_all(packages)
+        return cls(found, {*disabled, *(agent.card.name for agent in found if not agent.card.enabled)})
+
+    @classmethod
+    def discover_all(cls, packages: Iterable[str] = (BUILT_IN,)) -> AgentRegistry:
+        """Find all agent classes in these packages, enabled or not. Raises AgentError for a name used twice."""
+        return cls(agent for package in packages for agent in _agents_in(package))
 
     def register(self, agent: RegisteredAgent) -> None:
         """Add an agent. Raises AgentError if its name is taken."""

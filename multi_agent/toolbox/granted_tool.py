@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any, Protocol
 
 from pydantic import BaseModel
 
@@ -144,11 +145,24 @@ class GrantedTool:
             raise ToolError(f"{type(error).__name__}: {error}") from error
 
 
+class OfferedTool(Protocol):
+    """A tool that an agent may call: a granted tool, or a wrapper around one."""
+
+    @property
+    def card(self) -> ToolCard:
+        """Description of the tool."""
+        ...
+
+    async def __call__(self, given: Any, why: str) -> ToolResult:
+        """Call the tool. ``given`` is an instance of the card's ``inputs``. Raises as ``GrantedTool``."""
+        ...
+
+
 @dataclass(frozen=True)
 class OfferedTools:
     """The tools that an agent may call in this step, and why it cannot call its other granted tools."""
 
-    tools: tuple[GrantedTool, ...] = ()
+    tools: tuple[OfferedTool, ...] = ()
     unavailable: tuple[str, ...] = ()
     settings: ToolSettings = field(default_factory=ToolSettings)
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from pydantic import TypeAdapter
+
 from multi_agent.errors import ToolError
+from vectorstore.models import WebPage
 
 _MAX_PART_BYTES = 200
 _MAX_DEPTH = 8
+_ORIGINS = ".origins.json"
+_ORIGINS_TYPE = TypeAdapter(dict[str, WebPage])
 
 
 class Sandbox:
@@ -41,8 +46,16 @@ class Sandbox:
             raise ToolError(f"There is no file {name!r}; there are: {there}.")
         return path
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write or replace a file. Raises ToolError for an invalid name or when the sandbox is full."""
+    def origin(self, name: str) -> WebPage | None:
+        """Return where a downloaded file is from; None for a file that a tool wrote. Raises ToolError as ``path``."""
+        self.path(name)
+        return self._origins().get(PurePosixPath(name).as_posix())
+
+    def write(self, name: str, content: bytes, origin: WebPage | None = None) -> None:
+        """Write or replace a file. ``origin`` is where it was downloaded.
+
+        Raises ToolError for an invalid name or when the sandbox is full.
+        """
         path = self._resolve(name)
         if path.is_dir():
             raise ToolError(f"{name!r} is a folder; give the file another name.")
@@ -57,6 +70,19 @@ class Sandbox:
         except (FileExistsError, NotADirectoryError):
             raise ToolError(f"A folder on the way to {name!r} is a file; give it another name.") from None
         path.write_bytes(content)
+        self._set_origin(PurePosixPath(name).as_posix(), origin)
+
+    def _origins(self) -> dict[str, WebPage]:
+        path = self.root / _ORIGINS
+        return _ORIGINS_TYPE.validate_json(path.read_bytes()) if path.is_file() else {}
+
+    def _set_origin(self, name: str, origin: WebPage | None) -> None:
+        """Store the origin of a file, which no tool can write itself. A file that is replaced loses its old one."""
+        origins = self._origins()
+        known = origins.pop(name, None)
+        if origin or known:
+            changed = origins | ({name: origin} if origin else {})
+            (self.root / _ORIGINS).write_bytes(_ORIGINS_TYPE.dump_json(changed))
 
     def _resolve(self, name: str) -> Path:
         path = self.root / name
@@ -65,14 +91,17 @@ class Sandbox:
         return path
 
     def _files(self) -> Iterator[Path]:
-        return (path for path in self.root.rglob("*") if path.is_file() and not _has_link(path, self.root))
+        origins = self.root / _ORIGINS
+        files = (path for path in self.root.rglob("*") if path.is_file() and path != origins)
+        return (path for path in files if not _has_link(path, self.root))
 
 
 def _is_plain(name: str) -> bool:
     """Return whether the name is relative, stays inside the folder, and is valid on every file system."""
     parts = PurePosixPath(name).parts
     odd = "\\" in name or not name.isprintable() or any(len(part.encode()) > _MAX_PART_BYTES for part in parts)
-    return bool(parts) and not name.startswith("/") and ".." not in parts and len(parts) <= _MAX_DEPTH and not odd
+    reserved = ".." in parts or parts[:1] == (_ORIGINS,)
+    return bool(parts) and not name.startswith("/") and not reserved and len(parts) <= _MAX_DEPTH and not odd
 
 
 def _has_link(path: Path, root: Path) -> bool:

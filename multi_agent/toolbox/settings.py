@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, SecretStr, model_validator
 
@@ -43,13 +44,29 @@ class ToolSettings(SettingsGroup):
     approval_timeout_s: float = Field(
         default=3600, gt=0, description="seconds to wait for the approval of a dangerous call before it is refused"
     )
+    web_search: Literal["off", "searxng", "ddgs"] = Field(
+        default="off", description="how web_search finds pages: through a SearXNG instance, or through the library "
+        "ddgs, which asks public search engines; if only `web_search_url` is set, 'searxng'")  # fmt: skip
     web_search_url: str | None = Field(
         default=None, description="search endpoint of a SearXNG instance, such as 'http://127.0.0.1:8888/search'"
+    )
+    web_search_engines: tuple[str, ...] = Field(
+        default=(), description="engines that ddgs may ask, such as 'duckduckgo'; empty for its own choice"
     )
     allow_private_addresses: bool = Field(
         default=False, description="allow tools to fetch from localhost and from private networks"
     )
     web_bytes: int = Field(default=5_000_000, ge=1, description="maximum size of a web page")
+    browser: Literal["auto", "off"] = Field(
+        default="auto", description="whether pages that need JavaScript are read through headless Chromium, if "
+        "Playwright is installed (`pip install 'candor[browser]'`)")  # fmt: skip
+    browser_path: Path | None = Field(
+        default=None, description="Chromium or Chrome to start, such as '/usr/bin/chromium'; by default Playwright's"
+    )
+    browser_seconds: float = Field(default=20, gt=0, description="maximum seconds that a page may load in the browser")
+    browser_bytes: int = Field(
+        default=20_000_000, ge=1, description="maximum size of everything that a page loads in the browser"
+    )
     download_bytes: int = Field(default=50_000_000, ge=1, description="maximum size of a download")
     fonts: dict[str, Path] = Field(
         default_factory=dict, description="TrueType files for PDFs, by name; the first one is the default"
@@ -58,3 +75,15 @@ class ToolSettings(SettingsGroup):
     sandbox_bytes: int = Field(
         default=200_000_000, ge=1, description="maximum size of all files in the sandbox of a run"
     )
+
+    @model_validator(mode="after")
+    def _search_is_complete(self) -> ToolSettings:
+        if self.web_search == "searxng" and not self.web_search_url:
+            raise ValueError("`web_search` is 'searxng', but `web_search_url` does not name a SearXNG instance")
+        return self
+
+    @property
+    def search_engine(self) -> Literal["off", "searxng", "ddgs"]:
+        """How to search the web. An address alone means SearXNG."""
+        chosen = "web_search" in self.model_fields_set
+        return "searxng" if self.web_search_url and not chosen else self.web_search

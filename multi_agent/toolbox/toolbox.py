@@ -12,7 +12,7 @@ from multi_agent.library import Library
 from multi_agent.llm.journal import Occurrences
 from multi_agent.settings import Source
 from multi_agent.storage.tool_calls import ToolCalls
-from multi_agent.tool import Tool, ToolKit
+from multi_agent.tool import FileReader, Tool, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.granted_tool import CallContext, GrantedTool, OfferedTools
@@ -24,13 +24,17 @@ from multi_agent.toolbox.settings import ToolSettings
 
 @dataclass(frozen=True)
 class Toolbox:
-    """All tools and their dependencies, for all runs. ``sandboxes`` holds a folder for each run."""
+    """All tools and their dependencies, for all runs.
+
+    ``sandboxes`` holds a folder for each run. ``files`` reads the files that runs download.
+    """
 
     registry: ToolRegistry
     settings: ToolSettings
     sandboxes: Path
     approvals: Approvals
     calls: ToolCalls
+    files: FileReader | None = None
 
     def open(self, run_id: str, library: Library, sources: tuple[Source, ...]) -> RunTools:
         """Return the tools of one run, which may use these sources. Close them when the run has ended."""
@@ -46,7 +50,7 @@ class RunTools:
 
     def __init__(self, box: Toolbox, run_id: str, library: Library, sources: tuple[Source, ...]) -> None:
         self._box, self._run_id, self._sources = box, run_id, sources
-        self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings)
+        self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings, files=box.files)
         self.offered: set[str] = set()
         self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)

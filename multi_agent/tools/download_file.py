@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from pydantic import Field
 
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.web import fetch
-from vectorstore.models import FrozenModel
+from vectorstore.models import FrozenModel, WebPage
 
 
 class Download(FrozenModel):
@@ -23,7 +24,8 @@ class DownloadFile:
 
     card: ClassVar[ToolCard] = ToolCard(
         name="download_file",
-        description="Downloads a file from the web and keeps it among the files of this run.",
+        description="Downloads a file from the web, such as a PDF, and keeps it among the files of this run. Read it "
+        "with read_download.",
         inputs=Download,
         source="web",
         dangerous=True,
@@ -34,6 +36,7 @@ class DownloadFile:
 
     async def __call__(self, given: Download) -> ToolResult:
         fetched = await fetch(given.url, self._kit.settings, self._kit.settings.download_bytes)
-        self._kit.sandbox.write(given.name, fetched.content)
+        origin = WebPage(url=fetched.url, read_at=datetime.now(UTC))
+        self._kit.sandbox.write(given.name, fetched.content, origin)
         text = f"Kept as {given.name!r}: {len(fetched.content)} bytes of the type {fetched.media_type!r}."
         return ToolResult(text=text, sources=(fetched.url,))

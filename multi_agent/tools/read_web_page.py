@@ -1,15 +1,22 @@
-"""Reads a web page as text."""
+"""Reads a web page as passages that can be quoted."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from pydantic import Field
 
 from multi_agent.errors import ToolError
-from multi_agent.tool import ToolCard, ToolKit, ToolResult, excerpt
+from multi_agent.sources import page_passages
+from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from multi_agent.toolbox.browser import BrowserUnavailable, rendered
+from multi_agent.toolbox.page_text import PageText, read_html
 from multi_agent.toolbox.web import Fetched, fetch
-from vectorstore.models import FrozenModel
+from multi_agent.tools.read_document import fit_passages
+from vectorstore.models import Chunk, FrozenModel
 
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXT = ("application/json", "application/xml")
@@ -19,16 +26,16 @@ class Page(FrozenModel):
     """Which page."""
 
     url: str = Field(min_length=1, max_length=2000, description="its address, with https:// or http://")
-    start: int = Field(default=0, ge=0, description="the character to begin with, to read on in a long page")
+    start: int = Field(default=1, ge=1, description="the passage to begin with, to read on in a long page")
+    links: bool = Field(default=False, description="whether to list the addresses that the page links to")
 
 
 class ReadWebPage:
-    """Returns the text of HTML pages and of text files."""
+    """Returns the text of HTML pages and of text files. Pages that need JavaScript are read in a browser."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="read_web_page",
-        description="Reads a page of the web and gives its text with its links. What a page says is no evidence from "
-        "the person's documents; name its address where you use it.",
+        description="Reads a page of the web and gives its text as numbered passages, which can be quoted.",
         inputs=Page,
         source="web",
     )
@@ -37,28 +44,52 @@ class ReadWebPage:
         self._settings = kit.settings
 
     async def __call__(self, given: Page) -> ToolResult:
-        page = await fetch(given.url, self._settings, self._settings.web_bytes)
-        text = await _text_of(page)
-        shown = excerpt(text, given.start, self._settings.result_characters)
-        return ToolResult(text=f"{page.url}\n\n{shown}", sources=(page.url,))
+        fetched = await fetch(given.url, self._settings, self._settings.web_bytes)
+        read_at, note = datetime.now(UTC), ""
+        text = await _text_of(fetched)
+        if text.needs_script:
+            fetched, text, note = await self._run_scripts(fetched, text)
+        passages = page_passages(fetched.url, read_at, text.title, text.text)
+        shown = self._from(passages, given.start)
+        about = _about(fetched.url, text, shown, len(passages))
+        links = "\n".join(("It links to:", *text.links)) if given.links and text.links else ""
+        return ToolResult(
+            text="\n".join(part for part in (about, note, links) if part), passages=shown, sources=(fetched.url,)
+        )
+
+    async def _run_scripts(self, fetched: Fetched, text: PageText) -> tuple[Fetched, PageText, str]:
+        """Return the page as the browser shows it, or as it is with the reason why it was not run."""
+        try:
+            page = await rendered(fetched, self._settings)
+        except BrowserUnavailable as error:
+            return fetched, text, f"This page may need JavaScript, which was not run. {error}"
+        return page, await _text_of(page), ""
+
+    def _from(self, passages: Sequence[Chunk], start: int) -> tuple[Chunk, ...]:
+        if passages and start > len(passages):
+            raise ToolError(f"The page has only {len(passages)} passages.")
+        return fit_passages(passages[start - 1 :], self._settings.result_characters) if passages else ()
 
 
-async def _text_of(page: Fetched) -> str:
+def _about(url: str, text: PageText, shown: Sequence[Chunk], count: int) -> str:
+    """Return address, title, date, and which passages are shown."""
+    title = f"{text.title} ({text.date})" if text.title and text.date else text.title or text.date
+    if not shown:
+        return "\n".join(part for part in (url, title, "The page has no text.") if part)
+    first, last = shown[0].index + 1, shown[-1].index + 1
+    rest = f" Read on with start={last + 1}." if last < count else ""
+    return "\n".join(part for part in (url, title, f"Passages {first} to {last} of {count}.{rest}") if part)
+
+
+async def _text_of(page: Fetched) -> PageText:
     if page.media_type in _HTML:
-        return await _text_of_html(page)
+        return await asyncio.to_thread(read_html, _decode(page), page.url)
     if page.media_type.startswith("text/") or page.media_type in _TEXT or page.media_type.endswith(("+json", "+xml")):
-        return _decode(page)
-    raise ToolError(f"{page.url} is no page but a file of the type {page.media_type!r}; it can only be downloaded.")
-
-
-async def _text_of_html(page: Fetched) -> str:
-    import kreuzberg
-
-    try:
-        extracted = await kreuzberg.extract_bytes(_decode(page).encode(), "text/html")
-    except kreuzberg.KreuzbergError as error:
-        raise ToolError(f"The text of {page.url} cannot be made out: {error}") from error
-    return extracted.content.strip()
+        return PageText("", "", _decode(page), (), needs_script=False)
+    raise ToolError(
+        f"{page.url} is no page but a file of the type {page.media_type!r}; download it with download_file, then read "
+        "it with read_download."
+    )
 
 
 def _decode(page: Fetched) -> str:

@@ -85,7 +85,7 @@ def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callab
     with Web() as web:
         web.pages["/pumps"] = Page(b"<p>The Borea 12 is <b>blue</b>.</p>")
         first_calls = calls(("read_web_page", {"url": web.url("/pumps")}), ("garden.look", {}))
-        notes = found(("It is blue.", []), ("Nothing grows.", [1]), short="blue")
+        notes = found(("It is blue.", [1]), ("It grows.", []), ("Nothing grows.", [2]), short="blue")
         with ScriptedEndpoint(lambda request: replies.pop(0)) as endpoint:
             replies = [first_calls, done(), notes]
             tools = ToolSettings(mcp_servers=SERVERS, allow_private_addresses=True)
@@ -99,10 +99,10 @@ def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callab
                 assert made.status_code == 201, made.text
                 asked = {"question": "Which colour?", "agent": "Scout", "sources": ["web", "tools"]}
                 answer = http.post("/v1/research", json=asked).json()
-    assert "**blue**" in endpoint.requests[1].prompt
-    assert "\n[1] nothing" in endpoint.requests[1].prompt
-    assert "It is blue. [unsupported]" in answer["answer"]
-    assert [quote["quote"] for quote in answer["evidence"]] == ["nothing"]
+    assert "\n[1] The Borea 12 is blue." in endpoint.requests[1].prompt
+    assert "\n[2] nothing" in endpoint.requests[1].prompt
+    assert "It grows. [unsupported]" in answer["answer"]
+    assert {quote["quote"] for quote in answer["evidence"]} == {"The Borea 12 is blue.", "nothing"}
 
 
 def test_tools_of_mcp_servers_are_listed_on_request(http: httpx.Client, run: Run, candor: Candor) -> None:

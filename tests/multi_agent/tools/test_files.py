@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from multi_agent.errors import ToolError
 from multi_agent.toolbox.sandbox import Sandbox
+from vectorstore.models import WebPage
 
 DEJAVU = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 
@@ -27,6 +29,22 @@ async def test_files_are_written_listed_and_read(call: Any, sandbox: Sandbox) ->
         await call("read_file", {"name": "raw"})
     with pytest.raises(ToolError, match=r"There is no file 'b'; there are: notes/first\.md, raw\."):
         await call("read_file", {"name": "b"})
+
+
+async def test_a_tool_cannot_say_where_a_file_is_from(call: Any, sandbox: Sandbox) -> None:
+    origin = WebPage(url="https://example.org/a.txt", read_at=datetime(2026, 11, 22, tzinfo=UTC))
+    sandbox.write("a.txt", b"theirs", origin)
+    sandbox.write("b.txt", b"other", origin)
+    assert sandbox.names() == ["a.txt", "b.txt"]
+    await call("write_file", {"name": "./a.txt", "text": "mine"})
+    assert (sandbox.origin("a.txt"), sandbox.origin("b.txt")) == (None, origin)
+    with pytest.raises(ToolError, match="was not downloaded but written in this run; read it with read_file"):
+        await call("read_download", {"name": "a.txt"})
+    for name in (".origins.json", "./.origins.json"):
+        with pytest.raises(ToolError, match="cannot name a file"):
+            await call("write_file", {"name": name, "text": "{}"})
+        with pytest.raises(ToolError, match="cannot name a file"):
+            await call("read_file", {"name": name})
 
 
 @pytest.mark.parametrize(

@@ -2,54 +2,87 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from multi_agent.errors import ToolError
+from multi_agent.tool import ToolResult
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.web import is_public
 from support.web import Page, Web, redirect
+from vectorstore.models import WebPage
 
 HERE: dict[str, Any] = {"allow_private_addresses": True}
-PAGE = """<html><head><title>Pumps</title><script>alert(1)</script></head><body><h1>Pumps</h1>
-<p>The <b>Borea</b> works down to −25&nbsp;°C; see
-<a href="https://example.org/borea">its page</a>.</p></body></html>"""
+PARAGRAPH = (
+    "The <b>{}</b> works down to −25&nbsp;°C; see <a href='/{}'>its page</a>. " + "It has sold well in Graz. " * 9
+)
+PAGE = f"""<html><head><title>Pumps</title><meta name="date" content="2026-03-01"><script>alert(1)</script></head><body>
+<nav><a href="/">Home</a><a href="/cookies">Cookies</a></nav><article><h1>Pumps</h1>
+<p>{PARAGRAPH.format("Borea", "borea")}</p><p>{PARAGRAPH.format("Auster", "auster")}</p>
+<table><tr><th>Model</th><th>Weight</th></tr><tr><td>Borea</td><td>120 kg</td></tr></table></article>
+<footer>All rights reserved.</footer></body></html>"""
 
 
-async def test_a_page_is_read_as_text_with_its_links(call: Any, web: Web) -> None:
+def texts(result: ToolResult) -> str:
+    return "\n\n".join(chunk.text for chunk in result.passages)
+
+
+async def test_a_page_is_read_as_passages_with_title_date_and_tables(call: Any, web: Web) -> None:
     web.pages["/moved"] = redirect("/pumps")
     web.pages["/pumps"] = Page(PAGE.encode(), "text/html; charset=utf-8")
+    before = datetime.now(UTC)
     result = await call("read_web_page", {"url": web.url("/moved")}, **HERE)
-    assert "−25" in result.text
-    assert "https://example.org/borea" in result.text
-    assert "alert" not in result.text
+    assert result.text == f"{web.url('/pumps')}\nPumps (2026-03-01)\nPassages 1 to 1 of 1."
+    assert "The Borea works down to −25 °C; see its page." in texts(result)
+    assert "| Borea | 120 kg |" in texts(result).split("\n\n"), "a row can be quoted alone"
+    assert not {"alert", "Cookies", "All rights reserved"} & {*texts(result).split()}
     assert result.sources == (web.url("/pumps"),), "where it came from in the end"
-    assert result.passages == (), "nothing of the web can be quoted as evidence"
+    [origin] = {chunk.origin for chunk in result.passages}
+    assert isinstance(origin, WebPage)
+    assert origin.url == web.url("/pumps")
+    assert before <= origin.read_at <= datetime.now(UTC)
+
+
+async def test_the_links_of_a_page_are_listed_on_request(call: Any, web: Web) -> None:
+    web.pages["/pumps"] = Page(PAGE.encode(), "text/html; charset=utf-8")
+    result = await call("read_web_page", {"url": web.url("/pumps"), "links": True}, **HERE)
+    assert result.text.splitlines()[3:] == [
+        "It links to:", *(web.url(path) for path in ("/", "/cookies", "/borea", "/auster")),
+    ]  # fmt: skip
+
+
+async def test_a_short_page_is_read_whole(call: Any, web: Web) -> None:
+    web.pages["/short"] = Page(b"<h2>Colours</h2><p>The Borea 12 is <b>blue</b>.</p><ul><li>One<li>Two</ul>")
+    result = await call("read_web_page", {"url": web.url("/short")}, **HERE)
+    assert texts(result) == "Colours\n\nThe Borea 12 is blue.\n\n- One\n\n- Two"
 
 
 async def test_pages_in_other_encodings_are_decoded(call: Any, web: Web) -> None:
     body = "<html><head><meta charset='iso-8859-1'></head><body><p>Größe: 5 µm</p></body></html>"
     web.pages["/old"] = Page(body.encode("iso-8859-1"))
-    assert "Größe: 5 µm" in (await call("read_web_page", {"url": web.url("/old")}, **HERE)).text
+    assert texts(await call("read_web_page", {"url": web.url("/old")}, **HERE)) == "Größe: 5 µm"
 
 
 async def test_a_long_page_is_read_in_parts(call: Any, web: Web) -> None:
-    web.pages["/long"] = Page(b"0123456789" * 100, "text/plain")
-    first = await call("read_web_page", {"url": web.url("/long")}, result_characters=600, **HERE)
-    assert first.text.endswith("(Characters 0 to 600 of 1000; read on with start=600.)")
-    second = await call("read_web_page", {"url": web.url("/long"), "start": 600}, result_characters=600, **HERE)
-    assert second.text.count("0123456789") == 40
-    beyond = await call("read_web_page", {"url": web.url("/long"), "start": 4000}, **HERE)
-    assert "There is nothing from character 4000 on" in beyond.text
+    web.pages["/long"] = Page("\n\n".join(f"Paragraph {n}. {'x' * 900}" for n in range(6)).encode(), "text/plain")
+    first = await call("read_web_page", {"url": web.url("/long")}, result_characters=2500, **HERE)
+    assert first.text.endswith("Passages 1 to 1 of 3. Read on with start=2.")
+    assert texts(first).startswith("Paragraph 0.")
+    last = await call("read_web_page", {"url": web.url("/long"), "start": 3}, result_characters=2500, **HERE)
+    assert texts(last).startswith("Paragraph 4.")
+    with pytest.raises(ToolError, match="only 3 passages"):
+        await call("read_web_page", {"url": web.url("/long"), "start": 4}, **HERE)
 
 
 @pytest.mark.parametrize(
     ("page", "said"),
     [
         (Page(b"", status=404), "answers 404"),
-        (Page(b"\0\1", "image/png"), "only be downloaded"),
+        (Page(b"\0\1", "image/png"), "download it with download_file"),
+        (Page(b""), "Document is empty"),
         (Page(b"x" * 2001, "text/plain"), "more than the 2000 bytes"),
         (redirect("/page"), "redirects"),
         (redirect("ftp://example.org/a"), "only http and https"),
@@ -107,6 +140,9 @@ async def test_a_download_needs_approval_and_is_in_the_sandbox(call: Any, web: W
     result = await call("download_file", {"url": web.url("/data"), "name": "in/data.bin"}, **HERE)
     assert result.text == "Kept as 'in/data.bin': 3 bytes of the type 'application/octet-stream'."
     assert sandbox.read("in/data.bin") == b"\0\1\2"
+    origin = sandbox.origin("in/data.bin")
+    assert origin is not None
+    assert origin.url == web.url("/data")
     assert ToolRegistry.discover().get("download_file").card.dangerous
     with pytest.raises(ToolError, match="more than the 2 bytes"):
         await call("download_file", {"url": web.url("/data"), "name": "b"}, download_bytes=2, **HERE)

@@ -1,0 +1,78 @@
+"""Reads files that a run downloaded: parses and chunks them as an ingest does, and indexes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import IngestError
+from ingest.settings import IngestSettings
+from multi_agent.errors import ToolError
+from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.sources import readable
+from vectorstore.models import Chunk, WebPage
+
+if TYPE_CHECKING:
+    from ingest.document import ParsedDocument
+
+_PASSAGE_TOKENS = 256
+_KEPT = 16  # files read lately: a model reads a long file in several calls
+
+
+class DownloadReader:
+    """Implements ``multi_agent.tool.FileReader``. Parses in a process of its own, within the limits of ingests.
+
+    No embedding model is needed: tokens are estimated.
+    """
+
+    def __init__(self, settings: IngestSettings) -> None:
+        self._settings = settings
+        self._parse_kept = lru_cache(maxsize=_KEPT)(self._parse)
+
+    def passages(self, path: Path, origin: WebPage) -> tuple[Chunk, ...]:
+        """Return the passages of the file. Raises ToolError if it cannot be parsed."""
+        version = hashlib.sha256(path.read_bytes()).hexdigest()
+        return self._parse_kept(path, version, origin)
+
+    def _parse(self, path: Path, version: str, origin: WebPage) -> tuple[Chunk, ...]:
+        from ingest.chunking.chunker import Chunker, Source
+
+        try:
+            parsed = self._parsed(path)
+        except IngestError as error:
+            raise ToolError(f"{origin.url} cannot be read: {_without_folder(error, path)}") from error
+        identity = hashlib.sha256(f"{origin.url}\n{version}".encode()).hexdigest()[:32]
+        source = Source(document_id=f"web-{identity}", path=origin.url, name=origin.url, version=version)
+        chunks = Chunker(_count_tokens, _PASSAGE_TOKENS).chunk(parsed, source)
+        # The library cannot draw pages of files that it does not have: their metadata is left out.
+        return tuple(chunk.model_copy(update={"origin": origin, "metadata": {}}) for chunk in chunks)
+
+    def _parsed(self, path: Path) -> ParsedDocument:
+        from ingest.isolation.isolated_parser import IsolatedParser
+        from ingest.reader import ParserOptions
+
+        settings = self._settings
+        options = ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages)
+        with IsolatedParser(
+            settings.parser, workers=1, timeout_s=settings.parse_timeout_s, memory_mb=settings.parse_memory_mb,
+            options=options,
+        ) as parser:  # fmt: skip
+            parsed = parser.parse(path)
+        return parsed.model_copy(update={"text": _same_length(parsed.text)})
+
+
+def _count_tokens(texts: Sequence[str]) -> list[int]:
+    return [estimate_tokens(text) for text in texts]
+
+
+def _same_length(text: str) -> str:
+    """Return the text without control characters, each of its spans where it was."""
+    cleaned = readable(text)
+    return cleaned if len(cleaned) == len(text) else "".join(readable(character) for character in text)
+
+
+def _without_folder(error: IngestError, path: Path) -> str:
+    return str(error).replace(str(path), path.name)

@@ -1,0 +1,96 @@
+"""ForumResearcher: searches forums, reads threads and answers with quotes of what people write there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from multi_agent.agent import AgentCard
+from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
+from multi_agent.agents.tool_findings import find_with_tools
+from multi_agent.context import ContextUpdate, ResearchContext
+from multi_agent.prompts.show_task import show_task, show_today
+from multi_agent.tasks import TaskData
+from multi_agent.toolbox.granted_tool import OfferedTool
+from multi_agent.toolbox.web_search import WebSearchInput
+from multi_agent.toolbox.wrapped_tools import LimitedTool, NarrowedTool
+from vectorstore.models import FrozenModel
+
+Platform = Literal["reddit", "stackexchange", "stackoverflow", "hackernews", "lemmy"]
+
+_SITES: Mapping[Platform, str] = {
+    "reddit": "reddit.com",
+    "stackexchange": "stackexchange.com",
+    "stackoverflow": "stackoverflow.com",
+    "hackernews": "news.ycombinator.com",
+    "lemmy": "lemmy.world",
+}
+
+
+class ForumResearcherInputs(FrozenModel):
+    """What the planner gives the ForumResearcher."""
+
+    question: str = Field(min_length=1, description="the one question to answer, complete in itself")
+    platforms: tuple[Platform, ...] = Field(default=(), description="forums to search; [] for all")
+    max_posts: int = Field(default=20, ge=1, le=100, description="threads and posts to read at most")
+    time_range: Literal["day", "week", "month", "year"] = Field(
+        default="year", description="only what was written within this time"
+    )
+
+
+class ForumQuery(FrozenModel):
+    """What is to be searched for in forums."""
+
+    query: str = Field(min_length=1, max_length=300, description="a few words, as people write them")
+
+
+class ForumResearcher(Reader):
+    """Its search is limited to the platforms and the time of its task."""
+
+    card: ClassVar[AgentCard] = AgentCard(
+        name="ForumResearcher",
+        description="Searches forums, reads what people write there and answers one question with quotes. For "
+        "experiences and opinions, not for facts that an official page states.",
+        capabilities=("forum search", "reading threads", "answering"),
+        writes=frozenset({"chunks", "evidence", "findings"}),
+        instructed=False,
+        inputs=ForumResearcherInputs,
+        asked=lambda question: ForumResearcherInputs(question=question),
+        outputs=ReaderOutput,
+        tools=("web_search", "read_web_page"),
+        enabled=False,
+    )
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        inputs = ForumResearcherInputs.model_validate(task.inputs.model_dump())
+        offered = await self._kit.tools()
+        offered = replace(offered, tools=tuple(_narrow(tool, inputs) for tool in offered.tools))
+        messages = self._kit.require_prompt().render(
+            today=show_today(context),
+            task=show_task(context, inputs.question, task.instruction),
+            platforms=", ".join(inputs.platforms) or "all that the search engine knows",
+            time=inputs.time_range,
+            most=inputs.max_posts,
+        )
+        asked = ReaderInputs(question=inputs.question, queries=())
+        update = await find_with_tools(self, self._kit, offered, messages, task, asked)
+        self._reasoning = f"{inputs.question} {update.findings[0].synthesis.reasoning}"
+        return update
+
+
+def _narrow(tool: OfferedTool, inputs: ForumResearcherInputs) -> OfferedTool:
+    if tool.card.name == "web_search":
+        return NarrowedTool(tool, ForumQuery, partial(_widen, inputs))
+    if tool.card.name == "read_web_page":
+        return LimitedTool(tool, inputs.max_posts, lambda page: page.url)
+    return tool
+
+
+def _widen(inputs: ForumResearcherInputs, given: ForumQuery) -> WebSearchInput:
+    sites = " OR ".join(f"site:{_SITES[each]}" for each in inputs.platforms)
+    query = f"{given.query} ({sites})" if len(inputs.platforms) > 1 else f"{given.query} {sites}".strip()
+    return WebSearchInput(query=query, kind="social media", since=inputs.time_range)

@@ -1,0 +1,31 @@
+"""Answers a question from what tools return: the tool loop, then an answer with checked quotes, as the Reader's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multi_agent.agent import AgentKit
+from multi_agent.agents.reader import Reader, ReaderInputs
+from multi_agent.context import ContextUpdate, Finding
+from multi_agent.errors import AgentError
+from multi_agent.grounding.pictures import PagePictures
+from multi_agent.llm.llm import Message
+from multi_agent.tasks import TaskData
+from multi_agent.toolbox.granted_tool import OfferedTools
+from multi_agent.toolbox.loop import ToolLoop
+
+
+async def find_with_tools(
+    reader: Reader, kit: AgentKit, offered: OfferedTools, messages: Sequence[Message], task: TaskData,
+    inputs: ReaderInputs,
+) -> ContextUpdate:  # fmt: skip
+    """Return the finding and its evidence. Raises AgentError if nothing was read because a tool is unavailable."""
+    use = await ToolLoop(kit.llm, offered).run(messages)
+    if not use.passages and offered.unavailable:
+        raise AgentError(f"{reader.card.name} read nothing. {' '.join(offered.unavailable)}")
+    synthesis = await reader.write(use, PagePictures(), task, inputs)
+    return ContextUpdate(
+        chunks=use.passages,
+        evidence=synthesis.evidence,
+        findings=(Finding(step=task.step, synthesis=synthesis, **inputs.model_dump()),),
+    )

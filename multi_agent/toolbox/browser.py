@@ -1,0 +1,129 @@
+"""Loads pages that need JavaScript in headless Chromium. Only this module imports Playwright, which is optional.
+
+The browser itself never connects to anything: Candor makes each of its requests with ``web.fetch``, which checks the
+address, and hands it the response. Only GET requests are made, and nothing but what makes up the text of a page:
+documents, styles, scripts and data. Each page gets a fresh browser without cookies, downloads and service workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from multi_agent.errors import ToolError
+from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.toolbox.web import Fetched, fetch
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Playwright, Route, WebSocketRoute
+
+_LOADED = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
+_OFFLINE = (
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-gpu",
+)
+_QUIET_SHARE = 0.5
+"""Share of the time limit in which a page may become quiet. Some never do: they ask for news all the time."""
+
+
+class BrowserUnavailable(Exception):
+    """The browser cannot be used. The message says why and what to do."""
+
+
+async def rendered(page: Fetched, settings: ToolSettings) -> Fetched:
+    """Return the page as its scripts change it. Raises BrowserUnavailable, ToolError."""
+    if settings.browser == "off":
+        raise BrowserUnavailable("The browser is off (`tools.browser`).")
+    try:
+        from playwright.async_api import Error, async_playwright
+    except ImportError as error:
+        raise BrowserUnavailable("Playwright is not installed: pip install 'candor[browser]'.") from error
+    async with async_playwright() as playwright:
+        try:
+            browser = await _launch(playwright, settings)
+        except Error as error:
+            reason = str(error).partition("\n")[0]
+            raise BrowserUnavailable(
+                f"The browser does not start ({reason}): run `playwright install chromium`, or set "
+                "`tools.browser_path`."
+            ) from error
+        try:
+            async with asyncio.timeout(settings.browser_seconds):
+                return await _Visit(page, settings).load(browser)
+        except (Error, TimeoutError) as error:
+            raise ToolError(f"{page.url} cannot be read in the browser: {_first_line(error, settings)}") from error
+        finally:
+            await browser.close()
+
+
+def _first_line(error: Exception, settings: ToolSettings) -> str:
+    return str(error).partition("\n")[0] or f"it takes longer than {settings.browser_seconds:g} s."
+
+
+async def _launch(playwright: Playwright, settings: ToolSettings) -> Browser:
+    return await playwright.chromium.launch(
+        executable_path=settings.browser_path,
+        args=_OFFLINE,
+        chromium_sandbox=os.geteuid() != 0,  # Chromium's sandbox does not work for root
+        timeout=settings.timeout_s * 1000,
+    )
+
+
+class _Visit:
+    """One page in one browser, with what it may still load."""
+
+    def __init__(self, page: Fetched, settings: ToolSettings) -> None:
+        self._page, self._settings = page, settings
+        self._bytes_left = settings.browser_bytes
+
+    async def load(self, browser: Browser) -> Fetched:
+        from playwright.async_api import TimeoutError as NotQuiet
+
+        seconds = self._settings.browser_seconds
+        context = await browser.new_context(accept_downloads=False, service_workers="block", locale="en-US")
+        await context.route("**/*", self._answer)
+        await context.route_web_socket("**/*", _close)
+        tab = await context.new_page()
+        await tab.goto(self._page.url, wait_until="load", timeout=seconds * 1000)
+        with suppress(NotQuiet):  # what it shows by then is read
+            await tab.wait_for_load_state("networkidle", timeout=seconds * _QUIET_SHARE * 1000)
+        content = (await tab.content()).encode()
+        if len(content) > self._settings.browser_bytes:
+            raise ToolError(f"{tab.url} has more than {self._settings.browser_bytes} bytes (`tools.browser_bytes`).")
+        return Fetched(tab.url, "text/html", "utf-8", content)
+
+    async def _answer(self, route: Route) -> None:
+        """Answer a request of the browser with what ``fetch`` returns, or let it fail."""
+        request = route.request
+        if request.method != "GET" or request.resource_type not in _LOADED:
+            await route.abort()
+            return
+        try:
+            fetched = await self._fetch(request.url)
+        except ToolError:  # the page goes without it, as without a resource that a server does not have
+            await route.abort()
+            return
+        if request.is_navigation_request() and fetched.url != request.url:
+            await route.abort()  # its text would appear under an address that it is not from
+            return
+        charset = f"; charset={fetched.charset}" if fetched.charset else ""
+        await route.fulfill(
+            body=fetched.content,
+            headers={"Content-Type": f"{fetched.media_type}{charset}", "Access-Control-Allow-Origin": "*"},
+        )
+
+    async def _fetch(self, url: str) -> Fetched:
+        if url == self._page.url:
+            return self._page
+        fetched = await fetch(url, self._settings, self._bytes_left)
+        self._bytes_left -= len(fetched.content)
+        if self._bytes_left < 0:
+            raise ToolError(f"{self._page.url} loads more than {self._settings.browser_bytes} bytes.")
+        return fetched
+
+
+async def _close(socket: WebSocketRoute) -> None:
+    await socket.close()
