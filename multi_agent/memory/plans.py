@@ -67,7 +67,7 @@ class PlanMemory:
         except sql.exc.IntegrityError as error:
             raise NameTaken(
                 f"There is already a plan {name!r}; choose another name, or delete that one first: "
-                f"`candor plans rm {name}`."
+                f"`candor plans delete {name}`."
             ) from error
 
     def get(self, name: str) -> PlanExample:
@@ -81,6 +81,14 @@ class PlanMemory:
         """Return all templates, sorted by name."""
         rows = self._select(sql.select(_plans).where(_plans.c.name.is_not(None)).order_by(_plans.c.name))
         return tuple(_example(row) for row in rows)
+
+    def replace(self, name: str, plan: Plan, question: str) -> None:
+        """Replace the plan and the question of a template. Raises UnknownPlan."""
+        row = self._row(name, plan, question, self._embed(question), "")
+        with self._engine.begin() as connection:
+            replaced = connection.execute(_plans.update().where(_plans.c.name == name).values(row)).rowcount
+        if not replaced:
+            raise self._unknown(name)
 
     def delete(self, name: str) -> None:
         """Delete a template. Raises UnknownPlan."""
@@ -113,7 +121,11 @@ class PlanMemory:
         return tuple(_example(rows[key], similarities[key]) for key in best if key in rows)
 
     def _keep(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> None:
-        row = {
+        with self._engine.begin() as connection:
+            connection.execute(_plans.insert().values(self._row(name, plan, question, vector, collection)))
+
+    def _row(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> dict[str, object]:
+        return {
             "name": name,
             "question": question,
             "plan": plan.model_dump(mode="json"),
@@ -123,8 +135,6 @@ class PlanMemory:
             "saved_at": datetime.now(UTC),
             "collection": collection,
         }
-        with self._engine.begin() as connection:
-            connection.execute(_plans.insert().values(row))
 
     def _vectors(self, where: sql.ColumnElement[bool]) -> dict[int, Vectors]:
         """Return the vectors of stored questions by id."""
