@@ -135,6 +135,8 @@ def _plans(http: httpx.Client, run_id: str) -> Requests:
     _done(http.post("/v1/plans", json=weekly))
     yield "POST /v1/plans", Asked("/v1/plans", weekly)
     yield "POST /v1/plans", Asked("/v1/plans", {"name": "other", "run_id": "run_none"})
+    elsewhere = {name: PLAN[name] for name in ("question", "plan")} | {"collection": "none"}
+    yield "PUT /v1/plans/{name}", Asked("/v1/plans/weekly", elsewhere)
 
 
 def _evaluations(http: httpx.Client) -> Requests:

@@ -36,7 +36,11 @@ def ask(
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Earlier questions of the conversation are context.")
     ] = "",
-    plan: Annotated[str, typer.Option("--plan", help="Run the saved plan of this name.")] = "",
+    template: Annotated[str, typer.Option("--template", "--plan", help="Follow the saved plan of this name.")] = "",
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Value of a parameter of the saved plan, as NAME=VALUE. Repeatable."),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
@@ -57,7 +61,7 @@ def ask(
 
     Example: candor ask "Which of these pumps works below -20 °C?" --collection papers
     """
-    from api.cli.ask.run import make_request, run_question
+    from api.cli.ask.run import make_request, parse_inputs, run_question
 
     candor = make_candor(home)
     request = make_request(
@@ -67,7 +71,8 @@ def ask(
             "agent": agent,
             "model": model,
             "session": session,
-            "template": plan,
+            "template": template,
+            "inputs": parse_inputs(inputs or []),
             "samples": samples,
             "strict": strict,
         },

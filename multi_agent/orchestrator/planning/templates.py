@@ -29,7 +29,8 @@ def _placeholder_faults(plan: Plan) -> Iterator[str]:
     for text in texts:
         if text.count("@{") != len(PLACEHOLDER.findall(text)) + len(REFERENCE.findall(text)):
             yield (
-                f"{text!r} holds no right placeholder; write @{{question}}, @{{inputs.NAME}} or @{{outputs.STEP.FIELD}}."
+                f"{text!r} has an invalid placeholder; write @{{question}}, @{{inputs.NAME}} or "
+                "@{outputs.STEP.FIELD}."
             )
     used = {name.removeprefix(_INPUTS) for name in find_placeholders(list(texts)) if name != QUESTION}
     for name, times in Counter(each.name for each in plan.parameters).items():
