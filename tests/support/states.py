@@ -18,7 +18,7 @@ from multi_agent.catalog.entries import CustomAgent, Entry, Skill
 from multi_agent.catalog.store import as_toml
 from support.approvals import left_open
 from support.files import write_pdf
-from support.routes import AGENT
+from support.routes import AGENT, PLAN
 from support.service import NEVER, RunningService
 from support.waiting import until
 

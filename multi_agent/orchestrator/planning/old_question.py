@@ -33,9 +33,9 @@ class OldQuestion:
         self._words = _units_of(question)
         self._content = {term.text.casefold() for term in terms} - _WORDS_OF_PLANS
         self._quoted = [_units_of(quoted) for quoted in _QUOTED.findall(question)]
-        named = [term for term in terms if term.kind != "word"]
-        long_words = [term for term in find_terms(question, _LONG_WORD) if term.text.casefold() in self._content]
-        self._terms: dict[str, Term] = {term.text: term for term in named or long_words}
+        self._exact = {term.text: term for term in terms if term.kind != "word"}
+        long_words = (term for term in find_terms(question, _LONG_WORD) if term.text.casefold() in self._content)
+        self._long_words: dict[str, Term] = {} if self._exact else {term.text: term for term in long_words}
 
     def shared_with(self, plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:
         """Return what the plan shares with the question, one sentence part for each of its texts."""
@@ -43,16 +43,25 @@ class OldQuestion:
         return tuple(f"{where} ({', '.join(map(repr, shared))})" for where, shared in found if shared)
 
     def shared_with_text(self, text: str) -> tuple[str, ...]:
-        """Return the terms and word sequences of the question in a text, without its references and placeholders."""
-        parts = PLACEHOLDER.sub("\n", REFERENCE.sub("\n", text)).split("\n")
-        return tuple(dict.fromkeys(shared for part in parts for shared in self._shared(part)))
+        """Return the terms and word sequences of the question in a text, without its references and placeholders.
 
-    def _shared(self, text: str) -> Iterator[str]:
+        A text with a parameter or a reference asks for a part of a question, so it may share word sequences with it.
+        """
+        parts = PLACEHOLDER.sub("\n", REFERENCE.sub("\n", text)).split("\n")
+        is_part = "@{inputs." in text or "@{outputs." in text
+        found = (shared for part in parts for shared in self._shared(part, is_part=is_part))
+        return tuple(dict.fromkeys(found))
+
+    def _shared(self, text: str, *, is_part: bool) -> Iterator[str]:
         index, words = TermIndex(text), _units_of(text)
-        yield from (name for name, term in self._terms.items() if term in index)
+        yield from (name for name, term in self._exact.items() if term in index)
         yield from (" ".join(quoted) for quoted in self._quoted if quoted and _holds(words, quoted))
-        yield from (" ".join(run) for run in _common_runs(self._words, words) if self._content.intersection(run))
-        yield from ("".join(run) for run in _common_runs(self._words, words) if _is_spaceless_run(run))
+        if is_part:
+            return
+        runs = list(_common_runs(self._words, words))
+        yield from (name for name, term in self._long_words.items() if term in index)
+        yield from (" ".join(run) for run in runs if self._content.intersection(run))
+        yield from ("".join(run) for run in runs if _is_spaceless_run(run))
 
 
 def documents_in(plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:

@@ -167,11 +167,12 @@ def _name(written: str, used: set[str]) -> str:
 
 def _map_plan(plan: Plan, registry: AgentRegistry, change: Callable[[str], str]) -> Plan:
     """Return the plan with its goal, instructions and inputs changed; not the names of documents and choices."""
+    goal = change(plan.goal)
     steps = tuple(
         step.model_copy(update={"instruction": change(step.instruction), "inputs": _map_inputs(step, registry, change)})
         for step in plan.steps
     )
-    return plan.model_copy(update={"goal": change(plan.goal), "steps": steps})
+    return plan.model_copy(update={"goal": goal, "steps": steps})
 
 
 def _map_inputs(step: Step, registry: AgentRegistry, change: Callable[[str], str]) -> dict[str, JsonValue]:
