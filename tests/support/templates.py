@@ -39,7 +39,8 @@ def honest_model(request: Request) -> Reply | str:
     if role == PLANNER:
         read = reading("read", RACE)
         read["inputs"]["queries"] = ["winner of the Vinterholm Marathon"]
-        return json.dumps(planned(read, step("answer", "Synthesizer", instruction=f"Answer: {RACE}")))
+        plan = planned(read, step("answer", "Synthesizer", instruction=f"Answer: {RACE}"))
+        return json.dumps({**plan, "intent": "find out who won the Vinterholm Marathon"})
     if role == READING:
         task = request.messages[-1]["content"].rpartition("\n=== ")[2].partition("\n\n")[2]
         return Panel("Halvorsen" if "marathon" in task.casefold() else "seven years")(request)

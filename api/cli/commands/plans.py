@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -141,7 +142,7 @@ def edit(
         kept = _keep(text)
         raise UsageError(
             f"{error} Nothing was changed. Your text is in {kept}: correct it there, then run "
-            f"`candor plans edit {name} {kept}`."
+            f"`candor plans edit {shlex.quote(name)} {kept}`."
         ) from error
     _print_saved(saved, "Changed", as_json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -93,8 +94,9 @@ def require_followable(template: PlanExample, inputs: Mapping[str, str], registr
     if shared := OldQuestion(template.question).shared_with(template.plan, registry):
         raise PlanError(
             f"The saved plan {template.name!r} names the question that it was saved from, in {'; '.join(shared)}. It "
-            f"would answer that question again. Write @{{question}} there (`candor plans edit {template.name}`), or "
-            "save the plan of its run again (`candor plans save`)."
+            "would answer that question again. Write @{question} there "
+            f"(`candor plans edit {shlex.quote(template.name)}`), or save the plan of its run again "
+            "(`candor plans save`)."
         )
     names = [each.name for each in template.plan.parameters]
     if unknown := sorted(inputs.keys() - set(names)):
