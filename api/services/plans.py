@@ -67,6 +67,10 @@ class Plans:
         """Return a saved plan. Raises UnknownPlan."""
         return self._memory.get(name)
 
+    def require_free(self, name: str) -> None:
+        """Raise NameTaken if there is a saved plan of this name."""
+        self._memory.require_free(name)
+
     async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
         """Ask the model for a template of a run's last plan, without saving it.
 

@@ -65,10 +65,12 @@ class PlanMemory:
         try:
             self._keep(name, plan, question, self._embed(question), "")
         except sql.exc.IntegrityError as error:
-            raise NameTaken(
-                f"There is already a plan {name!r}; choose another name, or delete that one first: "
-                f"`candor plans delete {name}`."
-            ) from error
+            raise _taken(name) from error
+
+    def require_free(self, name: str) -> None:
+        """Raise NameTaken if there is a template of this name."""
+        if self._select(sql.select(_plans.c.id).where(_plans.c.name == name.strip())):
+            raise _taken(name.strip())
 
     def get(self, name: str) -> PlanExample:
         """Return a template. Raises UnknownPlan."""
@@ -163,6 +165,13 @@ class PlanMemory:
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
             return connection.execute(query).all()
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(
+        f"There is already a plan {name!r}; choose another name, or delete that one first: "
+        f"`candor plans delete {name}`."
+    )
 
 
 def _visible_for(collection: str) -> sql.ColumnElement[bool]:

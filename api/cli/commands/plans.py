@@ -103,6 +103,7 @@ def save(
             "if it does not name its question."
         )
     plans = make_candor(home).plans
+    plans.require_free(name)  # before the model is asked
     if no_model:
         saved = plans.save_from_run(name, run_id, keep_documents=keep_documents)
     else:
