@@ -253,10 +253,10 @@ class Candor:
 
     @cached_property
     def plans(self) -> Plans:
-        """List, save and delete plans."""
+        """List, propose, save, change and delete plans."""
         from api.services.plans import Plans
 
-        return Plans(self.plan_memory, self.trace, self.agent_catalog, self.collections)
+        return Plans(self.plan_memory, self.trace, self.agent_catalog, self.collections, self.panel.planner_model)
 
     @cached_property
     def evaluations(self) -> Evaluations:

@@ -77,7 +77,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (KeyNotFound, 404, "No such key", "GET /v1/keys lists the keys."),
     (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`. `candor keys add` creates a key."),
     (LimitReached, 429, "Limit reached", "Try again after the number of seconds in the header Retry-After."),
-    (NotKept, 404, "No such entry", "GET /v1/agents, /v1/skills or /v1/memories lists the entries."),
+    (NotKept, 404, "No such entry", "GET /v1/agents, /v1/skills, /v1/memories or /v1/plans lists the entries."),
     (NameTaken, 409, "Name taken", "Choose another name, or replace the existing entry with PUT."),
     (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right. `candor keys` lists and creates keys."),

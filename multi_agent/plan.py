@@ -4,14 +4,17 @@ Values only. The planner makes plans, ``orchestrator/validation.py`` checks them
 
 An input or an instruction may name an output of an earlier step as ``@{outputs.STEP.FIELD}``; the step then waits for
 that step. ``orchestrator/references.py`` resolves such references.
+
+A saved plan is a template: its texts may hold ``@{question}`` and ``@{inputs.NAME}``, one for each of its parameters.
+``orchestrator/planning/templates.py`` fills them in.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -20,6 +23,7 @@ from vectorstore.models import FrozenModel
 Mode = Literal["fast", "high", "direct"]
 STEP_ID = r"^[a-z][a-z0-9_]{0,39}$"
 REFERENCE = re.compile(r"@\{outputs\.([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)\}")
+PLACEHOLDER = re.compile(r"@\{(question|inputs\.[a-z][a-z0-9_]*)\}")
 _OPENING = "@{"
 
 
@@ -35,13 +39,18 @@ class Reference(NamedTuple):
 
 def find_references(value: JsonValue) -> tuple[Reference, ...]:
     """Return all references in a value, including nested ones, each once."""
-    found = (Reference(*match) for text in _texts(value) for match in REFERENCE.findall(text))
+    found = (Reference(*match) for text in texts_of(value) for match in REFERENCE.findall(text))
     return tuple(dict.fromkeys(found))
 
 
 def find_malformed(value: JsonValue) -> tuple[str, ...]:
     """Return the texts that open a reference without completing it."""
-    return tuple(text for text in _texts(value) if text.count(_OPENING) != len(REFERENCE.findall(text)))
+    return tuple(text for text in texts_of(value) if text.count(_OPENING) != len(REFERENCE.findall(text)))
+
+
+def find_placeholders(value: JsonValue) -> tuple[str, ...]:
+    """Return the placeholders of a template in a value, each once: ``question`` and ``inputs.NAME``."""
+    return tuple(dict.fromkeys(name for text in texts_of(value) for name in PLACEHOLDER.findall(text)))
 
 
 class Step(FrozenModel):
@@ -71,12 +80,23 @@ class Step(FrozenModel):
         return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in find_references(self.task)))))
 
 
+class Parameter(FrozenModel):
+    """A value that a template needs besides the question."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    meaning: str = Field(description="what the value is: the model reads this to find it in a question")
+    default: str | None = Field(
+        default=None, description="the value if neither the person nor the question gives one; null: then it is missing"
+    )
+
+
 class Plan(FrozenModel):
     """A goal and the steps to reach it."""
 
     goal: str
     mode: Mode = "high"
     steps: tuple[Step, ...] = Field(min_length=1)
+    parameters: tuple[Parameter, ...] = Field(default=(), description="of a template: values besides the question")
 
     def before(self, step: Step) -> frozenset[str]:
         """Return the ids of all steps that are finished when ``step`` starts, through any chain of needs."""
@@ -126,10 +146,21 @@ class Attempt(FrozenModel):
     """Why the answer did not suffice, in the words of the agent that wrote it."""
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def texts_of(value: JsonValue) -> Iterator[str]:
     """Yield every string in a nested value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+            yield from texts_of(each)
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return the nested value with every text changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [map_texts(each, change) for each in value]
+    if isinstance(value, dict):
+        return {key: map_texts(each, change) for key, each in value.items()}
+    return value

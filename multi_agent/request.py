@@ -45,6 +45,9 @@ class Request(FrozenModel):
         default="", max_length=100, description="name of a conversation; the planner knows its earlier questions"
     )
     template: str = Field(default="", description="name of a saved plan to follow")
+    inputs: dict[str, str] = Field(
+        default={}, description="values of the saved plan's parameters; the model finds the others in the question"
+    )
     today: date | None = Field(
         default=None, description="the day from which 'last year' is counted; by default the day the run starts"
     )
@@ -75,6 +78,8 @@ class Request(FrozenModel):
             raise AgentError("Mode 'direct' needs an agent's name, and only this mode takes one.")
         if self.template and self.mode in ("fast", "direct"):
             raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")
+        if self.inputs and not self.template:
+            raise AgentError("Inputs are values of a saved plan's parameters; name the saved plan, too.")
         self._check_results()
         return self.model_copy(update={"question": self.question.strip()})
 

@@ -10,6 +10,7 @@ from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
+from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.llm.pace import Pace
 from multi_agent.memory.memories import Memories
@@ -66,6 +67,10 @@ class PanelFactory:
     def model_name(self, endpoint: str) -> str:
         """Return the model of a named endpoint; '' names the default one. Raises UnknownModel."""
         return self._known_models.get(endpoint).model
+
+    def planner_model(self) -> LLM:
+        """Build the model of the planner. It belongs to the event loop that first uses it. Raises UnknownModel."""
+        return self.models().get(self.settings.research.agent_models.get("Planner", ""))
 
     def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
         """Build an orchestrator over a library; ``key`` selects whose memories it may use."""

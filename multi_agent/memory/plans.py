@@ -65,10 +65,12 @@ class PlanMemory:
         try:
             self._keep(name, plan, question, self._embed(question), "")
         except sql.exc.IntegrityError as error:
-            raise NameTaken(
-                f"There is already a plan {name!r}; choose another name, or delete that one first: "
-                f"`candor plans rm {name}`."
-            ) from error
+            raise _taken(name) from error
+
+    def require_free(self, name: str) -> None:
+        """Raise NameTaken if there is a template of this name."""
+        if self._select(sql.select(_plans.c.id).where(_plans.c.name == name.strip())):
+            raise _taken(name.strip())
 
     def get(self, name: str) -> PlanExample:
         """Return a template. Raises UnknownPlan."""
@@ -81,6 +83,14 @@ class PlanMemory:
         """Return all templates, sorted by name."""
         rows = self._select(sql.select(_plans).where(_plans.c.name.is_not(None)).order_by(_plans.c.name))
         return tuple(_example(row) for row in rows)
+
+    def replace(self, name: str, plan: Plan, question: str) -> None:
+        """Replace the plan and the question of a template. Raises UnknownPlan."""
+        row = self._row(name, plan, question, self._embed(question), "")
+        with self._engine.begin() as connection:
+            replaced = connection.execute(_plans.update().where(_plans.c.name == name).values(row)).rowcount
+        if not replaced:
+            raise self._unknown(name)
 
     def delete(self, name: str) -> None:
         """Delete a template. Raises UnknownPlan."""
@@ -113,7 +123,11 @@ class PlanMemory:
         return tuple(_example(rows[key], similarities[key]) for key in best if key in rows)
 
     def _keep(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> None:
-        row = {
+        with self._engine.begin() as connection:
+            connection.execute(_plans.insert().values(self._row(name, plan, question, vector, collection)))
+
+    def _row(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> dict[str, object]:
+        return {
             "name": name,
             "question": question,
             "plan": plan.model_dump(mode="json"),
@@ -123,8 +137,6 @@ class PlanMemory:
             "saved_at": datetime.now(UTC),
             "collection": collection,
         }
-        with self._engine.begin() as connection:
-            connection.execute(_plans.insert().values(row))
 
     def _vectors(self, where: sql.ColumnElement[bool]) -> dict[int, Vectors]:
         """Return the vectors of stored questions by id."""
@@ -153,6 +165,13 @@ class PlanMemory:
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
             return connection.execute(query).all()
+
+
+def _taken(name: str) -> NameTaken:
+    return NameTaken(
+        f"There is already a plan {name!r}; choose another name, or delete that one first: "
+        f"`candor plans delete {name}`."
+    )
 
 
 def _visible_for(collection: str) -> sql.ColumnElement[bool]:

@@ -13,6 +13,7 @@ from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
+from multi_agent.orchestrator.planning.templates import require_followable
 from multi_agent.orchestrator.run import Run
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.request import Request
@@ -37,7 +38,8 @@ class Orchestrator(RunDependencies):
         """Return the request with the plan that it chooses.
 
         Raises AgentError for an empty question, an agent that cannot work alone, an agent, model or saved plan that
-        does not exist, and for mode ``fast`` if no agent can take a question alone.
+        does not exist, a saved plan that names its old question, and for mode ``fast`` if no agent can take a question
+        alone.
         """
         valid = request.validated()
         if "sources" not in request.model_fields_set:
@@ -51,7 +53,10 @@ class Orchestrator(RunDependencies):
                 "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
                 "Enable it with `candor agents enable Reader`, or ask in mode 'high'."
             )
-        return ValidRequest(valid, self.plans.get(valid.template).plan if valid.template else None)
+        return ValidRequest(valid, self._template_of(valid) if valid.template else None)
+
+    def _template_of(self, request: Request) -> Plan:
+        return require_followable(self.plans.get(request.template), request.inputs, self.registry)
 
     async def research(
         self,

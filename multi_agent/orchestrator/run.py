@@ -164,7 +164,7 @@ class Run:
             # No model but the agent's own reads the question.
             return Understanding(intent=question, requirements=(question,)), chosen
         if chosen:
-            return await planner.follow(question, chosen), chosen
+            return await planner.follow(question, chosen, self._request.inputs)
         agents = fast_agents(self._dependencies.registry)
         if mode in ("auto", "fast") and agents:
             llm = self._models.observed("Triage", self._bus.publish)

@@ -142,6 +142,12 @@ ROUTES: dict[str, Rule] = {
     "DELETE /v1/memories/{memory_id}": Rule("key", "/v1/memories/none", passes=404),
     "GET /v1/plans": Rule("key", "/v1/plans"),
     "POST /v1/plans": Rule("owner", "/v1/plans", PLAN, passes=422),  # there is no such agent
+    "POST /v1/plans/proposals": Rule("owner", "/v1/plans/proposals", {"run_id": "run_none"}, passes=404),
+    "GET /v1/plans/{name}": Rule("key", "/v1/plans/none", passes=404),
+    "GET /v1/plans/{name}/export": Rule("key", "/v1/plans/none/export", passes=404),
+    "PUT /v1/plans/{name}": Rule(
+        "owner", "/v1/plans/none", {name: PLAN[name] for name in ("question", "plan")}, passes=422
+    ),
     "DELETE /v1/plans/{name}": Rule("owner", "/v1/plans/none", passes=404),
 }
 

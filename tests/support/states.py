@@ -18,7 +18,7 @@ from multi_agent.catalog.entries import CustomAgent, Entry, Skill
 from multi_agent.catalog.store import as_toml
 from support.approvals import left_open
 from support.files import write_pdf
-from support.routes import AGENT
+from support.routes import AGENT, PLAN
 from support.service import NEVER, RunningService
 from support.waiting import until
 
@@ -135,6 +135,8 @@ def _plans(http: httpx.Client, run_id: str) -> Requests:
     _done(http.post("/v1/plans", json=weekly))
     yield "POST /v1/plans", Asked("/v1/plans", weekly)
     yield "POST /v1/plans", Asked("/v1/plans", {"name": "other", "run_id": "run_none"})
+    elsewhere = {name: PLAN[name] for name in ("question", "plan")} | {"collection": "none"}
+    yield "PUT /v1/plans/{name}", Asked("/v1/plans/weekly", elsewhere)
 
 
 def _evaluations(http: httpx.Client) -> Requests:

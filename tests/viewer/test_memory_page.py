@@ -1,10 +1,10 @@
-"""The memory page: preferences, conversations and saved plans."""
+"""The memory page: preferences and conversations. ``test_plans.py`` has saved plans."""
 
 from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from support.viewer import QUESTION, OpenPage, Site, answered, ask
+from support.viewer import QUESTION, OpenPage, Site, answered
 
 
 def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Site) -> None:
@@ -36,22 +36,3 @@ def test_a_conversation_is_listed_and_deleted(open_page: OpenPage) -> None:
     conversations.get_by_role("button", name="Delete").click()
     conversations.get_by_role("button", name="Really delete?").click()
     expect(conversations).to_have_count(0)
-
-
-def test_the_plan_of_a_run_is_saved_used_and_deleted(open_page: OpenPage) -> None:
-    page = open_page()
-    answered(page)
-    page.get_by_role("link", name="Full trace").click()
-    page.locator("summary").filter(has_text="Save this plan").click()
-    page.get_by_label("Name").fill("the usual")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.locator("main")).to_contain_text("Saved.")
-    page.get_by_role("link", name="Ask", exact=True).click()
-    ask(page, mode="plan:the usual")
-    expect(page.get_by_role("region", name="Answer", exact=True)).to_be_visible()
-    page.get_by_role("link", name="Memory").click()
-    plans = page.get_by_role("region", name="Plans")
-    expect(plans).to_contain_text("the usual")
-    plans.get_by_role("button", name="Delete").click()
-    plans.get_by_role("button", name="Really delete?").click()
-    expect(plans).to_contain_text("No saved plans.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,15 @@ def run_question(
             return asyncio.run(orchestrator.research(request, *listeners, run_id=run_id))
         except KeyboardInterrupt:
             return panel.trace.answer(run_id)
+
+
+def parse_inputs(given: Sequence[str]) -> dict[str, str]:
+    """Return the values of ``--input NAME=VALUE`` by name. Raises UsageError for one without a name or a value."""
+    pairs = [each.partition("=") for each in given]
+    for whole, (name, equals, _) in zip(given, pairs, strict=True):
+        if not name.strip() or not equals:
+            raise UsageError(f"--input {whole!r} is not NAME=VALUE, such as --input company=Apple.")
+    return {name.strip(): value for name, _, value in pairs}
 
 
 def make_request(question: str, options: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:

@@ -37,7 +37,11 @@ def ask(
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Earlier questions of the conversation are context.")
     ] = "",
-    plan: Annotated[str, typer.Option("--plan", help="Run the saved plan of this name.")] = "",
+    template: Annotated[str, typer.Option("--template", "--plan", help="Follow the saved plan of this name.")] = "",
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Value of a parameter of the saved plan, as NAME=VALUE. Repeatable."),
+    ] = None,
     sources: Annotated[
         str | None,
         typer.Option(
@@ -77,7 +81,7 @@ def ask(
     Example: candor ask "Which of these pumps works below -20 °C?" --collection papers
     """
     from api.cli.ask.passages import read_passages
-    from api.cli.ask.run import make_request, run_question
+    from api.cli.ask.run import make_request, parse_inputs, run_question
 
     candor = make_candor(home)
     request = make_request(
@@ -87,7 +91,8 @@ def ask(
             "agent": agent,
             "model": model,
             "session": session,
-            "template": plan,
+            "template": template,
+            "inputs": parse_inputs(inputs or []),
             "samples": samples,
             "strict": strict,
             **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),

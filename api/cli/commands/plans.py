@@ -2,58 +2,264 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command_group, make_candor, print_json, print_list, print_message, to_json
+from api.cli.common import (
+    Home,
+    Json,
+    RunId,
+    command_group,
+    make_candor,
+    make_console,
+    print_json,
+    print_list,
+    print_message,
+    print_written,
+    to_json,
+)
+from api.errors import UsageError
 
-app = command_group("plans", "List, save and delete plans.")
+if TYPE_CHECKING:
+    from api.services.plans import PlanFile, Plans
+    from multi_agent.orchestrator.planning.proposal import Proposal
+    from multi_agent.plan import PlanExample
+
+app = command_group("plans", "List, show, save, change, exchange and delete plans.")
+
+Name = Annotated[str, typer.Argument(help="Name of the saved plan.")]
+KeepDocuments = Annotated[
+    bool, typer.Option("--keep-documents", help="Let the plan name documents, so that it always reads these.")
+]
+Collection = Annotated[
+    str | None, typer.Option("--collection", "-c", help="Collection of the documents that the plan names.")
+]
 
 
 @app.command("list")
 def list_all(as_json: Json = False, home: Home = None) -> None:
     """List the saved plans.
 
-    The planner sees them as examples. Run one with `candor ask --plan NAME`.
+    The planner sees them as examples. Follow one with `candor ask --template NAME`.
 
     Example: candor plans
     """
     found = make_candor(home).plans.list()
     rows = [
-        (each.name, " → ".join(", ".join(step.agents) for step in each.plan.steps), each.question) for each in found
+        (
+            each.name,
+            " → ".join(", ".join(step.agents) for step in each.plan.steps),
+            ", ".join(parameter.name for parameter in each.plan.parameters),
+            each.question,
+        )
+        for each in found
     ]
-    print_list(found, ("plan", "steps", "original question"), rows, as_json)
+    print_list(found, ("plan", "steps", "parameters", "original question"), rows, as_json)
+
+
+@app.command()
+def show(name: Name, as_json: Json = False, home: Home = None) -> None:
+    """Show a saved plan with its parameters and steps.
+
+    Example: candor plans show weekly
+    """
+    from api.cli.render.plans import show_plan
+
+    found = make_candor(home).plans.get(name)
+    if as_json:
+        print_json(to_json(found))
+    else:
+        show_plan(make_console(), found.question, found.plan)
 
 
 @app.command("save")
 def save(
     name: Annotated[str, typer.Argument(help="Name for the plan.")],
     run_id: RunId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Save the model's proposal without asking.")] = False,
+    no_model: Annotated[
+        bool, typer.Option("--no-model", help="Ask no model. Saves the plan only if it does not name its question.")
+    ] = False,
+    keep_documents: KeepDocuments = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Save the last plan of a run under a name.
+    """Save the last plan of a run as a template for other questions.
+
+    The model proposes what becomes @{question} or a parameter such as @{inputs.company}. The proposal is printed, and
+    saved when you confirm it.
 
     Example: candor plans save weekly run_3f2a
     """
-    plan = make_candor(home).plans.save_from_run(name, run_id).plan
-    if as_json:
-        print_json({"saved": name, "plan": to_json(plan)})
+    if not (yes or no_model) and (as_json or not sys.stdin.isatty()):
+        raise UsageError(
+            "Nobody can confirm the proposal here. Add --yes to save it at once, or --no-model to save the plan only "
+            "if it does not name its question."
+        )
+    plans = make_candor(home).plans
+    plans.require_free(name)  # before the model is asked
+    if no_model:
+        saved = plans.save_from_run(name, run_id, keep_documents=keep_documents)
     else:
-        print_message(f"Saved {name}: {len(plan.steps)} steps.")
+        proposal = asyncio.run(plans.propose(run_id, keep_documents=keep_documents))
+        saved = _save_proposal(plans, name, proposal, yes=yes, keep_documents=keep_documents, as_json=as_json)
+    _print_saved(saved, "Saved", as_json)
 
 
-@app.command("rm")
-def remove(
+@app.command()
+def edit(
+    name: Name,
+    file: Annotated[Path | None, typer.Argument(help="File with the new plan. Default: open your editor.")] = None,
+    keep_documents: KeepDocuments = False,
+    collection: Collection = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Change a saved plan in your editor or from a file.
+
+    An invalid text is kept in a file that the error names.
+
+    Example: candor plans edit weekly
+    """
+    from api.services.plans import PlanFile
+    from multi_agent.errors import AgentError
+
+    plans = make_candor(home).plans
+    text = _read(file) if file else _edited(PlanFile.of(plans.get(name)).text)
+    try:
+        changed = PlanFile.parse(text, str(file or "The edited text"))
+        if changed.name != name:
+            raise UsageError(f"The text describes {changed.name!r}, not {name!r}. A plan cannot be renamed.")
+        saved = plans.replace(name, changed.plan, changed.question, collection, keep_documents=keep_documents)
+    except (AgentError, UsageError) as error:
+        if file:
+            raise
+        kept = _keep(text)
+        raise UsageError(
+            f"{error} Nothing was changed. Your text is in {kept}: correct it there, then run "
+            f"`candor plans edit {shlex.quote(name)} {kept}`."
+        ) from error
+    _print_saved(saved, "Changed", as_json)
+
+
+@app.command()
+def export(
+    name: Name,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.")
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Export a saved plan as a JSON file for `candor plans import`.
+
+    Example: candor plans export weekly --output weekly.json
+    """
+    from api.services.plans import PlanFile
+
+    text = PlanFile.of(make_candor(home).plans.get(name)).text
+    if output is None:
+        print(text, end="")
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}. Name another file.") from error
+    print_written(output, f"Wrote {output}.", as_json)
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(help="File that `candor plans export` wrote.")],
+    name: Annotated[str, typer.Option("--name", help="Name for the plan. Default: the name in the file.")] = "",
+    keep_documents: KeepDocuments = False,
+    collection: Collection = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Save a plan from a file.
+
+    Example: candor plans import weekly.json
+    """
+    from api.services.plans import PlanFile
+
+    given = PlanFile.parse(_read(file), str(file))
+    plans = make_candor(home).plans
+    saved = plans.save(name or given.name, given.plan, given.question, collection, keep_documents=keep_documents)
+    _print_saved(saved, "Imported", as_json)
+
+
+@app.command("rm", hidden=True)  # its earlier name
+@app.command("delete")
+def delete(
     name: Annotated[str, typer.Argument(help="Plan to delete.")], as_json: Json = False, home: Home = None
 ) -> None:
     """Delete a saved plan.
 
-    Example: candor plans rm weekly
+    Example: candor plans delete weekly
     """
     make_candor(home).plans.delete(name)
     if as_json:
         print_json({"removed": name})
     else:
         print_message(f"Deleted {name}.")
+
+
+def _save_proposal(
+    plans: Plans, name: str, proposal: Proposal, *, yes: bool, keep_documents: bool, as_json: bool
+) -> PlanExample:
+    """Print the proposal, and save it when the person confirms. A proposal that is not saved is kept in a file."""
+    from api.cli.render.plans import show_plan
+    from api.services.plans import PlanFile
+
+    if not as_json:
+        show_plan(make_console(), proposal.question, proposal.plan)
+    file = PlanFile(version=1, name=name, question=proposal.question, plan=proposal.plan)
+    if proposal.faults:
+        raise UsageError(f"The proposal cannot be saved: {' '.join(proposal.faults)} {_continue_with(file)}")
+    if not yes and not typer.confirm("Save this template?", err=True):
+        raise UsageError(f"Nothing was saved. {_continue_with(file)}")
+    return plans.save_proposal(name, proposal, keep_documents=keep_documents)
+
+
+def _continue_with(file: PlanFile) -> str:
+    kept = _keep(file.text)
+    return f"The proposal is in {kept}: change it there, then run `candor plans import {kept}`."
+
+
+def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"saved": saved.name, "plan": to_json(saved.plan)})
+        return
+    parameters = ", ".join(each.name for each in saved.plan.parameters)
+    takes = f" It takes {parameters}." if parameters else ""
+    print_message(f"{done} {saved.name}: {len(saved.plan.steps)} steps.{takes}")
+
+
+def _edited(text: str) -> str:
+    import click
+
+    changed = click.edit(text, extension=".json")
+    if changed is None:
+        raise UsageError("The editor was closed without saving. Nothing was changed.")
+    return changed
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
+
+
+def _keep(text: str) -> Path:
+    """Write a text that was not saved to a new file, and return its path."""
+    with tempfile.NamedTemporaryFile("w", prefix="plan-", suffix=".json", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return Path(file.name)

@@ -1,32 +1,52 @@
-"""Saved plans."""
+"""Saved plans: templates that a question fills in."""
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
+from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Path, Response
 from pydantic import Field, model_validator
 
-from api.auth.permissions import Right
+from api.auth.permissions import Caller, Right
 from api.http.deps import CurrentCaller, PlansDep
 from api.http.errors import problem_responses
+from api.services.plans import PlanFile, Plans
 from multi_agent.errors import NotKept, UnknownPlan
+from multi_agent.orchestrator.planning.proposal import Proposal
 from multi_agent.plan import Plan, PlanExample
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
 PlanName = Annotated[str, Path(description="Name of the saved plan.", examples=["weekly"])]
+_KEEP_DOCUMENTS = Field(default=False, description="Let the plan name documents, so that it always reads these.")
+
+
+class PlanContent(FrozenModel):
+    """A template, and a question that it is an example for."""
+
+    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    plan: Plan
+    collection: str | None = Field(default=None, description="Collection of the documents that the plan names.")
+    keep_documents: bool = _KEEP_DOCUMENTS
 
 
 class PlanToSave(FrozenModel):
-    """A plan to save under a name: the last plan of a run, or a given plan with its question."""
+    """A plan to save under a name: the last plan of a run, or a given plan with its question.
 
+    The content of an exported file is one, too.
+    """
+
+    version: Literal[1] = Field(default=1, description="The version of the file format.")
     name: str = Field(examples=["weekly"])
-    run_id: str = Field(default="", description="Id of the run whose last plan to save.")
+    run_id: str = Field(
+        default="", description="Id of the run whose last plan to save. Rejected if the plan names the run's question."
+    )
     question: str = Field(default="", description="A question that the given plan is an example for.")
     plan: Plan | None = None
     collection: str | None = Field(default=None, description="Collection of the documents that the given plan names.")
+    keep_documents: bool = _KEEP_DOCUMENTS
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -35,22 +55,21 @@ class PlanToSave(FrozenModel):
         return self
 
 
-_EXAMPLES = [
-    {"name": "weekly", "run_id": "run_d65459f7e628"},
-    {
-        "name": "one look",
-        "question": "Which pump works in the cold?",
-        "plan": {
-            "goal": "answer from a few passages",
-            "steps": [
-                {"id": "find", "agents": ["Retriever"], "instruction": "Find it.",
-                 "inputs": {"method": "search", "documents": [], "queries": []}},
-                {"id": "extract", "agents": ["Extractor"], "instruction": "Quote it.", "needs": ["find"]},
-                {"id": "answer", "agents": ["Synthesizer"], "instruction": "Answer.", "needs": ["extract"]},
-            ],
-        },
-    },
+class PlanToPropose(FrozenModel):
+    """A run whose last plan becomes a template."""
+
+    run_id: str = Field(description="Id of the run.", examples=["run_d65459f7e628"])
+    keep_documents: bool = _KEEP_DOCUMENTS
+
+
+_STEPS = [
+    {"id": "find", "agents": ["Retriever"], "instruction": "Find it.",
+     "inputs": {"method": "search", "documents": [], "queries": ["@{question}"]}},
+    {"id": "extract", "agents": ["Extractor"], "instruction": "Quote it.", "needs": ["find"]},
+    {"id": "answer", "agents": ["Synthesizer"], "instruction": "Answer: @{question}", "needs": ["extract"]},
 ]  # fmt: skip
+_CONTENT = {"question": "Which pump works in the cold?", "plan": {"goal": "@{question}", "steps": _STEPS}}
+_EXAMPLES = [{"name": "weekly", "run_id": "run_d65459f7e628"}, {"name": "one look", **_CONTENT}]
 
 
 @router.get("", responses=problem_responses(503))
@@ -63,15 +82,60 @@ def plans(plans: PlansDep, caller: CurrentCaller) -> list[PlanExample]:
 def save(
     plans: PlansDep, caller: CurrentCaller, body: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
 ) -> PlanExample:
-    """Save a plan under a name. A question that names it as `template` follows it."""
+    """Save or import a plan under a name. A question that names it as `template` follows it.
+
+    A plan that still names its old question is rejected; `POST /v1/plans/proposals` proposes placeholders.
+    """
     caller.require_admin()
     if body.plan:
-        if body.collection:
-            caller.require(Right.READ, body.collection)
-        saved = plans.save(body.name, body.plan, body.question, body.collection)
+        _require_readable(caller, body.collection)
+        saved = plans.save(body.name, body.plan, body.question, body.collection, keep_documents=body.keep_documents)
     else:
-        saved = plans.save_from_run(body.name, body.run_id)
-    response.headers["Location"] = "/v1/plans"
+        saved = plans.save_from_run(body.name, body.run_id, keep_documents=body.keep_documents)
+    response.headers["Location"] = f"/v1/plans/{quote(saved.name, safe='')}"
+    return saved
+
+
+@router.post("/proposals", responses=problem_responses(403, 404, 422, 503))
+async def propose(plans: PlansDep, caller: CurrentCaller, body: PlanToPropose) -> Proposal:
+    """Propose a template for the last plan of a run, without saving it.
+
+    The model says which words belong to the run's question; they become `@{question}` or a parameter such as
+    `@{inputs.company}`. Save the template with `PUT /v1/plans/{name}`.
+    """
+    caller.require_admin()
+    return await plans.propose(body.run_id, keep_documents=body.keep_documents)
+
+
+@router.get("/{name}", responses=problem_responses(404, 503))
+def plan(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> PlanExample:
+    """Return a saved plan."""
+    return _found(plans, name)
+
+
+@router.get("/{name}/export", responses=problem_responses(404, 503))
+def export(plans: PlansDep, caller: CurrentCaller, name: PlanName, response: Response) -> PlanFile:
+    """Export a saved plan as a file. `POST /v1/plans` imports its content."""
+    response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}.json"
+    return PlanFile.of(_found(plans, name))
+
+
+@router.put(
+    "/{name}",
+    responses={201: {"model": PlanExample, "description": "The plan is new."}, **problem_responses(403, 404, 422, 503)},
+)
+def put(
+    plans: PlansDep,
+    caller: CurrentCaller,
+    name: PlanName,
+    body: Annotated[PlanContent, Body(examples=[_CONTENT])],
+    response: Response,
+) -> PlanExample:
+    """Save a plan under a name, or replace the saved plan of this name."""
+    caller.require_admin()
+    _require_readable(caller, body.collection)
+    saved, is_new = plans.put(name, body.plan, body.question, body.collection, keep_documents=body.keep_documents)
+    response.status_code = 201 if is_new else 200
     return saved
 
 
@@ -83,3 +147,15 @@ def forget(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> None:
         plans.delete(name)
     except UnknownPlan as error:
         raise NotKept(str(error)) from error
+
+
+def _found(plans: Plans, name: str) -> PlanExample:
+    try:
+        return plans.get(name)
+    except UnknownPlan as error:
+        raise NotKept(str(error)) from error
+
+
+def _require_readable(caller: Caller, collection: str | None) -> None:
+    if collection:
+        caller.require(Right.READ, collection)

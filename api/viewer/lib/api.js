@@ -112,7 +112,10 @@ export const tools = () => call("/v1/tools");
 
 export const plans = () => call("/v1/plans");
 export const removePlan = (name) => remove(`/v1/plans/${id(name)}`);
-export const savePlan = (name, runId) => post("/v1/plans", {name, run_id: runId});
+export const proposePlan = (runId, keepDocuments) => post("/v1/plans/proposals", {run_id: runId, keep_documents: keepDocuments});
+export const addPlan = (plan) => post("/v1/plans", plan);
+export const editPlan = (name, content) => send("PUT", `/v1/plans/${id(name)}`, content);
+export const exportPlan = (name) => call(`/v1/plans/${id(name)}/export`);
 export const memories = () => call("/v1/memories");
 export const addMemory = (kind, text) => post("/v1/memories", {kind, text});
 export const editMemory = (memory, text) => send("PUT", `/v1/memories/${id(memory)}`, {text});

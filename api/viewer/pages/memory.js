@@ -5,6 +5,7 @@ import {failure, fold, h, loading, replace} from "../lib/dom.js";
 import {confirmButton, field, textarea, tryAction} from "../parts/forms.js";
 import {owner} from "../lib/session.js";
 import {formatTime} from "../lib/format.js";
+import {exportButton, importForm, planForm, planView} from "../parts/plans.js";
 
 const KINDS = [
   ["preference", "Preferences", "The planner considers them for all your questions. Only you see them.", "Answer in German."],
@@ -66,14 +67,24 @@ class MemoryView {
 
   saved() {
     return h("section", {"aria-label": "Plans"}, h("h2", {}, "Plans"),
-      h("p", {class: "note"}, "Choose a saved plan as the mode of a question."),
-      this.plans.length ? h("ul", {class: "cards"}, this.plans.map((example) => h("li", {},
-        h("div", {class: "line"}, h("strong", {}, example.name),
-          owner() && h("span", {class: "end"}, confirmButton("Delete", `delete plan ${example.name}`, () => this.change(() => api.removePlan(example.name))))),
-        h("p", {class: "note"}, example.question),
-        fold(`plan ${example.name}`, "Steps", () => h("ol", {}, example.plan.steps.map((step) =>
-          h("li", {}, h("strong", {}, step.id), ` ${step.agents.join(", ")}: ${step.instruction}`)))))))
-        : h("p", {class: "note"}, "No saved plans. You can save a plan on the page of its run."));
+      h("p", {class: "note"}, "Templates for questions. Choose a saved plan as the mode of a question."),
+      this.plans.length ? h("ul", {class: "cards"}, this.plans.map((example) => h("li", {}, this.plan(example))))
+        : h("p", {class: "note"}, "No saved plans. You can save a plan on the page of its run."),
+      owner() && fold("import plan", "Import a plan", () => importForm((act) => this.change(act))));
+  }
+
+  plan(example) {
+    const {name, plan} = example;
+    return [
+      h("div", {class: "line"}, h("strong", {}, name), h("span", {class: "end"}, exportButton(name, this.errorBox),
+        owner() && confirmButton("Delete", `delete plan ${name}`, () => this.change(() => api.removePlan(name))))),
+      h("p", {class: "note"}, example.question),
+      fold(`plan ${name}`, "Steps", () => planView(plan)),
+      owner() && fold(`edit plan ${name}`, "Edit", () => planForm(example, "Save", async (content) => {
+        await api.editPlan(name, content);
+        await this.load();
+      })),
+    ];
   }
 
   deleteButton(entry) {

@@ -6,6 +6,7 @@ import {failure, h} from "../lib/dom.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
+const INPUT = "input:"; // before the name of a parameter
 const asked = {question: "", collection: "", mode: "auto", model: "", samples: "", session: "", sources: []}; // the last request, to prefill the form
 
 export function askForm(collections, agents, endpoints, plans) {
@@ -17,6 +18,7 @@ export function askForm(collections, agents, endpoints, plans) {
   });
   question.value = asked.question;
   const errorBox = h("div", {});
+  const parameters = h("div", {class: "choices"});
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
   const element = h("form", {class: "ask", on: {submit: (event) => {
     event.preventDefault();
@@ -25,20 +27,34 @@ export function askForm(collections, agents, endpoints, plans) {
   h("label", {for: "question", class: "hidden"}, "Question"), question,
   h("div", {class: "choices"},
     h("label", {}, "Collection", h("select", {name: "collection"}, collections.map(({name}) => option(name, name, asked.collection)))),
-    h("label", {}, "Mode", h("select", {name: "mode"},
+    h("label", {}, "Mode", h("select", {name: "mode", on: {change: ({currentTarget}) => showParameters(parameters, plans, currentTarget.value)}},
       MODES.map(([value, label]) => option(value, label, asked.mode)),
       h("optgroup", {label: "One agent only"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.mode))),
       plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => option(`plan:${name}`, name, asked.mode))))),
     endpoints.length > 1 && h("label", {}, "Model", h("select", {name: "model"}, modelOptions(endpoints).map(([value, label]) => option(value, label, asked.model)))),
     h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: asked.samples, title: "Number of answers to generate and vote on"})),
     submit),
+  parameters,
   h("label", {class: "check"}, h("input", {name: "continue_session", type: "checkbox", checked: asked.session !== ""}),
     "Continue the conversation: the planner sees earlier questions"),
   h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"),
     SOURCES.map(([value, label]) => h("label", {class: "check"},
       h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),
   errorBox);
+  showParameters(parameters, plans, element.elements.mode.value);
   return element;
+}
+
+/** Show a field for each parameter of the chosen saved plan. */
+function showParameters(container, plans, mode) {
+  const chosen = plans.find(({name}) => mode === `plan:${name}`);
+  container.replaceChildren(...(chosen?.plan.parameters ?? []).map(({name, meaning, default: value}) =>
+    h("label", {title: meaning}, name, h("input", {name: `${INPUT}${name}`, placeholder: value || "from the question"}))));
+}
+
+function inputsFrom(given) {
+  const fields = [...given].filter(([name, value]) => name.startsWith(INPUT) && value.trim());
+  return Object.fromEntries(fields.map(([name, value]) => [name.slice(INPUT.length), value.trim()]));
 }
 
 async function send(given, submit, errorBox) {
@@ -53,7 +69,7 @@ async function send(given, submit, errorBox) {
     const {run_id: runId} = await api.ask({
       collection: asked.collection, question: asked.question, model: asked.model, session: asked.session,
       mode: kind === "agent" ? "direct" : kind === "plan" ? "auto" : kind,
-      agent: kind === "agent" ? name : "", template: kind === "plan" ? name : "",
+      agent: kind === "agent" ? name : "", template: kind === "plan" ? name : "", inputs: kind === "plan" ? inputsFrom(given) : {},
       samples: asked.samples ? Number(asked.samples) : null,
       ...(asked.sources.length > 0 && {sources: asked.sources}),
     });

@@ -16,7 +16,7 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import SINGLE_VALUED
 from multi_agent.orchestrator.planning.responses import WrittenStep
 from multi_agent.orchestrator.planning.validation import output_fields
-from multi_agent.plan import Plan, Step, find_references
+from multi_agent.plan import Plan, Step, find_references, map_texts
 
 _REFERENCE = re.compile(r"[@$]?\{+\s*(?:outputs?\.)?([^{}.]+?)(?:\.([^{}.]+?))?\s*\}+")
 """A reference as models write it: with or without ``@`` and ``outputs``, in single or double braces."""
@@ -36,6 +36,15 @@ def draft_plan(
     steps = drafter.ending(_ordered(steps))
     plan = Plan(goal=goal, steps=tuple(_with_needs(steps, registry)))
     return plan, tuple(dict.fromkeys(drafter.repairs))
+
+
+def with_documents(
+    plan: Plan, registry: AgentRegistry, find_document: Callable[[str], str | None]
+) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan with the names of documents as the library has them, and the repairs."""
+    drafter = _Drafter(registry, find_document)
+    steps = tuple(drafter.with_documents(step) for step in plan.steps)
+    return plan.model_copy(update={"steps": steps}), tuple(dict.fromkeys(drafter.repairs))
 
 
 class _Drafter:
@@ -79,7 +88,7 @@ class _Drafter:
             self._note(reference != match[0], f"{match[0]!r} read as {reference!r}")
             return reference
 
-        instruction, inputs = _map_texts([step.instruction, step.inputs], lambda text: _REFERENCE.sub(mend, text))
+        instruction, inputs = map_texts([step.instruction, step.inputs], lambda text: _REFERENCE.sub(mend, text))
         return step.model_copy(update={"instruction": instruction, "inputs": inputs})
 
     def with_documents(self, step: Step) -> Step:
@@ -148,17 +157,6 @@ def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:
         return written
     texts = [name for name, annotation in outputs.items() if annotation not in (int, float, bool)]
     return texts[0] if len(texts) == 1 else None
-
-
-def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the nested value with every text changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_map_texts(each, change) for each in value]
-    if isinstance(value, dict):
-        return {key: _map_texts(each, change) for key, each in value.items()}
-    return value
 
 
 def _ordered(steps: Sequence[Step]) -> list[Step]:

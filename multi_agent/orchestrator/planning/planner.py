@@ -5,7 +5,7 @@ Each takes one model call, and more only to correct an invalid plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -18,8 +18,9 @@ from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected, ResponseRepaired
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.orchestrator.planning.document_list import DocumentList
-from multi_agent.orchestrator.planning.drafting import draft_plan
-from multi_agent.orchestrator.planning.responses import UnderstandingResponse, planner_response, revision_response
+from multi_agent.orchestrator.planning.drafting import draft_plan, with_documents
+from multi_agent.orchestrator.planning.responses import planner_response, revision_response, understanding_response
+from multi_agent.orchestrator.planning.templates import fill, missing_parameters, template_faults, values_for
 from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.orchestrator.working_context import WorkingContext
 from multi_agent.plan import Plan, PlanExample
@@ -66,20 +67,31 @@ class Planner:
         await self._publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
-    async def follow(self, question: str, plan: Plan) -> Understanding:
-        """Understand the question for a plan that the person chose. Raises PlanError if the plan is invalid here."""
-        if found := faults(plan, self._registry, self._documents.names):
-            raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
+    async def follow(self, question: str, template: Plan, inputs: Mapping[str, str]) -> tuple[Understanding, Plan]:
+        """Understand the question, and fill in a template that the person chose.
+
+        ``inputs`` are values of its parameters; the model finds the others in the question. Raises PlanError if the
+        plan is invalid here, or a value is missing.
+        """
+        self._require_runnable(template_faults(template, self._registry, self._documents.names))
+        missing = missing_parameters(template, inputs)
         messages = Prompt.shipped("understanding").render(
             question=question,
             library=await self._documents.text(),
-            plan=plan.model_dump_json(indent=1, exclude_defaults=True),
+            inputs=f"\n\n{Prompt.part('template_inputs')}" if missing else "",
+            plan=template.model_copy(update={"parameters": missing}).model_dump_json(indent=1, exclude_defaults=True),
             remembered=self._remembered,
             today=self._today,
         )
-        understanding = (await self._llm.complete(messages, UnderstandingResponse)).value.understanding
-        await self._publish(PlanMade(understanding=understanding, plan=plan))
-        return understanding
+        response: Any = (await self._llm.complete(messages, understanding_response(missing))).value
+        found = response.inputs.model_dump() if missing else {}
+        plan = fill(template, question, values_for(template, inputs, found))
+        plan, repairs = with_documents(plan, self._registry, self._documents.find)
+        self._require_runnable(faults(plan, self._registry, self._documents.names))
+        if repairs:
+            await self._publish(ResponseRepaired(caller="Planner", repairs=repairs))
+        await self._publish(PlanMade(understanding=response.understanding, plan=plan))
+        return response.understanding, plan
 
     async def revise(self, context: ResearchContext, working: WorkingContext) -> tuple[str, Plan | None]:
         """Return the model's diagnosis and another plan; None if the model gives up. Raises as ``plan``."""
@@ -124,6 +136,11 @@ class Planner:
             f"The model made no plan that can be run, in {self._retries + 1} attempts. Faults of the last one: "
             f"{' '.join(found)} Try `--mode fast`, which needs no plan, or a more capable model."
         )
+
+    @staticmethod
+    def _require_runnable(found: tuple[str, ...]) -> None:
+        if found:
+            raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
 
     async def _draft(
         self, goal: str, steps: Sequence[Any], known: Collection[str]

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, cr
 
 from multi_agent.agent import AgentCard
 from multi_agent.context import Understanding
+from multi_agent.plan import Parameter
 from multi_agent.tasks import NoInputs
 from vectorstore.models import FrozenModel
 
@@ -41,6 +42,16 @@ class UnderstandingResponse(BaseModel):
     @property
     def understanding(self) -> Understanding:
         return Understanding(intent=self.intent, requirements=tuple(self.requirements))
+
+
+def understanding_response(parameters: Sequence[Parameter]) -> type[UnderstandingResponse]:
+    """Return the response model for following a template: it asks for the values of these parameters, if any."""
+    if not parameters:
+        return UnderstandingResponse
+    fields: dict[str, Any] = {each.name: (str, Field(description=each.meaning)) for each in parameters}
+    inputs = create_model("TemplateInputs", __config__=ConfigDict(extra="forbid"), **fields)
+    described = Field(description="values of the plan's parameters, as the question names them; '' if it names none")
+    return create_model("UnderstandingResponse", __base__=UnderstandingResponse, inputs=(inputs, described))
 
 
 @lru_cache(maxsize=32)

@@ -17,7 +17,7 @@ from multi_agent.plan import Plan, Reference, Step, find_malformed, find_referen
 
 ANSWERS = frozenset({"synthesis", "findings"})
 """Context fields with an answer. A final step must write one of them."""
-_STAND_IN = "something"
+STAND_IN = "something"
 
 
 def faults(
@@ -92,9 +92,9 @@ def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str
         for step in plan.steps
         for field, annotation in output_fields(step, registry).items()
     }
-    known = {DOCUMENTS: {*documents, _STAND_IN}}
+    known = {DOCUMENTS: {*documents, STAND_IN}}
     for step in plan.steps:
-        inputs = stand_in(step.inputs, types, _STAND_IN)
+        inputs = stand_in(step.inputs, types, STAND_IN)
         for agent in step.agents:
             yield from (f"Step {step.id!r}, {fault}" for fault in input_faults(registry.get(agent).card, inputs, known))
 

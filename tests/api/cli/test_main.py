@@ -104,12 +104,12 @@ def test_the_plan_of_a_run_is_saved_used_and_deleted(
     use_model(serve(Panel("-25 °C")))
     run("ingest", folder)
     first = run("ask", QUESTION, "--json").json
-    assert run("plans", "save", "thorough", first["run_id"]).code == 0
+    assert run("plans", "save", "thorough", first["run_id"], "--no-model").code == 0
     [kept] = run("plans", "--json").json
     assert (kept["name"], kept["question"], len(kept["plan"]["steps"])) == ("thorough", QUESTION, 6)
     again = run("ask", "What does the manual say?", "--plan", "thorough", "--json").json
     assert (again["status"], again["summary"]["steps_completed"]) == ("answered", 6)
-    assert "already a plan 'thorough'" in run("plans", "save", "thorough", first["run_id"]).err.lower()
+    assert "already a plan 'thorough'" in run("plans", "save", "thorough", first["run_id"], "--yes").err.lower()
     assert run("plans", "rm", "thorough").code == 0
     assert run("plans", "--json").json == []
     refused = run("ask", QUESTION, "--plan", "thorough")

@@ -66,7 +66,7 @@ class TestATemplate:
 
     def test_is_not_overwritten(self, plans: PlanMemory) -> None:
         plans.save("sums", COMPUTING, KEYS)
-        with pytest.raises(AgentError, match=r"already a plan 'sums'.*candor plans rm sums"):
+        with pytest.raises(AgentError, match=r"already a plan 'sums'.*candor plans delete sums"):
             plans.save("sums", SEARCHING, COACH)
         assert plans.get("sums").plan == COMPUTING
 

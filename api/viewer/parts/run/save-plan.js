@@ -1,19 +1,42 @@
-/* The form to save the plan of a run for other questions. */
+/* The form to save the plan of a run as a template: the model proposes it, and the person edits it. */
 
 import * as api from "../../lib/api.js";
-import {fold, h} from "../../lib/dom.js";
+import {fold, h, loading} from "../../lib/dom.js";
 import {field, tryAction} from "../forms.js";
+import {planForm, planView} from "../plans.js";
 
 export function planSaver(runId) {
   return fold(`save ${runId}`, "Save this plan", () => {
-    const status = h("div", {role: "status"});
-    const name = h("input", {name: "name", required: true, maxlength: 100});
+    const errorBox = h("div", {role: "status"});
+    const proposed = h("div", {});
+    const keep = h("input", {type: "checkbox", name: "keep_documents"});
+    const button = h("button", {type: "submit", class: "main"}, "Propose a template");
     const form = h("form", {class: "card", on: {submit: async (event) => {
       event.preventDefault();
-      if (await tryAction(status, () => api.savePlan(name.value.trim(), runId))) {
-        status.replaceChildren(h("p", {class: "note"}, "Saved. Choose it as the mode of a question."));
-      }
-    }}}, field("Name", name), status, h("button", {type: "submit", class: "main"}, "Save"));
-    return form;
+      button.disabled = true;
+      proposed.replaceChildren(loading("Asking the model for a template"));
+      const made = await tryAction(errorBox, async () => {
+        proposed.replaceChildren(...proposalView(await api.proposePlan(runId, keep.checked), keep.checked));
+      });
+      if (!made) proposed.replaceChildren();
+      button.disabled = false;
+    }}},
+    h("p", {class: "note"}, "The model says which words of the plan belong to this question. They become @{question} or a parameter, so that other questions can follow the plan."),
+    h("label", {class: "check"}, keep, "Keep the names of documents in the plan"), errorBox, button);
+    return [form, proposed];
   });
+}
+
+function proposalView(proposal, keepDocuments) {
+  const name = h("input", {name: "name", required: true, maxlength: 100});
+  const form = planForm(proposal, "Save", async (content) => {
+    await api.addPlan({...content, name: name.value.trim()});
+    form.replaceChildren(h("p", {class: "note", role: "status"}, "Saved. Choose it as the mode of a question."));
+  }, field("Name", name));
+  form.elements.keep_documents.checked = keepDocuments;
+  return [
+    h("div", {class: "proposal"}, planView(proposal.plan)),
+    ...(proposal.faults.length ? [h("p", {class: "note"}, `To be changed before it can be saved: ${proposal.faults.join(" ")}`)] : []),
+    form,
+  ];
 }

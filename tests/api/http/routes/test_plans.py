@@ -52,6 +52,9 @@ def test_a_given_plan_is_followed(http: httpx.Client) -> None:
         (given(name=" "), 422, "is not a valid plan name"),
         (given(plan={"goal": "x", "steps": steps()[:2]}), 422, "No step writes the answer"),
         (given(plan={"goal": "x", "steps": steps(method="scan", documents=["none.txt"])}), 422, "none.txt"),
+        (given(plan={"goal": "x", "steps": steps(method="scan", documents=["pumps.md"])}), 422, "keep_documents"),
+        (given(question="Which Borea?", plan={"goal": "the Borea", "steps": steps()}), 422, "the goal ('Borea')"),
+        (given(version=2), 422, "version"),
         (given(collection="none"), 404, "none"),
     ],
     ids=str,
@@ -64,5 +67,8 @@ def test_what_cannot_be_followed_is_not_saved(http: httpx.Client, body: dict[str
 
 def test_a_given_plan_may_name_documents_of_its_collection(http: httpx.Client) -> None:
     plan = {"goal": "x", "steps": steps(method="scan", documents=["pumps.md"])}
-    assert http.post("/v1/plans", json=given(plan=plan, collection="papers")).status_code == 201
+    kept = given(plan=plan, collection="papers", keep_documents=True)
+    assert http.post("/v1/plans", json=kept).status_code == 201
+    content = {"question": "Which pump?", "plan": plan}
+    assert http.put("/v1/plans/one look", json=content).status_code == 200, "it keeps the documents that it names"
     http.delete("/v1/plans/one look")
