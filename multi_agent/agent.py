@@ -107,7 +107,14 @@ class AgentCard(FrozenModel):
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
+    skills: tuple[str, ...] = Field(default=(), description="names of its skills")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
+
+    @property
+    def abilities(self) -> str:
+        """Its tools and skills as sentences for a prompt; empty if it has none."""
+        named = (("Tools", self.tools), ("Skills", self.skills))
+        return "".join(f" {title}: {', '.join(names)}." for title, names in named if names)
 
     @property
     def sees(self) -> frozenset[str]:

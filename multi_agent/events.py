@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from multi_agent.answer import Vote
 from multi_agent.context import Claim, Evidence, Understanding
 from multi_agent.llm.llm import Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
@@ -352,22 +353,10 @@ class ApprovalDecided(FrozenModel):
     by: str = Field(description="who decided; empty after a timeout")
 
 
-class VoteGroup(FrozenModel):
-    """Equal answers and their voters."""
-
-    answer: str = Field(description="in short")
-    voters: tuple[str, ...]
-    weight: float = Field(description="sum over its voters; their number if votes have no weights")
-
-
-class Voted(FrozenModel):
+class Voted(Vote):
     """Several answers to one question were compared and one was chosen."""
 
     type: Literal["voted"] = "voted"
-    groups: tuple[VoteGroup, ...] = Field(description="groups of equal answers; the first was chosen")
-    share: float = Field(description="share of the total weight that the chosen answer has")
-    method: Literal["weighted", "majority"]
-    tie: str = Field(default="", description="how a tie was broken; empty if there was none")
 
 
 class RunFinished(FrozenModel):

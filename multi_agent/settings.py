@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field
 
@@ -74,6 +74,11 @@ class ResearchSettings(SettingsGroup):
     agent_models: dict[str, str] = Field(
         default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Triage`, "
         "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
+    agent_weights: dict[str, Annotated[float, Field(ge=0, le=1000)]] = Field(
+        default={}, description="weights of votes by agent, also of built-in ones; 1 by default"
+    )
+    plan_tools: tuple[str, ...] = Field(default=(), description="tools that a plan may call in a step of their own, "
+        "such as `download_file`; dangerous ones still need approval")  # fmt: skip
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:

@@ -57,6 +57,7 @@ class ToolResult(FrozenModel):
     text: str = ""
     passages: tuple[Chunk, ...] = Field(default=(), description="passages of the collection, which can be quoted")
     sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
+    file: str = Field(default="", description="name of the file of the run that it wrote")
 
 
 @dataclass(frozen=True)

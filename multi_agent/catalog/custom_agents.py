@@ -22,7 +22,7 @@ def build_agent(agent: CustomAgent, skills: Mapping[str, Skill]) -> RegisteredAg
     answers = agent.gives == "answer"
     prompt = OpenPrompt(agent.name, agent.prompt)
     card = _reader_card(agent) if answers else _notes_card(agent, prompt)
-    card = card.model_copy(update={"tools": add_tools(agent.tools, agent.skills, skills)})
+    card = card.model_copy(update={"tools": add_tools(agent.tools, agent.skills, skills), "skills": agent.skills})
     rules = Prompt.part("custom_answer" if answers else "custom_notes")
     prompt = add_skills(prompt.with_sections(rules), agent.name, agent.skills, skills)
     make = type(agent.name, (Reader if answers else NotesAgent,), {"card": card})

@@ -13,12 +13,13 @@ from multi_agent.answer import (
     Quote,
     Status,
     SubAnswer,
+    Vote,
     known_so_far,
     nearest_of,
     status_of,
 )
 from multi_agent.context import Finding, ResearchContext, Synthesis
-from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped
+from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, Voted
 from multi_agent.library import CatalogueEntry
 from multi_agent.request import Request
 
@@ -33,13 +34,16 @@ class AnswerBuilder:
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
         self._attempts = 0
+        self._votes: list[Vote] = []
         self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     async def listen(self, event: Event) -> None:
-        """Count attempts and the outcomes of steps. Subscribe this to the run's bus."""
+        """Count attempts and the outcomes of steps, and keep votes. Subscribe this to the run's bus."""
         body = event.body
         if isinstance(body, AttemptEnded):
             self._attempts += 1
+        elif isinstance(body, Voted):
+            self._votes.append(Vote(**body.model_dump(exclude={"type"})))
         elif isinstance(body, StepFinished | StepFailed | StepSkipped):
             self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
 
@@ -83,6 +87,7 @@ class AnswerBuilder:
             question=self._request.question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
+            votes=tuple(self._votes),
             coverage=self._coverage(context),
             summary=self._summary(context),
         )

@@ -39,8 +39,8 @@ class Orchestrator(RunDependencies):
         """
         valid = request.validated()
         self.require_models(valid)
-        if valid.agent:
-            return ValidRequest(valid, direct_plan(self.registry.get(valid.agent), valid.question))
+        if named := valid.agents or (valid.agent and (valid.agent,)):
+            return ValidRequest(valid, direct_plan(named, valid.question, self.registry))
         if valid.mode == "fast" and not fast_agents(self.registry):
             raise AgentError(
                 "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "

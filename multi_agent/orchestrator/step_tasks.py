@@ -10,7 +10,7 @@ from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
 from multi_agent.orchestrator.planning.references import resolve
-from multi_agent.orchestrator.planning.validation import input_faults
+from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.plan import Step
 from multi_agent.tasks import SubTask, TaskStorage, task_data_type
@@ -48,12 +48,13 @@ class StepTasks:
             raise ReferenceFailed(f"It needs {', '.join(broken)}, which failed.")
         instruction, inputs = resolve(step.task, outputs)
         cards = [self._registry.get(agent).card for agent in step.agents]
+        own = {card.name: own_inputs(card, cards, inputs) for card in cards}
         for card in cards:
-            if faults := list(input_faults(card, inputs, {DOCUMENTS: self._documents})):
+            if faults := list(input_faults(card, own[card.name], {DOCUMENTS: self._documents})):
                 raise ReferenceFailed(f"Its inputs do not fit {card.name}: {' '.join(faults)}")
         return [
             self._task(
-                step.id, card, instruction, inputs,
+                step.id, card, instruction, own[card.name],
                 sample=sample if samples > 1 else None, streams_claims=streams_claims,
             )
             for sample in range(samples)

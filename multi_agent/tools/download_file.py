@@ -36,4 +36,4 @@ class DownloadFile:
         fetched = await fetch(given.url, self._kit.settings, self._kit.settings.download_bytes)
         self._kit.sandbox.write(given.name, fetched.content)
         text = f"Kept as {given.name!r}: {len(fetched.content)} bytes of the type {fetched.media_type!r}."
-        return ToolResult(text=text, sources=(fetched.url,))
+        return ToolResult(text=text, sources=(fetched.url,), file=given.name)
