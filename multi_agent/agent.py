@@ -100,6 +100,9 @@ class AgentCard(FrozenModel):
         default=True, description="whether it reads the instruction of its step; if not, the planner writes none"
     )
     inputs: type[BaseModel] = Field(default=NoInputs, description="typed inputs that the planner gives it")
+    planned_inputs: bool = Field(
+        default=True, description="whether the planner is offered the inputs; if not, only a saved plan sets them"
+    )
     asked: Callable[[str], BaseModel] | None = Field(
         default=None, description="returns its inputs when a person asks it directly; needed only if it has inputs"
     )

@@ -91,12 +91,15 @@ class RevisionDeclined(FrozenModel):
 
 
 class StepStarted(FrozenModel):
-    """An agent started its step."""
+    """An agent started its task."""
 
     type: Literal["step_started"] = "step_started"
     agent: str
     instruction: str
     reads: tuple[str, ...]
+    task: str = Field(default="", description="id of its task; empty in older runs")
+    inputs: dict[str, Any] = Field(default={}, description="its inputs, with references resolved")
+    tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
 
 
 class StepSkipped(FrozenModel):
@@ -105,6 +108,7 @@ class StepSkipped(FrozenModel):
     type: Literal["step_skipped"] = "step_skipped"
     agent: str
     reason: str
+    task: str = Field(default="", description="id of its task; empty in older runs")
 
 
 class StepFinished(FrozenModel):
@@ -114,6 +118,7 @@ class StepFinished(FrozenModel):
     agent: str
     wrote: dict[str, Any]
     seconds: float
+    task: str = Field(default="", description="id of its task; empty in older runs")
 
 
 class StepFailed(FrozenModel):
@@ -123,6 +128,7 @@ class StepFailed(FrozenModel):
     agent: str
     error_type: str
     error: str
+    task: str = Field(default="", description="id of its task; empty if it was not started, and in older runs")
 
 
 class StepRetried(FrozenModel):

@@ -180,7 +180,8 @@ class Executor:
 
     async def _merge(self, agent: str, output: TaskOutput, step: str) -> None:
         self._shared.merge(output.update, self._registry.get(agent).card)
-        finished = StepFinished(agent=agent, wrote=_changes_as_json(output.update), seconds=output.seconds)
+        wrote = _changes_as_json(output.update)
+        finished = StepFinished(agent=agent, wrote=wrote, seconds=output.seconds, task=output.task)
         await self._bus.publish(finished, step=step)
         self._shared.add_message(AgentMessage(sender=agent, type="reasoning_shared", content=output.reasoning))
         await self._bus.publish(ReasoningShared(agent=agent, reasoning=output.reasoning), step=step)

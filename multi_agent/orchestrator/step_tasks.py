@@ -11,7 +11,6 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
 from multi_agent.orchestrator.planning.references import resolve
 from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
-from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.plan import Step
 from multi_agent.tasks import SubTask, TaskStorage, task_data_type
 
@@ -24,11 +23,10 @@ class StepTasks:
         run_id: str,
         registry: AgentRegistry,
         storage: TaskStorage,
-        shared: SharedContext,
         documents: Sequence[str],
     ) -> None:
         self._run_id, self._registry, self._storage = run_id, registry, storage
-        self._shared, self._documents = shared, documents
+        self._documents = documents
         self._numbers = count(1)
 
     def for_step(
@@ -91,14 +89,9 @@ class StepTasks:
             inputs=card.inputs.model_validate(inputs),
         )
         self._storage.store(task)
-        known = self._shared.current
         return SubTask(
             sub_task_id=task.task_id,
             parent_task_id=self._run_id,
             assigned_agent_role=card.name,
             tools=card.tools,
-            sub_task_input=inputs,
-            context_summary=(
-                f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings"
-            ),
         )

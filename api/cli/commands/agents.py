@@ -55,9 +55,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     elif found.custom:
         print(as_toml(found.custom), end="")
     else:
-        print(f"{found.name} ({found.origin}): {found.description}\n"
-              f"Reads: {', '.join(found.reads) or 'only the question'}. "
-              f"Requires: {', '.join(found.requires) or 'nothing'}. Writes: {', '.join(found.writes)}.")  # fmt: skip
+        print("\n".join(_lines(found)))
 
 
 @app.command()
@@ -143,6 +141,27 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
         print_json({"removed": name})
     else:
         print_message(f"Removed {name}.")
+
+
+def _lines(agent: AgentDescription) -> list[str]:
+    """Describe a built-in agent or one of a package, with the inputs of its tasks."""
+    named = (("Tools", agent.tools), ("Skills", agent.skills))
+    inputs = agent.inputs.get("properties", {})
+    return [
+        f"{agent.name} ({agent.origin}): {agent.description}",
+        f"Reads: {', '.join(agent.reads) or 'only the question'}. "
+        f"Requires: {', '.join(agent.requires) or 'nothing'}. Writes: {', '.join(agent.writes)}.",
+        f"Weight of its vote: {'none' if agent.weight is None else f'{agent.weight:g}'}.",
+        *(f"{title}: {', '.join(names)}." for title, names in named if names),
+        *(["Inputs (`--json` has their JSON schema):"] if inputs else []),
+        *(f"  {name}: {_values(field)}{field.get('description', '')}" for name, field in inputs.items()),
+    ]
+
+
+def _values(field: dict[str, Any]) -> str:
+    """Return the allowed values of an input, if it lists them."""
+    allowed = field.get("enum") or field.get("items", {}).get("enum") or ()
+    return f"{' | '.join(map(str, allowed))}; " if allowed else ""
 
 
 def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:

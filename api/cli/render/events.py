@@ -175,6 +175,16 @@ def vote_lines(body: Vote) -> list[str]:
     return [f"{body.method} vote: {body.share:.0%} for {body.groups[0].answer}", *groups, *tie]
 
 
+def _step_started(body: events.StepStarted) -> list[str]:
+    inputs = {name: value for name, value in body.inputs.items() if value not in ("", [], None, body.instruction)}
+    return [
+        f"{body.agent} started{f' ({body.task})' if body.task else ''}",
+        *filter(None, (body.instruction,)),
+        *([f"inputs: {format_arguments(inputs)}"] if inputs else []),
+        *([f"tools: {', '.join(body.tools)}"] if body.tools else []),
+    ]
+
+
 def _step_finished(body: events.StepFinished) -> list[str]:
     wrote = ", ".join(
         f"{name} ({len(value)})" if isinstance(value, list) else name for name, value in sorted(body.wrote.items())
@@ -213,7 +223,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepRetried: lambda body: [f"{body.agent} retries", body.error],
     events.PlanMade: _plan_made,
     events.PlanRejected: lambda body: ["plan rejected", *body.faults],
-    events.StepStarted: lambda body: [f"{body.agent} started", *filter(None, (body.instruction,))],
+    events.StepStarted: _step_started,
     events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
     events.StepFinished: _step_finished,
     events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],

@@ -73,7 +73,8 @@ def one_step_plan(
 
 def can_be_asked(card: AgentCard) -> bool:
     """Return whether the agent can answer a question without a planner."""
-    return not card.requires and (card.asked is not None or card.inputs is NoInputs)
+    needs_none = card.inputs is NoInputs or not card.planned_inputs
+    return not card.requires and (card.asked is not None or needs_none)
 
 
 def fast_agents(registry: AgentRegistry) -> tuple[AgentCard, ...]:

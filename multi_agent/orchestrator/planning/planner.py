@@ -131,7 +131,9 @@ class Planner:
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
             f"The model made no plan that can be run, in {self._retries + 1} attempts. Faults of the last one: "
-            f"{' '.join(found)} Try `--mode fast`, which needs no plan, or a more capable model."
+            f"{' '.join(found)} Try `--mode fast`, which needs no plan, or a more capable model.",
+            written=response.model_dump_json(indent=1, include={"steps"}),
+            faults=found,
         )
 
     async def _draft(

@@ -81,7 +81,7 @@ def _steps(cards: Sequence[AgentCard]) -> Any:
 def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
     """Return the fields that only steps of this agent have."""
     own: dict[str, Any] = {}
-    if card.inputs is not NoInputs:
+    if card.inputs is not NoInputs and card.planned_inputs:
         own["inputs"] = (card.inputs, Field())
     if peers := peers_of(card, cards):
         description = "further agents that take the same step, to compare their results by vote; [] if not needed"
