@@ -74,7 +74,8 @@ class WebSearch:
         url = str(self._settings.web_search_url)
         try:
             async with httpx.AsyncClient(timeout=self._settings.timeout_s, follow_redirects=True) as client:
-                response = await client.get(url, params=params)
+                headers = self._settings.bearer(self._settings.web_search_key)
+                response = await client.get(url, params=params, headers=headers)
                 response.raise_for_status()
             return _Results.model_validate_json(response.content).results
         except (httpx.HTTPError, httpx.InvalidURL) as error:

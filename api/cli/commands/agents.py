@@ -18,6 +18,7 @@ from api.cli.common import (
     print_message,
     to_json,
 )
+from api.cli.render.text import schema_lines
 
 if TYPE_CHECKING:
     from api.services.agents import AgentDescription
@@ -146,22 +147,14 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 def _lines(agent: AgentDescription) -> list[str]:
     """Describe a built-in agent or one of a package, with the inputs of its tasks."""
     named = (("Tools", agent.tools), ("Skills", agent.skills))
-    inputs = agent.inputs.get("properties", {})
     return [
         f"{agent.name} ({agent.origin}): {agent.description}",
         f"Reads: {', '.join(agent.reads) or 'only the question'}. "
         f"Requires: {', '.join(agent.requires) or 'nothing'}. Writes: {', '.join(agent.writes)}.",
         f"Weight of its vote: {'none' if agent.weight is None else f'{agent.weight:g}'}.",
         *(f"{title}: {', '.join(names)}." for title, names in named if names),
-        *(["Inputs (`--json` has their JSON schema):"] if inputs else []),
-        *(f"  {name}: {_values(field)}{field.get('description', '')}" for name, field in inputs.items()),
+        *schema_lines("Inputs", agent.inputs),
     ]
-
-
-def _values(field: dict[str, Any]) -> str:
-    """Return the allowed values of an input, if it lists them."""
-    allowed = field.get("enum") or field.get("items", {}).get("enum") or ()
-    return f"{' | '.join(map(str, allowed))}; " if allowed else ""
 
 
 def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:

@@ -172,12 +172,9 @@ def in_rounds(*turns: str) -> Callable[[Request], str]:
 
 def answers_differ(request: Request) -> str:
     """Answer as the Reader with the right figure, as the pirate with another one."""
-    short = "-30 °C" if "pirate" in request.prompt else "-25 °C"
-    claim = {
-        "quotes": [{"passage": "pumps.md", "quote": "The Borea 12 works down to -25 °C."}],
-        "text": f"It is {short}.",
-    }
-    return json.dumps(synthesis([claim], sufficient=True, short=short))
+    quote = "The Borea 12 works down to -25 °C."
+    claim = {"quotes": [{"passage": "pumps.md", "quote": quote}], "text": quote}
+    return json.dumps(synthesis([claim], sufficient=True, short="12" if "pirate" in request.prompt else "-25 °C"))
 
 
 class TestBroadcast:
@@ -328,17 +325,19 @@ class TestTasks:
         assert started["inputs"] == {"question": QUESTION, "queries": [], "documents": []}
         traced = run("trace", run_id, "--home", service.candor.settings.home).out
         assert f"answer: Reader started ({run_id}_answer_1)" in traced
-        assert 'inputs: {"question": "Down to which' in traced
 
-    def test_references_in_inputs_are_resolved_in_the_trace(self, service: Service) -> None:
+    def test_references_in_inputs_are_resolved_in_the_trace(self, service: Service, run: Run) -> None:
         first = step("limit", "Reader", inputs={"question": QUESTION, "queries": []})
         second = step("why", "Reader", inputs={"question": "Why @{outputs.limit.answer}?", "queries": []})
         plan = json.dumps(planned(first, second, step("answer", "Synthesizer")))
         service.panel.roles = {PLANNER: lambda _: plan}
-        started = service.bodies(service.ask(mode="high")["run_id"], "step_started")
+        run_id = service.ask(mode="high")["run_id"]
+        started = service.bodies(run_id, "step_started")
         assert [each["inputs"].get("question") for each in started[:2]] == [
             QUESTION, "Why The Borea 12 works down to -25 °C.?",
         ]  # fmt: skip
+        traced = run("trace", run_id, "--home", service.candor.settings.home).out
+        assert 'inputs: {"question": "Why The Borea 12 works down to -25 °C.?"}' in traced
 
     def test_a_failed_task_is_named(self, service: Service) -> None:
         service.panel.roles = {READING: lambda _: "{}", TRIAGE: choosing("Reader")}
