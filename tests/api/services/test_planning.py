@@ -174,7 +174,7 @@ def answers_differ(request: Request) -> str:
     """Answer as the Reader with the right figure, as the pirate with another one."""
     quote = "The Borea 12 works down to -25 °C."
     claim = {"quotes": [{"passage": "pumps.md", "quote": quote}], "text": quote}
-    return json.dumps(synthesis([claim], sufficient=True, short="12" if "pirate" in request.prompt else "-25 °C"))
+    return json.dumps(synthesis([claim], sufficient=True, short="-12 °C" if "pirate" in request.prompt else "-25 °C"))
 
 
 class TestBroadcast:
@@ -195,7 +195,7 @@ class TestBroadcast:
         [vote] = answer["votes"]
         assert vote["method"] == "weighted"
         assert [(group["answer"], group["voters"], group["weight"]) for group in vote["groups"]] == [
-            ("-25 °C", ["Reader"], 2.5), ("12", ["Pirate"], 1.0),
+            ("-25 °C", ["Reader"], 2.5), ("-12 °C", ["Pirate"], 1.0),
         ]  # fmt: skip
         assert answer["summary"]["steps"] == {"Pirate": {"completed": 1}, "Reader": {"completed": 1}}
 
@@ -246,12 +246,12 @@ def test_the_command_line_asks_several_agents(
     assert asked.code == 0, asked.err
     assert "weighted vote: 71% for -25 °C" in asked.out
     assert "2.5: -25 °C (Reader)" in asked.out
-    assert "1: 12 (Pirate)" in asked.out
+    assert "1: -12 °C (Pirate)" in asked.out
     assert "weighted vote: 71% for -25 °C" in asked.err, "while it works"
     everyone = run("ask", QUESTION, "--agents", "@all", "--json").json
     assert {name for group in everyone["votes"][0]["groups"] for name in group["voters"]} == {"Pirate", "Reader"}
     refused = run("ask", QUESTION, "--agents", "Reader,Nobody")
-    assert (refused.code, "'Nobody' does not exist" in refused.err) == (2, True), refused
+    assert (refused.code, "'Nobody' does not exist" in refused.err) == (1, True), refused
 
 
 class TestToolSteps:
