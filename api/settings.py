@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import platformdirs
-from pydantic import Field, SecretStr, StringConstraints, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -89,7 +89,10 @@ class Settings(BaseSettings):
     ingest: IngestSettings = IngestSettings()
     store: VectorStoreSettings = VectorStoreSettings()
     service: ServiceSettings = ServiceSettings()
-    tools: ToolSettings = ToolSettings()
+    keys: dict[EndpointName, SecretStr] = Field(
+        default={}, description="Keys by name, for tools: the key, or `env:NAME` to read it from a variable."
+    )
+    tools: ToolSettings = Field(default=ToolSettings(), validate_default=True)
 
     @field_validator("llms")
     @classmethod
@@ -105,6 +108,18 @@ class Settings(BaseSettings):
             return value
         named = (found.data["llms"].get(name) for name in value.agent_models.values())
         return value.for_window(min(each.context_window for each in (found.data["llm"], *named) if each))
+
+    @field_validator("keys")
+    @classmethod
+    def _read_variables(cls, value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        """Replace `env:NAME` by the value of the variable."""
+        return {name: _from_variable(key) for name, key in value.items()}
+
+    @field_validator("tools")
+    @classmethod
+    def _give_keys(cls, value: ToolSettings, found: ValidationInfo) -> ToolSettings:
+        """Tell the tools the keys that they name."""
+        return value.with_keys(found.data["keys"]) if "keys" in found.data else value
 
     @classmethod
     def settings_customise_sources(
@@ -133,6 +148,15 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
         raise SettingsError(f"Cannot read the settings in {FILE} or a {PREFIX}… variable: {error}.") from error
 
 
+def _from_variable(key: SecretStr) -> SecretStr:
+    prefix, _, variable = key.get_secret_value().partition(":")
+    if prefix != "env":
+        return key
+    if not os.environ.get(variable):
+        raise ValueError(f"the variable {variable!r}, which should hold a key, is not set")
+    return SecretStr(os.environ[variable])
+
+
 def _reject_unknown_variables() -> None:
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     unknown = sorted(
@@ -150,4 +174,6 @@ def _setting_name(location: tuple[int | str, ...]) -> str:
 def _explain(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown setting"
+    if error["loc"][0] == "keys" or isinstance(error["input"], BaseModel | dict):  # a key stays secret
+        return str(error["msg"])
     return f"{error['msg']}, not {error['input']!r}"

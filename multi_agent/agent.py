@@ -100,6 +100,9 @@ class AgentCard(FrozenModel):
         default=True, description="whether it reads the instruction of its step; if not, the planner writes none"
     )
     inputs: type[BaseModel] = Field(default=NoInputs, description="typed inputs that the planner gives it")
+    planned_inputs: bool = Field(
+        default=True, description="whether the planner is offered the inputs; if not, only a saved plan sets them"
+    )
     asked: Callable[[str], BaseModel] | None = Field(
         default=None, description="returns its inputs when a person asks it directly; needed only if it has inputs"
     )
@@ -108,8 +111,15 @@ class AgentCard(FrozenModel):
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
     searches: frozenset[Source] = Field(default=frozenset(), description="sources that it searches without a tool")
+    skills: tuple[str, ...] = Field(default=(), description="names of its skills")
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
     enabled: bool = Field(default=True, description="whether plans may use it without a person enabling it first")
+
+    @property
+    def abilities(self) -> str:
+        """Its tools and skills as sentences for a prompt; empty if it has none."""
+        named = (("Tools", self.tools), ("Skills", self.skills))
+        return "".join(f" {title}: {', '.join(names)}." for title, names in named if names)
 
     @property
     def sees(self) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -131,6 +132,23 @@ class ExecutionSummary(FrozenModel):
     )
 
 
+class VoteGroup(FrozenModel):
+    """Equal answers and their voters."""
+
+    answer: str = Field(description="in short")
+    voters: tuple[str, ...]
+    weight: float = Field(description="sum over its voters; their number if votes have no weights")
+
+
+class Vote(FrozenModel):
+    """How one of several answers to a question was chosen."""
+
+    groups: tuple[VoteGroup, ...] = Field(description="groups of equal answers; the first was chosen")
+    share: float = Field(description="share of the total weight that the chosen answer has")
+    method: Literal["weighted", "majority"]
+    tie: str = Field(default="", description="how a tie was broken; empty if there was none")
+
+
 class Answer(FrozenModel):
     """The result of a run; complete in every terminal state."""
 
@@ -155,6 +173,7 @@ class Answer(FrozenModel):
     looked_for: tuple[str, ...] = ()
     found: str = ""
     missing: tuple[str, ...] = ()
+    votes: tuple[Vote, ...] = Field(default=(), description="votes among several answers to one question, in order")
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()

@@ -188,6 +188,7 @@ class Note(FrozenModel):
 
     agent: str
     text: str
+    file: str = Field(default="", description="name of the file of the run that it is about")
 
 
 class AgentMessage(FrozenModel):

@@ -37,6 +37,8 @@ AgentError                      base
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from multi_agent.llm.llm import Exchange, Usage
 
 
@@ -92,7 +94,13 @@ class PictureUnavailable(AgentError):
 
 
 class PlanError(AgentError):
-    """The model made no valid plan after all retries."""
+    """The model made no valid plan after all retries, or a saved plan is invalid here."""
+
+    def __init__(self, message: str, *, written: str = "", faults: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.written = written
+        """The model's last plan, as JSON; empty for a saved plan."""
+        self.faults = tuple(faults)
 
 
 class UnknownAgent(AgentError):

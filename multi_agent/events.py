@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from multi_agent.answer import Vote
 from multi_agent.context import Claim, Evidence, Understanding
 from multi_agent.llm.llm import Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
@@ -90,12 +91,15 @@ class RevisionDeclined(FrozenModel):
 
 
 class StepStarted(FrozenModel):
-    """An agent started its step."""
+    """An agent started its task."""
 
     type: Literal["step_started"] = "step_started"
     agent: str
     instruction: str
     reads: tuple[str, ...]
+    task: str = Field(default="", description="id of its task; empty in older runs")
+    inputs: dict[str, Any] = Field(default={}, description="its inputs, with references resolved")
+    tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
 
 
 class StepSkipped(FrozenModel):
@@ -104,6 +108,7 @@ class StepSkipped(FrozenModel):
     type: Literal["step_skipped"] = "step_skipped"
     agent: str
     reason: str
+    task: str = Field(default="", description="id of its task; empty in older runs")
 
 
 class StepFinished(FrozenModel):
@@ -113,6 +118,7 @@ class StepFinished(FrozenModel):
     agent: str
     wrote: dict[str, Any]
     seconds: float
+    task: str = Field(default="", description="id of its task; empty in older runs")
 
 
 class StepFailed(FrozenModel):
@@ -122,6 +128,7 @@ class StepFailed(FrozenModel):
     agent: str
     error_type: str
     error: str
+    task: str = Field(default="", description="id of its task; empty if it was not started, and in older runs")
 
 
 class StepRetried(FrozenModel):
@@ -354,22 +361,10 @@ class ApprovalDecided(FrozenModel):
     by: str = Field(description="who decided; empty after a timeout")
 
 
-class VoteGroup(FrozenModel):
-    """Equal answers and their voters."""
-
-    answer: str = Field(description="in short")
-    voters: tuple[str, ...]
-    weight: float = Field(description="sum over its voters; their number if votes have no weights")
-
-
-class Voted(FrozenModel):
+class Voted(Vote):
     """Several answers to one question were compared and one was chosen."""
 
     type: Literal["voted"] = "voted"
-    groups: tuple[VoteGroup, ...] = Field(description="groups of equal answers; the first was chosen")
-    share: float = Field(description="share of the total weight that the chosen answer has")
-    method: Literal["weighted", "majority"]
-    tie: str = Field(default="", description="how a tie was broken; empty if there was none")
 
 
 class RunFinished(FrozenModel):

@@ -40,6 +40,9 @@ class Request(FrozenModel):
     question: str
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
     agent: str = Field(default="", description="in mode direct: the only agent that is asked")
+    agents: tuple[str, ...] = Field(
+        default=(), description="in mode direct: several agents that are asked the same question, or `@all` for all "
+        "that can answer alone; a vote chooses among their answers")  # fmt: skip
     model: str = Field(default="", description="named model endpoint, for all agents without their own")
     session: str = Field(
         default="", max_length=100, description="name of a conversation; the planner knows its earlier questions"
@@ -74,7 +77,9 @@ class Request(FrozenModel):
                 f"The question has {len(self.question):,} characters; the maximum is {LONGEST:,}. Ingest long texts as "
                 "a document and ask about that."
             )
-        if (self.mode == "direct") != bool(self.agent):
+        if self.agent and self.agents:
+            raise AgentError("Name one agent in `agent` or several in `agents`, not both.")
+        if (self.mode == "direct") != bool(self.agent or self.agents):
             raise AgentError("Mode 'direct' needs an agent's name, and only this mode takes one.")
         if self.template and self.mode in ("fast", "direct"):
             raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -79,6 +79,11 @@ class ResearchSettings(SettingsGroup):
         "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
     sources: tuple[Source, ...] = Field(default=("documents",), min_length=1, description="what an answer may rest on, "
         "if the question does not say: documents, web, tools")  # fmt: skip
+    agent_weights: dict[str, Annotated[float, Field(ge=0, le=1000)]] = Field(
+        default={}, description="weights of votes by agent, also of built-in ones; 1 by default"
+    )
+    plan_tools: tuple[str, ...] = Field(default=(), description="tools that a plan may call in a step of their own, "
+        "such as `download_file`; dangerous ones still need approval")  # fmt: skip
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:

@@ -96,14 +96,12 @@ class TaskStorage:
 
 
 class SubTask(FrozenModel):
-    """The message that assigns a task to an agent."""
+    """The message that assigns a task to an agent. The agent reads the task data by its id."""
 
     sub_task_id: str
     parent_task_id: str = Field(description="the run")
     assigned_agent_role: str
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that the agent may call")
-    sub_task_input: dict[str, Any] = Field(description="the inputs, references resolved")
-    context_summary: str = Field(default="", description="what is known so far, in one line")
 
 
 class ErrorDetails(FrozenModel):
@@ -117,6 +115,7 @@ class ErrorDetails(FrozenModel):
 class TaskOutput(FrozenModel):
     """The result of an agent's step."""
 
+    task: str = Field(default="", description="id of its task")
     update: ContextUpdate = ContextUpdate()
     reasoning: str = ""
     seconds: float = 0.0

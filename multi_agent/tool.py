@@ -61,6 +61,7 @@ class ToolResult(FrozenModel):
     text: str = ""
     passages: tuple[Chunk, ...] = Field(default=(), description="passages of documents, web pages or this result")
     sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
+    file: str = Field(default="", description="name of the file of the run that it wrote")
 
 
 class FileReader(Protocol):

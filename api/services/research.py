@@ -22,9 +22,9 @@ from multi_agent.toolbox.toolbox import Toolbox
 
 
 def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a ``Request``: naming an agent selects mode 'direct' unless a mode was chosen."""
+    """Return the fields of a ``Request``: naming agents selects mode 'direct' unless a mode was chosen."""
     fields = {name: given[name] for name in Request.model_fields if name in given}
-    if fields.get("agent") and fields.get("mode", "auto") == "auto":
+    if (fields.get("agent") or fields.get("agents")) and fields.get("mode", "auto") == "auto":
         fields["mode"] = "direct"
     return fields
 

@@ -28,14 +28,15 @@ class ToolDescription(FrozenModel):
     description: str
     inputs: dict[str, Any] = Field(description="JSON schema of the arguments.")
     dangerous: bool = Field(description="Whether a person must approve each call.")
+    key: str = Field(default="", description="Name of the key that the tool uses. The key itself is never shown.")
     unavailable: str = Field(default="", description="Why the current settings rule the tool out. Empty if available.")
 
     @classmethod
-    def of(cls, card: ToolCard, settings: ToolSettings) -> ToolDescription:
+    def of(cls, card: ToolCard, settings: ToolSettings, key: str = "") -> ToolDescription:
         """Describe a tool by its card."""
         return cls(
             name=card.name, description=card.description, inputs=card.inputs.model_json_schema(),
-            dangerous=card.dangerous, unavailable=card.unavailable(settings),
+            dangerous=card.dangerous, key=key, unavailable=card.unavailable(settings),
         )  # fmt: skip
 
 
@@ -58,12 +59,27 @@ async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDes
                 continue
             try:
                 cards = [tool.card for tool in await servers.tools(server.name, ALL)]
-                described += [ToolDescription.of(card, settings) for card in cards]
+                described += [ToolDescription.of(card, settings, server.key) for card in cards]
             except ToolServerFailed as error:
                 described.append(_whole_server(server.name, str(error)))
     finally:
         await servers.close()
     return described
+
+
+async def describe_tool(toolbox: Toolbox, name: str) -> ToolDescription:
+    """Describe one tool. Asks the MCP servers if it is a tool of one. Raises UnknownTool, ToolServerFailed."""
+    toolbox.registry.require(name)
+    server, dot, tool = name.partition(".")
+    if not dot:
+        return ToolDescription.of(toolbox.registry.get(name).card, toolbox.settings)
+    key = next(each.key for each in toolbox.settings.mcp_servers if each.name == server)
+    servers = McpServers(toolbox.settings)
+    try:
+        [found] = await servers.tools(server, tool)
+    finally:
+        await servers.close()
+    return ToolDescription.of(found.card, toolbox.settings, key)
 
 
 def list_tool_calls(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[ToolEntry]:

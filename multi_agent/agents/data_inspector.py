@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,6 +10,7 @@ from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.tasks import TaskData
+from vectorstore.models import FrozenModel
 
 
 class InspectionResponse(BaseModel):
@@ -24,6 +25,21 @@ class InspectionResponse(BaseModel):
     reasoning: str = Field(description="what follows from this for answering the question, in one or two sentences")
 
 
+_FOCUS = {
+    "consistency": "whether units, dates and names are written alike in all passages",
+    "conflicts": "values that disagree between passages, with their documents",
+    "gaps": "what the question needs and no passage shows",
+}
+
+
+class DataInspectorInputs(FrozenModel):
+    """What a saved plan can set."""
+
+    focus: tuple[Literal["consistency", "conflicts", "gaps"], ...] = Field(
+        default=(), description="what to look at above all; empty for everything alike"
+    )
+
+
 class DataInspector:
     """Looks at a sample of the unread passages: the best of a search, or evenly spread ones of a scan."""
 
@@ -34,6 +50,8 @@ class DataInspector:
         requires=frozenset({"chunks"}),
         reads=frozenset({"ranking", "read"}),
         writes=frozenset({"inspection"}),
+        inputs=DataInspectorInputs,
+        planned_inputs=False,
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -41,7 +59,9 @@ class DataInspector:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return bool(context.chunks)
+        """Return whether a passage is still unread: there is nothing to prepare for passages that were read."""
+        known = {mark.partition("/")[0] for mark in context.read}
+        return any(chunk.id not in known for chunk in context.chunks)
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         shown = sample_passages(
@@ -50,7 +70,7 @@ class DataInspector:
         messages = self._kit.require_prompt().render(
             question=context.question,
             requirements=bullets(context.understanding.requirements),
-            instruction=task.instruction,
+            instruction=_instruction(task),
             shown=len(shown),
             total=len(context.chunks),
             passages=show_passages(shown),
@@ -61,3 +81,9 @@ class DataInspector:
 
     def explain_reasoning(self) -> str:
         return self._reasoning
+
+
+def _instruction(task: TaskData) -> str:
+    focus = DataInspectorInputs.model_validate(task.inputs.model_dump()).focus
+    wanted = f" Look above all at {'; '.join(_FOCUS[each] for each in focus)}." if focus else ""
+    return f"{task.instruction}{wanted}"

@@ -13,6 +13,10 @@ from multi_agent.context import ContextUpdate, Finding, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.tasks import TaskData
+from vectorstore.models import FrozenModel
+
+MOST = 6
+"""Maximum queries of one step."""
 
 
 class Queries(BaseModel):
@@ -20,8 +24,14 @@ class Queries(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    queries: list[str] = Field(min_length=3, max_length=6, description="the search queries")
+    queries: list[str] = Field(min_length=3, max_length=MOST, description="the search queries")
     reasoning: str = Field(description="why these wordings, in one or two sentences")
+
+
+class QueryPlannerInputs(FrozenModel):
+    """What a saved plan can set."""
+
+    max_queries: int = Field(default=MOST, ge=1, le=MOST, description="maximum number of new queries")
 
 
 class QueryPlannerOutput(StepOutput):
@@ -43,6 +53,8 @@ class QueryPlanner:
         capabilities=("query expansion", "search preparation"),
         reads=frozenset({"queries", "searched", "findings"}),
         writes=frozenset({"queries"}),
+        inputs=QueryPlannerInputs,
+        planned_inputs=False,
         outputs=QueryPlannerOutput,
     )
 
@@ -54,16 +66,17 @@ class QueryPlanner:
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        inputs = QueryPlannerInputs.model_validate(task.inputs.model_dump())
         before = tuple(dict.fromkeys((*(each.words for each in context.searched), *context.queries)))
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             known=_show_known(before, context.findings),
-            instruction=task.instruction,
+            instruction=f"{task.instruction}{_limit(inputs.max_queries)}",
         )
         response = (await self._kit.llm.complete(messages, Queries)).value
-        new = _new(response.queries, before)
+        new = _new(response.queries, before)[: inputs.max_queries]
         if not new:
             raise AgentError("The model wrote only queries that were written before; they would find the same again.")
         self._reasoning = f"Searching for {'; '.join(new)}. {response.reasoning}"
@@ -81,6 +94,10 @@ def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:
         if (folded := _folded(query)) not in known:
             new.setdefault(folded, query)
     return tuple(new.values())
+
+
+def _limit(max_queries: int) -> str:
+    return f" Only the first {max_queries} are searched; write the best ones first." if max_queries < MOST else ""
 
 
 def _folded(query: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
@@ -30,6 +30,7 @@ from multi_agent.prompts.show_evidence import (
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
+from vectorstore.models import FrozenModel
 
 T = TypeVar("T", Evidence, Computation)
 
@@ -59,6 +60,17 @@ class ComputedAnswer(WrittenResponse[ComputedClaim]):
     model_config = ConfigDict(title="WrittenAnswer")
 
 
+_FORMS = {"prose": "as connected sentences", "list": "as a list", "numbered_list": "as a numbered list"}
+
+
+class SynthesizerInputs(FrozenModel):
+    """What a saved plan can set."""
+
+    format: Literal["as asked", "prose", "list", "numbered_list"] = Field(
+        default="as asked", description="form of the answer; by default the form that the question asks for"
+    )
+
+
 class Synthesizer:
     """Answers from evidence and computations only. Checks that they support the claims."""
 
@@ -70,6 +82,8 @@ class Synthesizer:
         reads=frozenset({"queries", "searched", "scanned", "chunks", "ranking", "evidence", "records"})
         | frozenset({"computations", "findings", "notes"}),
         writes=frozenset({"synthesis"}),
+        inputs=SynthesizerInputs,
+        planned_inputs=False,
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -77,13 +91,17 @@ class Synthesizer:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return True
+        """Return whether anything was looked for or found. An answer may say that the search found nothing."""
+        known = (context.chunks, context.evidence, context.computations, context.records, context.notes)
+        return bool(context.looked_for or context.scanned or any(known))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        form = SynthesizerInputs.model_validate(task.inputs.model_dump()).format
+        wanted = f" Write the answer {_FORMS[form]}." if form != "as asked" else ""
         shown = select_evidence(context, self._kit.settings.records_shown)
         messages = self._kit.require_prompt().render(
             today=show_today(context),
-            task=show_task(context, instruction=task.instruction),
+            task=show_task(context, instruction=f"{task.instruction}{wanted}"),
             read=_show_read(context),
             evidence=show_evidence(context, shown),
             computations=show_computations(context),
@@ -95,6 +113,8 @@ class Synthesizer:
         sources = _Sources(context, shown)
         on_text = draft_callback(task, self.card.name, shape, sources.check_draft, self._kit.publish)
         response = (await self._kit.llm.complete(messages, shape, on_text=on_text)).value
+        if form != "as asked":
+            response = response.model_copy(update={"layout": form})
         judged = await self._judge(response, sources)
         synthesis = build_synthesis(
             response,

@@ -16,6 +16,7 @@ from multi_agent.catalog.custom_agents import add_skills, add_tools, build_agent
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, Skill
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.catalog.store import CatalogStore, Stored
+from multi_agent.catalog.tool_steps import tool_step
 from multi_agent.errors import AgentError, NameTaken, NotKept
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
@@ -51,10 +52,14 @@ class AgentCatalog:
         self._endpoints, self._tools = endpoints, tools
 
     def registry(self) -> AgentRegistry:
-        """Return the enabled agents. Raises AgentError for an invalid file or a name used twice."""
+        """Return the enabled agents, and the tools that plans may call.
+
+        Raises AgentError for an invalid file or a name used twice, UnknownTool.
+        """
         agents = self.agents()
         disabled = {name for name, agent in agents.items() if not agent.enabled}
-        return AgentRegistry((agent.registered for agent in agents.values()), disabled)
+        steps = [tool_step(self._tools.get(name).card) for name in self._settings.plan_tools]
+        return AgentRegistry((*(agent.registered for agent in agents.values()), *steps), disabled)
 
     def agents(self) -> dict[str, CatalogAgent]:
         """Return every agent by name, including disabled ones. Raises AgentError as ``registry``."""
@@ -72,9 +77,9 @@ class AgentCatalog:
                     f"Two agents are named {name!r}: a built-in one and the one in {stored.file}. Rename yours."
                 )
             agents[name] = self._from_custom(stored, skills)
-        if unknown := sorted(set(self._settings.disabled_agents) - agents.keys()):
+        if unknown := sorted({*self._settings.disabled_agents, *self._settings.agent_weights} - agents.keys()):
             AgentRegistry((agent.registered for agent in agents.values()), unknown[:1])  # raises with all known names
-        return dict(sorted(agents.items()))
+        return {name: self._weighted(agent) for name, agent in sorted(agents.items())}
 
     def get(self, name: str) -> CatalogAgent:
         """Return an agent. Raises NotKept."""
@@ -198,9 +203,17 @@ class AgentCatalog:
     def _with_options(self, agent: RegisteredAgent, options: AgentOptions, skills: Mapping[str, Skill]) -> CatalogAgent:
         enabled = options.enabled and agent.card.name not in self._settings.disabled_agents
         tools = add_tools(agent.card.tools, options.skills, skills)
-        card = agent.card.model_copy(update={"model": options.model or agent.card.model, "tools": tools})
+        card = agent.card.model_copy(
+            update={"model": options.model or agent.card.model, "tools": tools, "skills": options.skills}
+        )
         prompt = add_skills(agent.prompt, agent.card.name, options.skills, skills) if agent.prompt else None
         return CatalogAgent(replace(agent, card=card, prompt=prompt), options, enabled)
+
+    def _weighted(self, agent: CatalogAgent) -> CatalogAgent:
+        """Return the agent with the weight of the settings, if they have one."""
+        card = agent.registered.card
+        weight = self._settings.agent_weights.get(card.name, card.weight)
+        return replace(agent, registered=replace(agent.registered, card=card.model_copy(update={"weight": weight})))
 
     def _from_custom(self, stored: Stored[CustomAgent], skills: Mapping[str, Skill]) -> CatalogAgent:
         agent = stored.value

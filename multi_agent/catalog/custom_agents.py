@@ -24,7 +24,8 @@ def build_agent(agent: CustomAgent, skills: Mapping[str, Skill]) -> RegisteredAg
     prompt = OpenPrompt(agent.name, agent.prompt)
     base: type[Any]
     tools = add_tools(agent.tools, agent.skills, skills)
-    card = (_reader_card(agent) if answers else _notes_card(agent, prompt)).model_copy(update={"tools": tools})
+    card = _reader_card(agent) if answers else _notes_card(agent, prompt)
+    card = card.model_copy(update={"tools": tools, "skills": agent.skills})
     if answers:
         base, rules = Reader, "custom_answer"
     elif tools:

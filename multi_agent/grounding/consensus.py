@@ -17,11 +17,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from multi_agent.answer import Status, status_of
+from multi_agent.answer import Status, VoteGroup, status_of
 from multi_agent.bus import Publish
 from multi_agent.context import Place, Synthesis
 from multi_agent.errors import InvalidResponse
-from multi_agent.events import Voted, VoteGroup
+from multi_agent.events import Voted
 from multi_agent.grounding.equality import are_distinct, parse_value
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt

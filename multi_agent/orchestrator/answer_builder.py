@@ -74,6 +74,7 @@ class AnswerBuilder:
             question=self._request.question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
+            votes=self._counter.votes,
             coverage=coverage(context, self.catalogue),
             summary=self._counter.summary(context, self.catalogue, synthesis),
         )

@@ -56,7 +56,7 @@ class Attempts:
                 await self._remember(current)
                 break
             current = await self._revise()
-        if self.best is None and self._request.mode == "direct" and not failed:
+        if self.best is None and plan.mode in ("fast", "direct") and not failed:
             self.best = _from_notes(self.context)
         if self.best:
             return self._builder.from_synthesis(self.best, self.context)

@@ -155,7 +155,7 @@ class Executor:
             except AgentError as error:
                 return await self._publish_failure(step, error)
         if outputs:
-            agent, output = outputs[0]
+            agent, output = next((each for each in outputs if _answer_in(each[1].update)), outputs[0])
             self._outputs[step.id] = self._registry.get(agent).card.outputs.of(output.update)
             if is_answer:
                 self.answer = _answer_in(output.update)
@@ -173,12 +173,15 @@ class Executor:
         agreed = await self._agree(self.context.question, candidates)
         return [
             (agent, output.model_copy(update={"update": _with_answer(output.update, agreed)}))
+            if _answer_in(output.update)
+            else (agent, output)
             for agent, output in outputs
         ]
 
     async def _merge(self, agent: str, output: TaskOutput, step: str) -> None:
         self._shared.merge(output.update, self._registry.get(agent).card)
-        finished = StepFinished(agent=agent, wrote=_changes_as_json(output.update), seconds=output.seconds)
+        wrote = _changes_as_json(output.update)
+        finished = StepFinished(agent=agent, wrote=wrote, seconds=output.seconds, task=output.task)
         await self._bus.publish(finished, step=step)
         self._shared.add_message(AgentMessage(sender=agent, type="reasoning_shared", content=output.reasoning))
         await self._bus.publish(ReasoningShared(agent=agent, reasoning=output.reasoning), step=step)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
-from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
@@ -46,8 +46,9 @@ class Orchestrator(RunDependencies):
             valid = valid.model_copy(update={"sources": self.settings.sources})
         self.require_models(valid)
         registry = allowed_registry(self.registry, self.tools, valid.sources)
-        if valid.agent:
-            return ValidRequest(valid, direct_plan(_allowed(registry, valid.agent), valid.question))
+        if named := valid.agents or (valid.agent and (valid.agent,)):
+            _require_allowed(registry, named)
+            return ValidRequest(valid, direct_plan(named, valid.question, registry))
         if valid.mode == "fast" and not fast_agents(registry):
             raise AgentError(
                 "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
@@ -90,11 +91,11 @@ class Orchestrator(RunDependencies):
         return await self.research(Request(question=question, mode="high", samples=samples), *listeners)
 
 
-def _allowed(registry: AgentRegistry, name: str) -> RegisteredAgent:
-    """Return the agent. Raises UnknownAgent, and AgentError if it cannot work with the sources of the run."""
-    if name in registry.left_out:
-        raise AgentError(f"The agent {name!r} {registry.left_out[name]}")
-    return registry.get(name)
+def _require_allowed(registry: AgentRegistry, names: Iterable[str]) -> None:
+    """Raise AgentError if one of the agents cannot work with the sources of the run."""
+    for name in names:
+        if name in registry.left_out:
+            raise AgentError(f"The agent {name!r} {registry.left_out[name]}")
 
 
 def new_run_id() -> str:

@@ -10,7 +10,7 @@ from datetime import date
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import ALL, MessageBus, Subscriber
 from multi_agent.context import ResearchContext, Synthesis, Understanding
-from multi_agent.errors import AgentError, BudgetReached, LLMError, RunEnded
+from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
 from multi_agent.events import Event, RunFinished, RunResumed, RunStarted, Searched
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
@@ -18,6 +18,7 @@ from multi_agent.llm.budgeted import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor
+from multi_agent.orchestrator.explainer import explain_missing_plan
 from multi_agent.orchestrator.given_library import with_given_passages
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
@@ -109,7 +110,10 @@ class Run:
         listed = catalogue if "documents" in self._request.sources else ()
         documents = DocumentList(self._dependencies.library, listed, question, limit)
         planner = self._make_planner(documents, remembered)
-        understanding, plan = await self._plan(planner, documents, remembered, examples)
+        try:
+            understanding, plan = await self._plan(planner, documents, remembered, examples)
+        except PlanError as error:
+            return await self._explain(error)
         executor = self._make_executor(understanding, catalogue)
         self._attempts = Attempts(
             self._dependencies, self._request, self._models, executor, planner, self._bus, self._builder
@@ -174,6 +178,14 @@ class Run:
                 return fast
         return await planner.plan(question, examples)
 
+    async def _explain(self, error: PlanError) -> Answer:
+        """Return the failed answer of a run without a plan: the model explains a plan that it could not make."""
+        if not error.written:
+            raise error
+        llm = self._models.observed("Explainer", self._bus.publish)
+        reason = await explain_missing_plan(llm, self._request.question, error)
+        return self._builder.without_synthesis(Status.FAILED, reason, None)
+
     # Parts of the run
 
     def _make_planner(self, documents: DocumentList, remembered: Remembered) -> Planner:
@@ -200,7 +212,7 @@ class Run:
             self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources
         )
         worker = Worker(queue, kits, shared, self._bus, retries)
-        tasks = StepTasks(self._id, registry, storage, shared, [entry.name for entry in catalogue])
+        tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue])
         order = MergeOrder(self._resumed.events)
         return Executor(self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order)
 

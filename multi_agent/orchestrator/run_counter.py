@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from multi_agent.answer import Coverage, ExecutionSummary, SourceCount, ToolCount
+from multi_agent.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
 from multi_agent.context import Evidence, ResearchContext, Synthesis
 from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
 from multi_agent.grounding.consensus import INSUFFICIENT
@@ -26,6 +26,7 @@ class RunCounter:
         self._attempts = self._contradictions = 0
         self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._tool_calls: dict[tuple[str, int], ToolReturned] = {}
+        self._votes: list[Vote] = []
 
     async def listen(self, event: Event) -> None:
         """Count attempts, outcomes of steps, tool calls and votes. Subscribe this to the run's bus."""
@@ -37,8 +38,14 @@ class RunCounter:
         elif isinstance(body, ToolReturned):
             self._tool_calls[body.key, body.occurrence] = body  # a retried step repeats its calls
         elif isinstance(body, Voted):
+            self._votes.append(Vote(**body.model_dump(exclude={"type"})))
             answers = [group for group in body.groups if group.answer != INSUFFICIENT]
             self._contradictions += max(0, len(answers) - 1)
+
+    @property
+    def votes(self) -> tuple[Vote, ...]:
+        """The votes between agents or samples, in order."""
+        return tuple(self._votes)
 
     def summary(
         self, context: ResearchContext | None, catalogue: Sequence[CatalogueEntry], answer: Synthesis | None

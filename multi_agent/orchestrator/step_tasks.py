@@ -10,8 +10,7 @@ from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
 from multi_agent.orchestrator.planning.references import resolve
-from multi_agent.orchestrator.planning.validation import input_faults
-from multi_agent.orchestrator.shared_context import SharedContext
+from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
 from multi_agent.plan import Step
 from multi_agent.tasks import SubTask, TaskStorage, task_data_type
 
@@ -24,11 +23,10 @@ class StepTasks:
         run_id: str,
         registry: AgentRegistry,
         storage: TaskStorage,
-        shared: SharedContext,
         documents: Sequence[str],
     ) -> None:
         self._run_id, self._registry, self._storage = run_id, registry, storage
-        self._shared, self._documents = shared, documents
+        self._documents = documents
         self._numbers = count(1)
 
     def for_step(
@@ -48,12 +46,13 @@ class StepTasks:
             raise ReferenceFailed(f"It needs {', '.join(broken)}, which failed.")
         instruction, inputs = resolve(step.task, outputs)
         cards = [self._registry.get(agent).card for agent in step.agents]
+        own = {card.name: own_inputs(card, cards, inputs) for card in cards}
         for card in cards:
-            if faults := list(input_faults(card, inputs, {DOCUMENTS: self._documents})):
+            if faults := list(input_faults(card, own[card.name], {DOCUMENTS: self._documents})):
                 raise ReferenceFailed(f"Its inputs do not fit {card.name}: {' '.join(faults)}")
         return [
             self._task(
-                step.id, card, instruction, inputs,
+                step.id, card, instruction, own[card.name],
                 sample=sample if samples > 1 else None, streams_claims=streams_claims,
             )
             for sample in range(samples)
@@ -90,14 +89,9 @@ class StepTasks:
             inputs=card.inputs.model_validate(inputs),
         )
         self._storage.store(task)
-        known = self._shared.current
         return SubTask(
             sub_task_id=task.task_id,
             parent_task_id=self._run_id,
             assigned_agent_role=card.name,
             tools=card.tools,
-            sub_task_input=inputs,
-            context_summary=(
-                f"{len(known.chunks)} passages, {len(known.evidence)} quotes, {len(known.findings)} findings"
-            ),
         )

@@ -63,7 +63,7 @@ class Worker:
                     await self._bus.publish(StepRetried(agent=agent, error=str(error)), step=step)
                     continue
                 details = _error_details(error, agent, step)
-                failed = StepFailed(agent=agent, error_type=details.type, error=details.message)
+                failed = StepFailed(agent=agent, error_type=details.type, error=details.message, task=kit.task.task_id)
                 await self._bus.publish(failed, step=step)
                 return _result(message, "FAILED", error=details)
         raise AssertionError("unreachable: the last attempt returns")
@@ -74,13 +74,21 @@ class Worker:
         seen = self._shared.current.only(card.sees)
         if not await agent.should_activate(seen):
             reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
-            await self._bus.publish(StepSkipped(agent=card.name, reason=reason), step=task.step)
+            await self._bus.publish(StepSkipped(agent=card.name, reason=reason, task=task.task_id), step=task.step)
             return TaskOutput(skipped=reason)
-        started = StepStarted(agent=card.name, instruction=task.instruction, reads=tuple(sorted(card.sees)))
+        started = StepStarted(
+            agent=card.name,
+            instruction=task.instruction,
+            reads=tuple(sorted(card.sees)),
+            task=task.task_id,
+            inputs=task.inputs.model_dump(mode="json"),
+            tools=card.tools,
+        )
         await self._bus.publish(started, step=task.step)
         began = time.perf_counter()
         update = await agent.process(seen, task)
-        return TaskOutput(update=update, reasoning=agent.explain_reasoning(), seconds=time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        return TaskOutput(task=task.task_id, update=update, reasoning=agent.explain_reasoning(), seconds=seconds)
 
 
 async def _limited(work: Awaitable[TaskOutput], allowed: StepTimeout) -> TaskOutput:

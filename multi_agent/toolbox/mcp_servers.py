@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
-from pydantic import GetJsonSchemaHandler, RootModel, model_validator
+from pydantic import GetJsonSchemaHandler, RootModel, SecretStr, model_validator
 from pydantic_core import CoreSchema
 
 from multi_agent.errors import ToolError, ToolServerFailed
@@ -161,7 +161,7 @@ class _Connection:
         text = "\n".join(map(_as_text, result.content))
         if not text and result.structured_content is not None:
             text = json.dumps(result.structured_content, ensure_ascii=False)
-        shown = excerpt(text, 0, self._settings.result_characters)
+        shown = excerpt(self._hide(text), 0, self._settings.result_characters)
         if result.is_error:
             raise ToolError(shown or "The tool failed without a word.")
         return ToolResult(text=shown)
@@ -202,7 +202,7 @@ class _Connection:
 
         server, timeout_s = self.server, self._settings.timeout_s
         if server.url:
-            headers = {name: value.get_secret_value() for name, value in server.headers.items()}
+            headers = _values(server.headers) | self._key()
             async with (
                 create_mcp_http_client(headers=headers) as http,
                 Client(streamable_http_client(server.url, http_client=http), read_timeout_seconds=timeout_s) as client,
@@ -210,10 +210,27 @@ class _Connection:
                 yield client
             return
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - see close
-        env = {name: value.get_secret_value() for name, value in server.env.items()}
+        env = _values(server.env) | self._key()
         parameters = StdioServerParameters(command=server.command, args=list(server.args), env=env)
         async with Client(stdio_client(parameters, self._stderr), read_timeout_seconds=timeout_s) as client:
             yield client
+
+    def _key(self) -> dict[str, str]:
+        """Return the header or the environment variable with the server's key; none if it has no key."""
+        server = self.server
+        if server.key_as:
+            return {server.key_as: self._settings.key(server.key)} if server.key else {}
+        return self._settings.bearer(server.key)
+
+    def _hide(self, text: str) -> str:
+        """Replace the secrets of the connection, which a server may repeat in its results and errors."""
+        secrets = [
+            *_values(self.server.headers).values(),
+            *([self._settings.key(self.server.key)] if self.server.key else []),
+        ]
+        for secret in filter(None, secrets):
+            text = text.replace(secret, "[key]")
+        return text
 
     def _failed(self, error: BaseException) -> ToolServerFailed:
         if isinstance(error, ToolServerFailed):
@@ -222,9 +239,9 @@ class _Connection:
             error = error.exceptions[0]
         where = self.server.url or " ".join([self.server.command, *self.server.args])
         cause = str(error) or type(error).__name__
+        reason = self._hide(f"{cause}.{self._stderr_excerpt()}")
         return ToolServerFailed(
-            f"The MCP server {self.server.name!r} ({where}) cannot be used: {cause}.{self._stderr_excerpt()} "
-            "Check it, and `tools.mcp_servers`."
+            f"The MCP server {self.server.name!r} ({where}) cannot be used: {reason} Check it, and `tools.mcp_servers`."
         )
 
     def _stderr_excerpt(self) -> str:
@@ -234,6 +251,10 @@ class _Connection:
         self._stderr.seek(0)
         text = self._stderr.read()[-_STDERR_EXCERPT:].strip()
         return f" It said: {text}." if text else ""
+
+
+def _values(secrets: Mapping[str, SecretStr]) -> dict[str, str]:
+    return {name: value.get_secret_value() for name, value in secrets.items()}
 
 
 def _as_text(block: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
 from vectorstore.settings import SettingsGroup
 
@@ -21,12 +22,18 @@ class McpServer(SettingsGroup):
     )
     url: str = Field(default="", description="URL of a server over HTTP")
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="headers of each request, such as a key")
+    key: str = Field(default="", description="name of the key for the server, from the table `[keys]`")
+    key_as: str = Field(
+        default="", description="header or environment variable that carries the key; for a URL, by default the header "
+        "Authorization, as a bearer token")  # fmt: skip
     safe: tuple[str, ...] = Field(default=(), description="its tools that need no approval")
 
     @model_validator(mode="after")
     def _one_way(self) -> McpServer:
         if bool(self.command) == bool(self.url):
             raise ValueError(f"the MCP server {self.name!r} needs a command or a url, and not both")
+        if self.key and self.command and not self.key_as:
+            raise ValueError(f"the MCP server {self.name!r} has a key; name its environment variable in `key_as`")
         return self
 
 
@@ -52,6 +59,9 @@ class ToolSettings(SettingsGroup):
     )
     web_search_engines: tuple[str, ...] = Field(
         default=(), description="engines that ddgs may ask, such as 'duckduckgo'; empty for its own choice"
+    )
+    web_search_key: str = Field(
+        default="", description="name of the key for the search endpoint, from the table `[keys]`; sent as bearer token"
     )
     allow_private_addresses: bool = Field(
         default=False, description="allow tools to fetch from localhost and from private networks"
@@ -87,3 +97,23 @@ class ToolSettings(SettingsGroup):
         """How to search the web. An address alone means SearXNG."""
         chosen = "web_search" in self.model_fields_set
         return "searxng" if self.web_search_url and not chosen else self.web_search
+
+    _keys: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
+
+    def with_keys(self, keys: Mapping[str, SecretStr]) -> Self:
+        """Return a copy that knows these keys. Raises ValueError if a setting names another one."""
+        named = (self.web_search_key, *(server.key for server in self.mcp_servers))
+        if unknown := sorted({name for name in named if name} - keys.keys()):
+            known = ", ".join(sorted(keys)) or "none"
+            raise ValueError(f"there is no key {unknown[0]!r} in the table [keys]; there are: {known}")
+        copy = self.model_copy()
+        copy._keys = dict(keys)
+        return copy
+
+    def bearer(self, name: str) -> dict[str, str]:
+        """Return the header with this key as bearer token; none without a name."""
+        return {"Authorization": f"Bearer {self.key(name)}"} if name else {}
+
+    def key(self, name: str) -> str:
+        """Return the value of a key that a setting names."""
+        return self._keys[name].get_secret_value()

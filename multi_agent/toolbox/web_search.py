@@ -73,7 +73,8 @@ async def _search_searxng(given: WebSearchInput, settings: ToolSettings) -> list
     url = str(settings.web_search_url)
     try:
         async with httpx.AsyncClient(timeout=settings.timeout_s, follow_redirects=True) as client:
-            response = await client.get(url, params=params)
+            headers = settings.bearer(settings.web_search_key)
+            response = await client.get(url, params=params, headers=headers)
             response.raise_for_status()
         return _Results.model_validate_json(response.content).results
     except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -39,4 +39,4 @@ class DownloadFile:
         origin = WebPage(url=fetched.url, read_at=datetime.now(UTC))
         self._kit.sandbox.write(given.name, fetched.content, origin)
         text = f"Kept as {given.name!r}: {len(fetched.content)} bytes of the type {fetched.media_type!r}."
-        return ToolResult(text=text, sources=(fetched.url,))
+        return ToolResult(text=text, sources=(fetched.url,), file=given.name)

@@ -32,4 +32,4 @@ class WriteFile:
     async def __call__(self, given: FileToWrite) -> ToolResult:
         content = given.text.encode("utf-8", errors="replace")
         self._sandbox.write(given.name, content)
-        return ToolResult(text=f"Written: {given.name!r}, {len(content)} bytes.")
+        return ToolResult(text=f"Written: {given.name!r}, {len(content)} bytes.", file=given.name)

@@ -48,7 +48,8 @@ class WritePdf:
     async def __call__(self, given: PdfToWrite) -> ToolResult:
         content, pages = await asyncio.to_thread(typeset, given, self._kit.settings.fonts)
         self._kit.sandbox.write(given.name, content)
-        return ToolResult(text=f"Written: {given.name!r}, {pages} pages, {len(content)} bytes.")
+        text = f"Written: {given.name!r}, {pages} pages, {len(content)} bytes."
+        return ToolResult(text=text, file=given.name)
 
 
 def typeset(given: PdfToWrite, fonts: Mapping[str, Path]) -> tuple[bytes, int]:

@@ -68,9 +68,7 @@ def test_every_agent_has_its_own_task_schema(agent: str) -> None:
 async def test_the_queue_delivers_tasks_once_and_results_by_run() -> None:
     queue = InProcessTaskQueue()
     for run in ("a", "b"):
-        await queue.assign(
-            SubTask(sub_task_id=f"{run}1", parent_task_id=run, assigned_agent_role="Reader", sub_task_input={})
-        )
+        await queue.assign(SubTask(sub_task_id=f"{run}1", parent_task_id=run, assigned_agent_role="Reader"))
     taken = [await queue.next_task(), await queue.next_task()]
     assert [message.sub_task_id for message in taken] == ["a1", "b1"]
     for message in reversed(taken):

@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
 if "--dead" in sys.argv:
-    sys.exit("no seeds in the shed")
+    sys.exit(f"no seeds in the shed {os.environ.get('GARDEN_KEY', '')}")
 
 server = MCPServer("garden")
 garden = Path(os.environ.get("GARDEN", "."))
@@ -42,6 +42,12 @@ def plant(what: str, bed: Bed) -> str:
 def look() -> str:
     """Tells what grows."""
     return (garden / "planted.txt").read_text() if (garden / "planted.txt").exists() else "nothing"
+
+
+@server.tool()
+def tell() -> str:
+    """Tells the key of the garden."""
+    return f"The key is {os.environ.get('GARDEN_KEY')}."
 
 
 if len(sys.argv) > 1:

@@ -35,11 +35,13 @@ class Web:
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.asked: list[str] = []
+        self.authorizations: list[str | None] = []
         web = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 web.asked.append(self.path)
+                web.authorizations.append(self.headers.get("Authorization"))
                 page = web.pages.get(self.path.partition("?")[0], Page(b"", status=404))
                 self.send_response(page.status)
                 for name, value in {"Content-Type": page.media_type, **page.headers}.items():

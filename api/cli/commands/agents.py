@@ -18,6 +18,7 @@ from api.cli.common import (
     print_message,
     to_json,
 )
+from api.cli.render.text import schema_lines
 
 if TYPE_CHECKING:
     from api.services.agents import AgentDescription
@@ -55,9 +56,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     elif found.custom:
         print(as_toml(found.custom), end="")
     else:
-        print(f"{found.name} ({found.origin}): {found.description}\n"
-              f"Reads: {', '.join(found.reads) or 'only the question'}. "
-              f"Requires: {', '.join(found.requires) or 'nothing'}. Writes: {', '.join(found.writes)}.")  # fmt: skip
+        print("\n".join(_lines(found)))
 
 
 @app.command()
@@ -143,6 +142,19 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
         print_json({"removed": name})
     else:
         print_message(f"Removed {name}.")
+
+
+def _lines(agent: AgentDescription) -> list[str]:
+    """Describe a built-in agent or one of a package, with the inputs of its tasks."""
+    named = (("Tools", agent.tools), ("Skills", agent.skills))
+    return [
+        f"{agent.name} ({agent.origin}): {agent.description}",
+        f"Reads: {', '.join(agent.reads) or 'only the question'}. "
+        f"Requires: {', '.join(agent.requires) or 'nothing'}. Writes: {', '.join(agent.writes)}.",
+        f"Weight of its vote: {'none' if agent.weight is None else f'{agent.weight:g}'}.",
+        *(f"{title}: {', '.join(names)}." for title, names in named if names),
+        *schema_lines("Inputs", agent.inputs),
+    ]
 
 
 def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:

@@ -33,6 +33,13 @@ def ask(
         ),
     ] = "auto",
     agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
+    agents: Annotated[
+        str,
+        typer.Option(
+            "--agents",
+            help="Ask several agents, separated by commas, or '@all' for all that can answer alone. A vote chooses.",
+        ),
+    ] = "",
     model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Earlier questions of the conversation are context.")
@@ -89,6 +96,7 @@ def ask(
         {
             "mode": mode,
             "agent": agent,
+            "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
             "model": model,
             "session": session,
             "template": template,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_list
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, to_json
+from api.cli.render.text import schema_lines
 
 app = command_group("tools", "List the tools that agents can be granted.")
 
@@ -28,3 +29,31 @@ def list_all(
     found = asyncio.run(describe_tools(make_candor(home).tools, ask_servers=servers))
     rows = [(each.name, "yes" if each.dangerous else "", each.unavailable or each.description) for each in found]
     print_list(found, ("tool", "approval", "description"), rows, as_json)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="Name of the tool; SERVER.TOOL for a tool of an MCP server.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show a tool: what it does, its arguments, and the name of its key.
+
+    Example: candor tools show download_file
+    """
+    import asyncio
+
+    from api.services.tools import describe_tool
+
+    found = asyncio.run(describe_tool(make_candor(home).tools, name))
+    if as_json:
+        print_json(to_json(found))
+        return
+    lines = [
+        f"{found.name}: {found.description}",
+        f"Approval: {'each call' if found.dangerous else 'not needed'}.",
+        *([f"Key: {found.key}."] if found.key else []),
+        *([f"Unavailable: {found.unavailable}"] if found.unavailable else []),
+        *schema_lines("Arguments", found.inputs),
+    ]
+    print("\n".join(lines))

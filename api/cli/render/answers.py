@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from api.cli.render.events import vote_lines
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
 from api.services.execution_summary import execution_facts
 from api.services.exports.export import gaps_heading
@@ -45,6 +46,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
         show_list(console, "Looked for", answer.looked_for)
         show_list(console, "Found", [answer.found])
     show_list(console, gaps_heading(answer), answer.missing)
+    for vote in answer.votes:
+        show_list(console, "Vote", vote_lines(vote))
     if answer.answer:
         show_list(console, "Reasoning", [answer.reasoning])
     option = f" --home {shlex.quote(str(home))}" if home else ""

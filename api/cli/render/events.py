@@ -12,6 +12,7 @@ from rich.text import Text
 
 from api.cli.render.text import duration, excerpt, format_arguments, show_paragraph, speed
 from multi_agent import events
+from multi_agent.answer import Vote
 from multi_agent.events import Event
 from multi_agent.library import within
 from multi_agent.llm.observed import ResponseFaults
@@ -70,6 +71,9 @@ class ProgressLines:
             self._print(_call(body))
         elif isinstance(body, events.ClaimDrafted):
             self._print(" ".join(_claim_drafted(body)), style="" if body.claim.supported else "yellow")
+        elif isinstance(body, events.Voted):
+            for line in vote_lines(body):
+                self._print(line)
         elif isinstance(body, events.PlanRejected | events.DraftWithdrawn | events.StepFailed | events.ModelFailed):
             self._print(" ".join(_EVENT_LINES[type(body)](body)), style="yellow")
 
@@ -164,10 +168,21 @@ def _verdict(body: events.ClaimChecked) -> str:
     return f"claim {'confirmed' if body.supported else 'rejected'} by a {body.method}"
 
 
-def _voted(body: events.Voted) -> list[str]:
+def vote_lines(body: Vote) -> list[str]:
+    """Return the result of a vote, then the groups of equal answers with their voters."""
     groups = [f"{group.weight:g}: {group.answer} ({', '.join(group.voters)})" for group in body.groups]
     tie = [f"tie broken by {body.tie}"] if body.tie else []
     return [f"{body.method} vote: {body.share:.0%} for {body.groups[0].answer}", *groups, *tie]
+
+
+def _step_started(body: events.StepStarted) -> list[str]:
+    inputs = {name: value for name, value in body.inputs.items() if value not in ("", [], None, body.instruction)}
+    return [
+        f"{body.agent} started{f' ({body.task})' if body.task else ''}",
+        *filter(None, (body.instruction,)),
+        *([f"inputs: {format_arguments(inputs)}"] if inputs else []),
+        *([f"tools: {', '.join(body.tools)}"] if body.tools else []),
+    ]
 
 
 def _step_finished(body: events.StepFinished) -> list[str]:
@@ -208,7 +223,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepRetried: lambda body: [f"{body.agent} retries", body.error],
     events.PlanMade: _plan_made,
     events.PlanRejected: lambda body: ["plan rejected", *body.faults],
-    events.StepStarted: lambda body: [f"{body.agent} started", *filter(None, (body.instruction,))],
+    events.StepStarted: _step_started,
     events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
     events.StepFinished: _step_finished,
     events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],
@@ -233,7 +248,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
         f"{body.reason} (candor approvals approve {body.approval_id})",
     ],
     events.ApprovalDecided: _approval_decided,
-    events.Voted: _voted,
+    events.Voted: vote_lines,
     events.Computed: lambda body: [
         f"computed {body.purpose}: {'refused' if body.error else f'{body.rows} rows'} in {body.seconds:.2f} s",
         *filter(None, (body.sql, body.error)),

@@ -126,6 +126,7 @@ const APPLY = {
     step.startedAt ??= Date.parse(event.at);
     step.instruction = body.instruction;
     step.turns.push({agent: body.agent, number: event.number});
+    if (body.task) step.tasks.push(body);
     step.reads = [...new Set([...step.reads, ...body.reads])];
   },
   step_retried: (run, body, step) => {
@@ -202,7 +203,7 @@ function emptyStep(id, attempt, plan) {
     key: attempt > 1 ? `${id}@${attempt}` : id,
     instruction: plan?.instruction ?? "",
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
-    events: [], turns: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
+    events: [], turns: [], tasks: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
     asked: [], calls: [], searches: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
   };
 }

@@ -30,6 +30,7 @@ export function askForm(collections, agents, endpoints, plans) {
     h("label", {}, "Mode", h("select", {name: "mode", on: {change: ({currentTarget}) => showParameters(parameters, plans, currentTarget.value)}},
       MODES.map(([value, label]) => option(value, label, asked.mode)),
       h("optgroup", {label: "One agent only"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.mode))),
+      agents.filter((agent) => agent.direct).length > 1 && option("agents:@all", "All agents that can answer alone, by vote", asked.mode),
       plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => option(`plan:${name}`, name, asked.mode))))),
     endpoints.length > 1 && h("label", {}, "Model", h("select", {name: "model"}, modelOptions(endpoints).map(([value, label]) => option(value, label, asked.model)))),
     h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: asked.samples, title: "Number of answers to generate and vote on"})),
@@ -68,8 +69,9 @@ async function send(given, submit, errorBox) {
   try {
     const {run_id: runId} = await api.ask({
       collection: asked.collection, question: asked.question, model: asked.model, session: asked.session,
-      mode: kind === "agent" ? "direct" : kind === "plan" ? "auto" : kind,
-      agent: kind === "agent" ? name : "", template: kind === "plan" ? name : "", inputs: kind === "plan" ? inputsFrom(given) : {},
+      mode: kind === "agent" || kind === "agents" ? "direct" : kind === "plan" ? "auto" : kind,
+      agent: kind === "agent" ? name : "", agents: kind === "agents" ? [name] : [], template: kind === "plan" ? name : "",
+      inputs: kind === "plan" ? inputsFrom(given) : {},
       samples: asked.samples ? Number(asked.samples) : null,
       ...(asked.sources.length > 0 && {sources: asked.sources}),
     });

@@ -6,16 +6,37 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from multi_agent.agent import AgentCard
-from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.planning.validation import ANSWERS
 from multi_agent.plan import Plan, Step
 from multi_agent.tasks import NoInputs
 
+ALL = "@all"
+"""Instead of an agent's name: all agents that can answer alone."""
 
-def direct_plan(registered: RegisteredAgent, question: str) -> Plan:
-    """Return a plan with this agent only. Raises AgentError if it needs results of others or inputs from a plan."""
-    card = registered.card
+
+def direct_plan(names: Sequence[str], question: str, registry: AgentRegistry) -> Plan:
+    """Return a plan in which these agents answer the question. The answers of several are compared by a vote.
+
+    Raises UnknownAgent; AgentError if an agent needs results of others or inputs from a plan, or if one of several
+    gives no answer that can be compared.
+    """
+    able = fast_agents(registry)
+    named = dict.fromkeys(other for name in names for other in ([c.name for c in able] if name == ALL else [name]))
+    cards = [registry.get(name).card for name in named]
+    if not cards:
+        raise AgentError(f"No enabled agent can answer alone, so {ALL} names none. Enable the Reader, for example.")
+    for card in cards:
+        _require_alone(card)
+        if len(cards) > 1 and card not in able:
+            choice = ", ".join(each.name for each in able)
+            raise AgentError(f"{card.name} gives no answer that can be compared. Agents that do: {choice}.")
+    return one_step_plan(cards, question, "direct")
+
+
+def _require_alone(card: AgentCard) -> None:
+    """Raise AgentError if the agent needs results of others or inputs from a plan."""
     if card.requires:
         raise AgentError(
             f"{card.name} cannot be asked directly: it needs {', '.join(sorted(card.requires))} from other agents. "
@@ -26,34 +47,41 @@ def direct_plan(registered: RegisteredAgent, question: str) -> Plan:
             f"{card.name} cannot be asked directly: it needs inputs from a plan "
             f"({', '.join(card.inputs.model_fields)}). Its author can set `asked` on its card to provide them."
         )
-    return one_step_plan(card, question, "direct")
 
 
 def one_step_plan(
-    card: AgentCard,
+    cards: Sequence[AgentCard],
     question: str,
     mode: Literal["fast", "direct"],
     queries: Sequence[str] = (),
     documents: Sequence[str] = (),
 ) -> Plan:
-    """Return a plan in which this agent answers the question.
+    """Return a plan in which these agents answer the question.
 
-    ``queries`` and ``documents`` are passed on if the agent's inputs have fields of these names.
+    ``queries`` and ``documents`` are passed on if the inputs of an agent have fields of these names.
     """
     given = {"queries": list(queries), "documents": list(documents)}
-    inputs: dict[str, Any] = card.asked(question).model_dump(mode="json") if card.asked else {}
-    inputs |= {name: value for name, value in given.items() if value and name in card.inputs.model_fields}
-    step = Step(
-        id="answer", agents=(card.name,), instruction=question, inputs=inputs, final=bool(card.writes & ANSWERS)
-    )
+    inputs: dict[str, Any] = {}
+    for card in cards:
+        inputs |= card.asked(question).model_dump(mode="json") if card.asked else {}
+        inputs |= {name: value for name, value in given.items() if value and name in card.inputs.model_fields}
+    answers = any(card.writes & ANSWERS for card in cards)
+    agents = tuple(card.name for card in cards)
+    step = Step(id="answer", agents=agents, instruction=question, inputs=inputs, final=answers)
     return Plan(goal=question, mode=mode, steps=(step,))
 
 
 def can_be_asked(card: AgentCard) -> bool:
     """Return whether the agent can answer a question without a planner."""
-    return not card.requires and (card.asked is not None or card.inputs is NoInputs)
+    needs_none = card.inputs is NoInputs or not card.planned_inputs
+    return not card.requires and (card.asked is not None or needs_none)
 
 
 def fast_agents(registry: AgentRegistry) -> tuple[AgentCard, ...]:
     """Return the agents that can take a question in mode ``fast``: they find the answer without other agents."""
-    return tuple(agent.card for agent in registry if can_be_asked(agent.card) and "findings" in agent.card.writes)
+    return tuple(agent.card for agent in registry if can_be_asked(agent.card) and _finds(agent.card))
+
+
+def _finds(card: AgentCard) -> bool:
+    """Return whether the agent answers from what it finds itself, in the documents or with its tools."""
+    return "findings" in card.writes or bool(card.tools and card.writes & {"synthesis", "evidence", "notes"})

@@ -13,13 +13,19 @@ from pydantic import BaseModel
 from multi_agent.agent import AgentCard, texts_in
 from multi_agent.bus import Publish
 from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.catalog.tool_steps import ToolStepCard
 from multi_agent.context import SEEN_BY_ALL, ResearchContext, Understanding
 from multi_agent.errors import PlanError
 from multi_agent.events import PlanMade, PlanRejected, ResponseRepaired
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.drafting import draft_plan, with_documents
-from multi_agent.orchestrator.planning.responses import planner_response, revision_response, understanding_response
+from multi_agent.orchestrator.planning.responses import (
+    peers_of,
+    planner_response,
+    revision_response,
+    understanding_response,
+)
 from multi_agent.orchestrator.planning.templates import fill, missing_parameters, template_faults, values_for
 from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.orchestrator.working_context import WorkingContext
@@ -55,7 +61,7 @@ class Planner:
         prompt = Prompt.shipped("planner")
         messages = prompt.render(
             agents=self._agents,
-            rules=Prompt.part("planning_rules"),
+            rules=self._rules(),
             library=await self._documents.text(),
             examples=_show_examples(examples),
             remembered=self._remembered,
@@ -100,7 +106,7 @@ class Planner:
         intent = context.understanding.intent
         messages = prompt.render(
             agents=self._agents,
-            rules=Prompt.part("planning_rules"),
+            rules=self._rules(),
             library=await self._documents.text(),
             sources=self._sources,
             today=self._today,
@@ -112,6 +118,12 @@ class Planner:
         )
         response, plan = await self._valid(prompt, messages, revision_response(self._cards), intent, known)
         return response.diagnosis, plan
+
+    def _rules(self) -> str:
+        rules = [Prompt.part("planning_rules")]
+        rules += [Prompt.part("planning_vote")] if any(peers_of(card, self._cards) for card in self._cards) else []
+        rules += [Prompt.part("planning_tools")] if any(isinstance(card, ToolStepCard) for card in self._cards) else []
+        return "\n".join(rules)
 
     async def _valid(
         self,
@@ -134,7 +146,9 @@ class Planner:
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
             f"The model made no plan that can be run, in {self._retries + 1} attempts. Faults of the last one: "
-            f"{' '.join(found)} Try `--mode fast`, which needs no plan, or a more capable model."
+            f"{' '.join(found)} Try `--mode fast`, which needs no plan, or a more capable model.",
+            written=response.model_dump_json(indent=1, include={"steps"}),
+            faults=found,
         )
 
     @staticmethod
@@ -162,7 +176,7 @@ def _describe(card: AgentCard, cards: Sequence[AgentCard]) -> str:
     outputs = card.outputs.model_fields
     fields = [f"{name} ({outputs[name].description})" for name in texts_in(card.outputs)]
     gives = f" Gives {'; '.join(fields)}." if fields else ""
-    return f"- {card.name}{capabilities}: {card.description}{needs}{gives}"
+    return f"- {card.name}{capabilities}: {card.description}{needs}{gives}{card.abilities}"
 
 
 def _show_examples(examples: Sequence[PlanExample]) -> str:

@@ -92,13 +92,17 @@ def _steps(cards: Sequence[AgentCard]) -> Any:
 def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
     """Return the fields that only steps of this agent have."""
     own: dict[str, Any] = {}
-    if card.inputs is not NoInputs:
+    if card.inputs is not NoInputs and card.planned_inputs:
         own["inputs"] = (card.inputs, Field())
-    peers = tuple(other.name for other in cards if other is not card and _is_peer(other, card))
-    if peers:
+    if peers := peers_of(card, cards):
         description = "further agents that take the same step, to compare their results by vote; [] if not needed"
         own["also"] = (list[Literal[peers]], Field(description=description))  # type: ignore[valid-type]
     return own
+
+
+def peers_of(card: AgentCard, cards: Sequence[AgentCard]) -> tuple[str, ...]:
+    """Return the names of the other agents that can take the same steps as this one."""
+    return tuple(other.name for other in cards if other is not card and _is_peer(other, card))
 
 
 def _is_peer(one: AgentCard, other: AgentCard) -> bool:

@@ -63,7 +63,7 @@ class Triage:
             is_remembered=self._remembered != Remembered(),
         )
         messages = Prompt.shipped("triage").render(
-            mode=Prompt.part("triage_mode") if mode == "auto" else "",
+            mode=self._rules(mode),
             one=', "steps": "one"' if mode == "auto" else "",
             several=', "steps": "several"' if mode == "auto" else "",
             agents=_show_agents(self._agents),
@@ -81,10 +81,16 @@ class Triage:
         name = getattr(response, "agent", self._agents[0].name)
         card = next(card for card in self._agents if card.name == name)
         documents = await self._known(() if response.documents == "all" else response.documents)
-        plan = one_step_plan(card, asked, "fast", _further(response.queries, asked), documents)
+        plan = one_step_plan((card,), asked, "fast", _further(response.queries, asked), documents)
         understanding = Understanding(intent=asked, requirements=requirements)
         await self._publish(PlanMade(understanding=understanding, plan=plan))
         return FastPlan(understanding, plan)
+
+    def _rules(self, mode: Literal["auto", "fast"]) -> str:
+        rules = [Prompt.part("triage_mode")] if mode == "auto" else []
+        rules += [Prompt.part("triage_agent")] if len(self._agents) > 1 else []
+        rules += [Prompt.part("triage_tools")] if mode == "auto" and any(card.tools for card in self._agents) else []
+        return "\n".join(rules)
 
     async def _known(self, written: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the documents that the response names. Drops the others: all documents are searched."""
@@ -132,5 +138,5 @@ def _further(queries: Sequence[str], question: str) -> tuple[str, ...]:
 def _show_agents(agents: Sequence[AgentCard]) -> str:
     if len(agents) == 1:
         return ""
-    listed = "\n".join(f"- {card.name}: {card.description}" for card in agents)
+    listed = "\n".join(f"- {card.name}: {card.description}{card.abilities}" for card in agents)
     return f"\nThose who can answer:\n{listed}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -95,8 +95,16 @@ def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str
     known = {DOCUMENTS: {*documents, STAND_IN}}
     for step in plan.steps:
         inputs = stand_in(step.inputs, types, STAND_IN)
-        for agent in step.agents:
-            yield from (f"Step {step.id!r}, {fault}" for fault in input_faults(registry.get(agent).card, inputs, known))
+        cards = [registry.get(agent).card for agent in step.agents]
+        for card in cards:
+            own = own_inputs(card, cards, inputs)
+            yield from (f"Step {step.id!r}, {fault}" for fault in input_faults(card, own, known))
+
+
+def own_inputs(card: AgentCard, cards: Sequence[AgentCard], inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs of one of the agents of a step, without those that only the others take."""
+    others = {name for other in cards for name in other.inputs.model_fields} - card.inputs.model_fields.keys()
+    return {name: value for name, value in inputs.items() if name not in others}
 
 
 def input_faults(card: AgentCard, inputs: dict[str, Any], known: Mapping[str, Collection[str]]) -> Iterator[str]:

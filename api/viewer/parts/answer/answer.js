@@ -3,6 +3,7 @@
 import {fold, h} from "../../lib/dom.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
+import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
 import {executionSummary} from "./summary.js";
@@ -23,6 +24,7 @@ export function answerView(answer, collection) {
     complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
     answer.evidence.length > 0 && sources(answer, collection),
     complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
+    answer.votes.length > 0 && fold("votes", "Vote", () => answer.votes.map(vote)),
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),

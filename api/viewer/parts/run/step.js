@@ -21,6 +21,7 @@ export function stepView(live, step, over, href) {
       step.plan?.why && h("p", {class: "note"}, `Why: ${step.plan.why}`),
       step.plan && after(step.plan).length > 0 && h("p", {class: "note"}, `After: ${after(step.plan).join(", ")}`),
       step.plan && Object.keys(step.plan.inputs).length > 0 && fields(step.plan.inputs, `${step.key} inputs`)),
+    part("Tasks", step.tasks.map((each) => taskView(each, step.key))),
     part("Errors", [...step.failures, ...step.retries].map((each) =>
       h("p", {class: "fault"}, `${each.agent}${each.error_type ? "" : ", retried"}: ${each.error}`))),
     part("Skipped because", step.skipped.map((each) => h("p", {class: "text"}, each.reason))),
@@ -58,6 +59,13 @@ function computed(step) {
     ...results.map((each) => h("div", {}, h("p", {}, `[C${each.number}] ${each.purpose}`), computation(each))),
     ...refused.map((each) => h("div", {}, h("p", {}, each.purpose), h("pre", {class: "sql"}, each.sql), h("p", {class: "fault"}, each.error))),
   ];
+}
+
+/** The task of an agent: its id, its tools, and its inputs with references resolved. */
+function taskView({agent, task, inputs, tools}, key) {
+  const set = Object.fromEntries(Object.entries(inputs).filter(([, given]) => given !== null && given !== "" && given.length !== 0));
+  return h("div", {}, h("p", {class: "note"}, `${agent} · ${task}${tools.length > 0 ? ` · tools: ${tools.join(", ")}` : ""}`),
+    Object.keys(set).length > 0 && fields(set, `${key} ${task}`));
 }
 
 function toolView({tool, why, arguments: given, returned}, key) {

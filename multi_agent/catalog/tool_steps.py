@@ -1,0 +1,96 @@
+"""Tools as steps of a plan: an agent that calls one tool with the inputs of its step, and no model.
+
+The setting `research.plan_tools` names the tools. Plans, traces and approvals name such an agent like its tool.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, cast
+
+from pydantic import Field
+
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.catalog.registry import RegisteredAgent
+from multi_agent.context import ContextUpdate, Note, ResearchContext
+from multi_agent.errors import StepError
+from multi_agent.grounding.citations import cite
+from multi_agent.prompts.show_passages import number_units
+from multi_agent.tasks import TaskData
+from multi_agent.tool import ToolCard
+from multi_agent.toolbox.granted_tool import OfferedTool
+
+_QUOTED = 12  # sentences: a longer result is left to the agents that read passages
+_WHY = "A step of the plan."
+
+
+class ToolStepCard(AgentCard):
+    """The card of a tool as a step. Its name is the tool's."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
+
+    @property
+    def abilities(self) -> str:
+        return ""
+
+
+class ToolStepOutput(StepOutput):
+    """What later steps can use of a tool's result."""
+
+    text: str = Field(description="the result as text")
+    file: str = Field(description="name of the file that it wrote; empty if it wrote none")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        texts = [*(note.text for note in update.notes), *(chunk.text for chunk in update.chunks)]
+        return cls(text="\n\n".join(texts), file=next((note.file for note in update.notes), ""))
+
+    @property
+    def why_empty(self) -> str:
+        return "gave none."
+
+
+class ToolStep:
+    """Calls its tool once. Each tool has a subclass."""
+
+    card: ClassVar[AgentCard]
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        return bool(self.card.tools)
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        tool = await self._tool()
+        result = await tool(task.inputs, task.instruction or _WHY)
+        self._reasoning = f"Called {self.card.name}, as the plan says."
+        if result.file or not result.passages:
+            return ContextUpdate(notes=(Note(agent=self.card.name, text=result.text, file=result.file),))
+        units = number_units(result.passages)
+        quotes = cite((unit.number for unit in units), units).evidence if len(units) <= _QUOTED else ()
+        return ContextUpdate(chunks=result.passages, evidence=quotes)
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning
+
+    async def _tool(self) -> OfferedTool:
+        """Return the tool. Raises StepError if the settings rule it out."""
+        offered = await self._kit.tools()
+        if not offered.tools:
+            raise StepError(f"The tool cannot be used: {' '.join(offered.unavailable)}")
+        return offered.tools[0]
+
+
+def tool_step(tool: ToolCard) -> RegisteredAgent:
+    """Return the agent that calls this tool."""
+    card = ToolStepCard(
+        name=tool.name,
+        description=f"A tool, called without a model. {tool.description}",
+        writes=frozenset({"chunks", "evidence", "notes"}),
+        inputs=tool.inputs,
+        outputs=ToolStepOutput,
+        tools=(tool.name,),
+    )
+    make = type(tool.name, (ToolStep,), {"card": card})
+    return RegisteredAgent(card=card, make=cast(Any, make), prompt=None)
