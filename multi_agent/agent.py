@@ -107,6 +107,9 @@ class AgentCard(FrozenModel):
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
+    reads_memory: bool = Field(
+        default=False, description="whether its prompt shows notes, tool use and plans that worked on similar questions"
+    )
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
 
     @property

@@ -26,12 +26,13 @@ _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skip
 
 
 class AnswerBuilder:
-    """Counts a run's events and builds its answer. The run sets ``mode`` and ``catalogue`` when it knows them."""
+    """Counts a run's events and builds its answer. The run sets the public attributes when it knows them."""
 
     def __init__(self, run_id: str, request: Request) -> None:
         self._run_id, self._request = run_id, request
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
+        self.completed_question = ""
         self._attempts = 0
         self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
@@ -81,6 +82,7 @@ class AnswerBuilder:
             status=status,
             mode=self.mode,
             question=self._request.question,
+            completed_question=self.completed_question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             coverage=self._coverage(context),

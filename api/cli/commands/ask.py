@@ -34,7 +34,7 @@ def ask(
     agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
     model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
     session: Annotated[
-        str, typer.Option("--session", help="Conversation name. Earlier questions of the conversation are context.")
+        str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
     ] = "",
     plan: Annotated[str, typer.Option("--plan", help="Run the saved plan of this name.")] = "",
     samples: Annotated[

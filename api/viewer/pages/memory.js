@@ -8,7 +8,7 @@ import {formatTime} from "../lib/format.js";
 
 const KINDS = [
   ["preference", "Preferences", "The planner considers them for all your questions. Only you see them.", "Answer in German."],
-  ["how_to", "How-to notes", "Shared notes on how to research questions. The planner sees those that are similar to a question.", "Operating temperatures are in the data sheets."],
+  ["how_to", "How-to notes", "Shared notes on how to research questions. The planner and the agents that read memory see those that are similar to a question.", "Operating temperatures are in the data sheets."],
 ];
 
 export function showMemory(container) {

@@ -32,7 +32,7 @@ export function askForm(collections, agents, endpoints, plans) {
     h("label", {}, "Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: asked.samples, title: "Number of answers to generate and vote on"})),
     submit),
   h("label", {class: "check"}, h("input", {name: "continue_session", type: "checkbox", checked: asked.session !== ""}),
-    "Continue the conversation: the planner sees earlier questions"),
+    "Continue the conversation: earlier questions complete this one"),
   errorBox);
   return element;
 }

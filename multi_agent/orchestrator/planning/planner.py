@@ -28,6 +28,9 @@ from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
 
+_PLANNED = "`intent`, `requirements` and the steps"
+_REVISED = "the steps"
+
 
 class Planner:
     """Asks the model for plans over one library. Returns invalid plans to the model with all their faults."""
@@ -44,7 +47,7 @@ class Planner:
     ) -> None:
         self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
         self._today, self._retries = today, retries
-        self._remembered = show_remembered(remembered, "`intent`, `requirements` and the steps")
+        self._remembered = remembered
         self._cards = tuple(agent.card for agent in registry)
         self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
 
@@ -56,7 +59,7 @@ class Planner:
             rules=Prompt.part("planning_rules"),
             library=await self._documents.text(),
             examples=_show_examples(examples),
-            remembered=self._remembered,
+            remembered=show_remembered(self._remembered, _PLANNED),
             today=self._today,
             question=question,
         )
@@ -72,7 +75,7 @@ class Planner:
             question=question,
             library=await self._documents.text(),
             plan=plan.model_dump_json(indent=1, exclude_defaults=True),
-            remembered=self._remembered,
+            remembered=show_remembered(self._remembered, _PLANNED),
             today=self._today,
         )
         understanding = (await self._llm.complete(messages, UnderstandingResponse)).value.understanding
@@ -88,6 +91,7 @@ class Planner:
             agents=self._agents,
             rules=Prompt.part("planning_rules"),
             library=await self._documents.text(),
+            remembered=show_remembered(self._remembered, _REVISED),
             today=self._today,
             question=context.question,
             intent=f"\nIntent: {intent}" if intent != context.question else "",
