@@ -64,13 +64,14 @@ def test_the_answer_has_the_documented_keys(
     run("ingest", folder)
     answer = run("ask", QUESTION, "--json").json
     assert list(answer) == [
-        "run_id", "status", "mode", "question", "answer", "claims", "evidence", "short", "nearest", "records",
-        "computations", "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing", "coverage",
-        "summary", "usage",
+        "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
+        "nearest", "records", "computations", "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing",
+        "coverage", "summary", "usage",
     ]  # fmt: skip
     assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported", "pictured"]
     assert list(answer["evidence"][0]) == [
         "number", "document", "document_id", "chunk_id", "pages", "start", "end", "quote", "picture",
+        "origin",
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
         "documents_considered", "documents_total", "chunks_considered", "chunks_total",
