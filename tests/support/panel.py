@@ -71,7 +71,7 @@ class Panel:
         if role == TRIAGE:
             return triage(request, mode="high")
         if role == COMPLETION:
-            return {"question": request.prompt.rpartition("The last question: ")[2]}
+            return {"question": request.prompt.rpartition("The question that follows: ")[2]}
         if role == SYNTHESIS:
             return self._synthesis(request)
         if role == READING:

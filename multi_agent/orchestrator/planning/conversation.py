@@ -21,14 +21,14 @@ class CompletedQuestion(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
-        description="the last question, complete in itself"
+        description="the full question"
     )
 
 
 async def complete_question(question: str, conversation: Sequence[Exchange], llm: LLM, publish: Publish) -> str:
     """Return the question with what the conversation adds to it. Raises LLMError."""
     exchanges = [Exchange.in_short(each.question, each.answer) for each in conversation]
-    said = bullets([f"Question: {each.question}\n  Answer: {each.answer}" for each in exchanges])
+    said = bullets([f"Question: {each.question} Answer: {each.answer}" for each in exchanges])
     messages = Prompt.shipped("conversation").render(said=said, question=question)
     completed = (await llm.complete(messages, CompletedQuestion)).value.question
     await publish(QuestionCompleted(asked=question, question=completed))
