@@ -144,7 +144,7 @@ class Candor:
 
     @cached_property
     def memories(self) -> Memories:
-        """Preferences, how-to notes and conversations."""
+        """Preferences, how-to notes, conversations and tool use."""
         from multi_agent.memory.memories import Memories
 
         return Memories(self.engine, self.embed_query, self.settings.store.embedding.model)

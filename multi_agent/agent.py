@@ -112,6 +112,9 @@ class AgentCard(FrozenModel):
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
     searches: frozenset[Source] = Field(default=frozenset(), description="sources that it searches without a tool")
     skills: tuple[str, ...] = Field(default=(), description="names of its skills")
+    reads_memory: bool = Field(
+        default=False, description="whether its prompt shows notes, tool use and plans that worked on similar questions"
+    )
     listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
     enabled: bool = Field(default=True, description="whether plans may use it without a person enabling it first")
 

@@ -156,6 +156,9 @@ class Answer(FrozenModel):
     status: Status
     mode: str = Field(description="fast, high or direct; empty if the run ended before it was chosen")
     question: str
+    completed_question: str = Field(
+        default="", description="the question that was researched, if the conversation completed it; else empty"
+    )
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()

@@ -33,7 +33,7 @@ class RunStarted(FrozenModel):
     model: str
     examples: tuple[PlanExample, ...] = Field(default=(), description="plans shown to the planner")
     remembered: Remembered = Field(
-        default=Remembered(), description="preferences, conversation and notes shown to the planner"
+        default=Remembered(), description="preferences, conversation, notes and tool use that apply to the question"
     )
     today: str = Field(default="", description="the day that the run counts from, as an ISO date")
 
@@ -47,6 +47,14 @@ class RunResumed(FrozenModel):
     type: Literal["run_resumed"] = "run_resumed"
     times: int = Field(ge=1, description="how often it has been resumed, including this time")
     answered: int = Field(ge=0, description="model calls that the journal can answer")
+
+
+class QuestionCompleted(FrozenModel):
+    """A follow-up question was completed from the conversation. The run researches ``question``."""
+
+    type: Literal["question_completed"] = "question_completed"
+    asked: str = Field(description="the question in the person's words")
+    question: str = Field(description="the question, complete in itself")
 
 
 class PlanRejected(FrozenModel):
@@ -379,6 +387,7 @@ class RunFinished(FrozenModel):
 Body = Annotated[
     RunStarted
     | RunResumed
+    | QuestionCompleted
     | PlanRejected
     | PlanMade
     | AttemptEnded

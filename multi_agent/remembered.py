@@ -1,10 +1,18 @@
-"""What the planner knows besides the question. ``memory`` stores it; ``prompts/show_remembered.py`` renders it."""
+"""What a run knows besides its question. ``memory`` stores it; ``prompts/show_remembered.py`` renders it."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import Self
 
 from pydantic import Field
 
 from vectorstore.models import FrozenModel
+
+EXCHANGES = 6
+"""Earlier exchanges of a conversation that a run reads."""
+_SHORT = 400  # characters of a question or an answer in a conversation
 
 
 class Exchange(FrozenModel):
@@ -13,14 +21,42 @@ class Exchange(FrozenModel):
     question: str
     answer: str
 
+    @classmethod
+    def in_short(cls, question: str, answer: str) -> Self:
+        """Return the exchange with both texts cut at a word."""
+        return cls(
+            question=shorten(question, _SHORT, placeholder=" …"), answer=shorten(answer, _SHORT, placeholder=" …")
+        )
+
+
+class ToolUse(FrozenModel):
+    """A tool call of a run that ended with an answer, without the values of its arguments."""
+
+    call: str = Field(description="the tool and the names of the arguments: `web_search(limit, query)`")
+    purpose: str = Field(description="why the agent called it, in the model's words")
+    run_id: str
+
+    @property
+    def tool(self) -> str:
+        """The name of the tool."""
+        return self.call.partition("(")[0]
+
 
 class Remembered(FrozenModel):
-    """Preferences, conversation and notes that apply to one question.
+    """Preferences, conversation, notes and tool use that apply to one question. Nothing in it is evidence.
 
-    Only the planner reads it. Agents get their tasks and the shared context, never the conversation. Nothing in it is
-    evidence.
+    Only the supervisor reads ``preferences`` and ``conversation``: agents get their tasks and the shared context.
+    Agents whose card says ``reads_memory`` also read ``how_to`` and ``tool_uses``.
     """
 
     preferences: tuple[str, ...] = Field(default=(), description="what the person wants of every answer")
-    conversation: tuple[Exchange, ...] = Field(default=(), description="the last questions of the session, in order")
+    conversation: tuple[Exchange, ...] = Field(
+        default=(), description="the last questions of the conversation, in order"
+    )
     how_to: tuple[str, ...] = Field(default=(), description="notes of people on how such questions are worked on")
+    tool_uses: tuple[ToolUse, ...] = Field(default=(), description="tool use that led to answers of similar questions")
+
+
+def words_to_look_up(question: str, conversation: Sequence[Exchange]) -> str:
+    """Return the text to find similar entries with: a follow-up question, such as "And his time?", names no subject."""
+    return " ".join((*(each.question for each in conversation[-1:]), question))

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from multi_agent.errors import AgentError
+from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.settings import Budget, Source
 from vectorstore.models import FrozenModel
 
@@ -45,7 +46,12 @@ class Request(FrozenModel):
         "that can answer alone; a vote chooses among their answers")  # fmt: skip
     model: str = Field(default="", description="named model endpoint, for all agents without their own")
     session: str = Field(
-        default="", max_length=100, description="name of a conversation; the planner knows its earlier questions"
+        default="", max_length=100, description="name of a conversation; its earlier questions complete this one"
+    )
+    conversation: tuple[Exchange, ...] = Field(
+        default=(),
+        max_length=EXCHANGES,
+        description="earlier questions and answers that the caller keeps itself, oldest first: they complete this one",
     )
     template: str = Field(default="", description="name of a saved plan to follow")
     inputs: dict[str, str] = Field(

@@ -11,7 +11,7 @@ from vectorstore.settings import SettingsGroup
 Source = Literal["documents", "web", "tools"]
 """What an answer may rest on: documents of the collection, web pages and downloads, results of other tools."""
 
-SUPERVISORS = ("Triage", "Planner", "Explainer", "Consensus")
+SUPERVISORS = ("Conversation", "Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, by their names in traces and `agent_models`."""
 
 
@@ -72,11 +72,13 @@ class ResearchSettings(SettingsGroup):
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )
-    remember_plans: bool = Field(default=True, description="whether to keep plans that led to an answer as examples")
+    remember_plans: bool = Field(
+        default=True, description="whether to keep plans and tool use that led to an answer as examples"
+    )
     disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
     agent_models: dict[str, str] = Field(
-        default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Triage`, "
-        "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
+        default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Conversation`, "
+        "`Triage`, `Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
     sources: tuple[Source, ...] = Field(default=("documents",), min_length=1, description="what an answer may rest on, "
         "if the question does not say: documents, web, tools")  # fmt: skip
     agent_weights: dict[str, Annotated[float, Field(ge=0, le=1000)]] = Field(

@@ -1,13 +1,14 @@
 """The request and response models of OpenAI's chat API, and the conversion of answers to them.
 
-A collection is a model (``papers``), and so is a collection with an agent (``papers:Reader``). Only the last message of
-the user is researched. The answer is a text with citation marks and its sources; every mark has an annotation with a
-link to the evidence.
+A collection is a model (``papers``), and so is a collection with an agent (``papers:Reader``). The last message of the
+user is the question; the messages of user and assistant before it are the conversation that completes it. The answer is
+a text with citation marks and its sources; every mark has an annotation with a link to the evidence.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,15 +17,16 @@ from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
 from api.services.research import request_fields
 from multi_agent.answer import Answer, Status
+from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.request import Request
 from multi_agent.settings import Source
 from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
-_IGNORED_MESSAGES = "Each question is researched independently; the earlier messages of this conversation are ignored."
 _LINK = re.compile(r"\](?=[(\[:])")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
 _NO_ANSWER = "The documents do not hold a complete answer."
 # These would change the answer. Other parameters control how a language model writes; they are accepted and ignored.
 _UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
@@ -81,9 +83,20 @@ class ChatRequest(BaseModel):
         return self.model.partition(":")[0]
 
     @property
-    def has_history(self) -> bool:
-        """Whether there are messages before the question."""
-        return sum(message.role in ("user", "assistant") for message in self.messages) > 1
+    def note(self) -> str:
+        """What part of the request is ignored. Often empty."""
+        return _IGNORED_MESSAGES if any(each.role in ("system", "developer") for each in self.messages) else ""
+
+    @property
+    def conversation(self) -> tuple[Exchange, ...]:
+        """The last questions before the last one, each with the answer that followed. Raises UsageError as ``text``."""
+        asked = [at for at, message in enumerate(self.messages) if message.role == "user"]
+        return tuple(
+            Exchange.in_short(self.messages[at].text, self._answer_between(at, after)) for at, after in pairwise(asked)
+        )[-EXCHANGES:]
+
+    def _answer_between(self, at: int, after: int) -> str:
+        return "\n".join(each.text for each in self.messages[at:after] if each.role == "assistant")
 
     def to_request(self) -> Request:
         """Return the request to the panel. Raises UsageError for unsupported parameters."""
@@ -99,7 +112,8 @@ class ChatRequest(BaseModel):
             raise UsageError("No message has the role 'user', so there is no question.")
         agent = self.model.partition(":")[2]
         own = {"sources": self.sources} if self.sources else {}
-        return Request.model_construct(**request_fields({"question": questions[-1], "agent": agent, **own}))
+        fields = {"question": questions[-1], "agent": agent, "conversation": self.conversation, **own}
+        return Request.model_construct(**request_fields(fields))
 
 
 class ChatModel(FrozenModel):
@@ -175,6 +189,9 @@ class About(FrozenModel):
     confidence: float
     url: str = Field(description="Page of the run in the viewer.")
     note: str = Field(default="", description="What part of the request was ignored.")
+    completed_question: str = Field(
+        default="", description="The question that was researched, if the conversation completed it; else empty."
+    )
 
 
 class ChatCompletion(FrozenModel):
@@ -222,7 +239,7 @@ class Reply:
 
     def first_chunks(self) -> list[dict[str, Any]]:
         """Return the chunks to send before the run starts."""
-        note = [self.chunk({"reasoning_content": f"{_IGNORED_MESSAGES}\n"})] if self._request.has_history else []
+        note = [self.chunk({"reasoning_content": f"{self._request.note}\n"})] if self._request.note else []
         return [self.chunk({"role": "assistant", "content": ""}), *note]
 
     def last_chunks(self, run: RunSummary, answer: Answer) -> list[dict[str, Any]]:
@@ -256,7 +273,8 @@ class Reply:
             status=answer.status,
             confidence=answer.confidence,
             url=self._url,
-            note=_IGNORED_MESSAGES if self._request.has_history else "",
+            note=self._request.note,
+            completed_question=answer.completed_question,
         )
 
 

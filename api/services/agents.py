@@ -28,6 +28,7 @@ class AgentDescription(FrozenModel):
     outputs: dict[str, Any] = Field(description="JSON schema of the outputs that later steps can reference.")
     listens_to: tuple[str, ...] = Field(description="Event types that the agent can react to.")
     direct: bool = Field(description="Whether a question can name this agent in `agent`. False while it is disabled.")
+    reads_memory: bool = Field(description="Whether the agent is shown what worked on similar questions.")
     enabled: bool = Field(description="Whether plans can use the agent.")
     origin: Literal["built-in", "package", "custom"] = Field(description="Where the agent comes from.")
     model: str = Field(description="Name of the endpoint that the agent uses. Empty for the default endpoint.")
@@ -52,6 +53,7 @@ class AgentDescription(FrozenModel):
             outputs=card.outputs.model_json_schema(),
             listens_to=tuple(sorted(card.listens_to)),
             direct=can_be_asked(card) and member.enabled,
+            reads_memory=card.reads_memory,
             enabled=member.enabled,
             origin="custom" if member.custom else _origin(member),
             model=card.model or models.get(card.name, ""),

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from multi_agent.events import ClaimDrafted, DraftWithdrawn, Event, PlanMade, PlanRevised, ReasoningShared, StepStarted
+from multi_agent.events import (
+    ClaimDrafted,
+    DraftWithdrawn,
+    Event,
+    PlanMade,
+    PlanRevised,
+    QuestionCompleted,
+    ReasoningShared,
+    StepStarted,
+)
 
 
 def progress(event: Event) -> str:
     """Return a line for an event; an empty string for most events."""
     match event.body:
+        case QuestionCompleted(asked=asked, question=question) if asked != question:
+            return f"Question: {question}"
         case PlanMade(plan=plan) | PlanRevised(plan=plan):
             return f"Plan: {' → '.join(', '.join(step.agents) for step in plan.steps)}"
         case StepStarted(agent=agent):

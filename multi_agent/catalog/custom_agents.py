@@ -72,4 +72,5 @@ def _described(agent: CustomAgent) -> dict[str, Any]:
         "capabilities": agent.capabilities,
         "model": agent.model,
         "weight": agent.weight,
+        "reads_memory": agent.reads_memory,
     }

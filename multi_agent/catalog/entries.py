@@ -62,6 +62,9 @@ class CustomAgent(Entry):
     )
     tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
     skills: tuple[SkillName, ...] = Field(default=(), description="its skills; it may also call their tools")
+    reads_memory: bool = Field(
+        default=False, description="whether its prompt shows notes, tool use and plans that worked on similar questions"
+    )
     enabled: bool = Field(default=True, description="whether plans may use it")
 
     @field_validator("weight", mode="before")

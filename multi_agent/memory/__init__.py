@@ -1,1 +1,1 @@
-"""Memory across runs: plans, preferences, how-to notes and conversations."""
+"""Memory across runs: plans, preferences, how-to notes, conversations and tool use."""

@@ -1,16 +1,18 @@
-"""Memories in SQL: preferences, how-to notes and conversations.
+"""Memories in SQL: preferences, how-to notes, conversations, and tool use that led to answers.
 
     memories.add("preference", "Answer in German.", key)
-    memories.for_key(key).recall(Request(question="…", session="monday"))
+    memories.for_key(key).recall(Request(question="…", session="monday"), "papers")
 
-Preferences and conversations are private to one API key. How-to notes are shared; the planner sees those most similar
-to the question, by the cosine of their embeddings. ``plans.py`` stores plans.
+Preferences and conversations are private to one API key. How-to notes are shared, and tool use is shared among those
+who ask the same collection; a run gets the entries most similar to its question, by the cosine of their embeddings.
+``plans.py`` stores plans.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from textwrap import shorten
@@ -22,22 +24,21 @@ from pydantic import AwareDatetime, Field
 
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
-from multi_agent.remembered import Exchange, Remembered
+from multi_agent.memory.similarity import SimilarityScale, similarity
+from multi_agent.remembered import EXCHANGES, Exchange, Remembered, ToolUse, words_to_look_up
 from multi_agent.request import Request
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 from vectorstore.store import Vectors
 
-Kind = Literal["preference", "how_to", "conversation"]
-MIN_SIMILARITY = 0.25
-"""Minimum similarity of note and question. For 5 notes and 7 questions on different subjects, MiniLM gives matching
-pairs 0.31 to 0.46, and all but one of the others less than 0.2."""
+Kind = Literal["preference", "how_to", "conversation", "tool_use"]
 HOW_TOS = 3
-EXCHANGES = 6
+TOOL_USES = 3
+TOOL_USES_KEPT = 100
+"""Tool uses kept for each collection; the oldest are deleted."""
 PREFERENCES = 20
 _LONGEST = 500
-_SHORT = 400
-_DIGITS = 3  # of a similarity; further digits differ between machines
+_EMBEDDED: tuple[Kind, ...] = ("how_to", "tool_use")
 
 _memories = sql.Table(
     "memories",
@@ -51,6 +52,7 @@ _memories = sql.Table(
     sql.Column("changed_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("embedding_model", sql.String(200), nullable=True),
     sql.Column("vector", sql.LargeBinary, nullable=True),
+    sql.Column("collection", sql.String(64), nullable=False, server_default=""),
 )
 
 
@@ -59,9 +61,11 @@ class MemoryEntry(FrozenModel):
 
     id: str
     kind: Kind
-    text: str = Field(description="what the person wrote; in a conversation, the question")
-    answer: str = Field(default="", description="in a conversation: the answer in short")
-    session: str = Field(default="", description="in a conversation: its name")
+    text: str = Field(
+        description="what the person wrote; in a conversation, the question; of a tool use, why the tool was called"
+    )
+    answer: str = Field(default="", description="in a conversation: the answer in short; of a tool use: the call")
+    session: str = Field(default="", description="in a conversation: its name; of a tool use: its run")
     changed_at: AwareDatetime
 
 
@@ -70,6 +74,7 @@ class Memories:
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
+        self._scale = SimilarityScale(engine, embed, embedding_model)
 
     def for_key(self, key: str) -> KeyMemory:
         """Return the memory of one API key."""
@@ -100,8 +105,8 @@ class Memories:
     def edit(self, memory_id: str, text: str, key: str) -> MemoryEntry:
         """Replace the text of a memory. Raises NotKept, AgentError."""
         entry = self.get(memory_id, key)
-        if entry.kind == "conversation":
-            raise AgentError("A conversation can be deleted, but not edited.")
+        if entry.kind in ("conversation", "tool_use"):
+            raise AgentError(f"A {entry.kind.replace('_', ' ')} can be deleted, but not edited.")
         changed = self._row(entry.id, entry.kind, key, _validated(text))
         with self._engine.begin() as connection:
             connection.execute(_memories.update().where(_memories.c.id == entry.id).values(changed))
@@ -126,30 +131,59 @@ class Memories:
         return tuple(Exchange(question=row.text, answer=row.answer) for row in rows[-EXCHANGES:])
 
     def how_to(self, question: str) -> tuple[str, ...]:
-        """Return the notes most similar to the question, best first."""
-        rows = self._rows("", _memories.c.kind == "how_to")
+        """Return the notes on questions like this one, most similar first."""
+        rows = self._related(question, self._select(_memories.c.kind == "how_to"))
+        return tuple(row.text for row in rows[:HOW_TOS])
+
+    def add_tool_use(self, key: str, collection: str, use: ToolUse) -> None:
+        """Store a tool use once per call and purpose, and delete the oldest ones of the collection beyond the limit."""
+        purpose = shorten(use.purpose, _LONGEST, placeholder=" …")
+        identity = hashlib.sha256("\0".join((collection, use.call, purpose)).encode()).hexdigest()
+        row = self._row(f"mem_{identity[:12]}", "tool_use", key, purpose)
+        row |= {"session": use.run_id, "answer": use.call, "collection": collection}
+        kept = self._tool_uses(collection)
+        too_many = [each.id for each in kept[: max(0, len(kept) + 1 - TOOL_USES_KEPT)]]
+        with self._engine.begin() as connection:
+            connection.execute(_memories.delete().where(_memories.c.id.in_((row["id"], *too_many))))
+            connection.execute(_memories.insert().values(row))
+
+    def tool_uses(self, question: str, collection: str) -> tuple[ToolUse, ...]:
+        """Return the tool use for questions like this one to the collection, most similar first.
+
+        Only for its own collection, since a purpose reveals what a collection contains.
+        """
+        rows = self._related(question, self._tool_uses(collection))
+        return tuple(ToolUse(call=row.answer, purpose=row.text, run_id=row.session) for row in rows[:TOOL_USES])
+
+    def _tool_uses(self, collection: str) -> list[sql.Row[Any]]:
+        return self._select(_memories.c.kind == "tool_use", _memories.c.collection == collection)
+
+    def _related(self, question: str, rows: Sequence[sql.Row[Any]]) -> list[sql.Row[Any]]:
+        """Return the rows whose text is more similar to the question than unrelated texts are, best first."""
         if not rows:
-            return ()
-        vector = self._embed(question)
-        similarities = {row.text: round(float(self._vector(row) @ vector), _DIGITS) for row in rows}
-        best = sorted(similarities, key=lambda text: (-similarities[text], text))[:HOW_TOS]
-        return tuple(text for text in best if similarities[text] >= MIN_SIMILARITY)
+            return []
+        vector, least = self._embed(question), self._scale.at(0)
+        similarities = {row.id: similarity(self._vector(row), vector) for row in rows}
+        related = [row for row in rows if similarities[row.id] >= least]
+        return sorted(related, key=lambda row: (-similarities[row.id], row.text))
 
     def _rows(self, key: str, *where: sql.ColumnElement[bool]) -> list[sql.Row[Any]]:
-        readable = sql.or_(_memories.c.key == key, _memories.c.kind == "how_to")
-        query = sql.select(_memories).where(readable, *where).order_by(_memories.c.changed_at, _memories.c.id)
+        return self._select(sql.or_(_memories.c.key == key, _memories.c.kind == "how_to"), *where)
+
+    def _select(self, *where: sql.ColumnElement[bool]) -> list[sql.Row[Any]]:
+        query = sql.select(_memories).where(*where).order_by(_memories.c.changed_at, _memories.c.id)
         with self._engine.connect() as connection:
             return list(connection.execute(query))
 
     def _row(self, memory_id: str, kind: Kind, key: str, text: str) -> dict[str, Any]:
         row: dict[str, Any] = {"id": memory_id, "kind": kind, "key": key, "session": "", "text": text, "answer": ""}
-        if kind == "how_to":
+        if kind in _EMBEDDED:
             vector = np.asarray(self._embed(text), dtype="<f4").tobytes()
             row |= {"embedding_model": self._embedding_model, "vector": vector}
         return {**row, "changed_at": datetime.now(UTC)}
 
     def _vector(self, row: sql.Row[Any]) -> Vectors:
-        """Return a note's vector; embed it again if it was embedded by another model."""
+        """Return an entry's vector; embed it again if it was embedded by another model."""
         if row.embedding_model == self._embedding_model:
             return np.frombuffer(row.vector, dtype="<f4")
         return self._embed(row.text)
@@ -162,19 +196,26 @@ class KeyMemory:
     memories: Memories
     key: str
 
-    def recall(self, request: Request) -> Remembered:
+    def recall(self, request: Request, collection: str) -> Remembered:
         memories, key = self.memories, self.key
+        kept = memories.conversation(key, request.session) if request.session else ()
+        conversation = (*kept, *request.conversation)[-EXCHANGES:]
+        words = words_to_look_up(request.question, conversation)
         return Remembered(
             preferences=tuple(entry.text for entry in memories.entries(key, "preference")),
-            conversation=memories.conversation(key, request.session) if request.session else (),
-            how_to=memories.how_to(request.question),
+            conversation=conversation,
+            how_to=memories.how_to(words),
+            tool_uses=memories.tool_uses(words, collection),
         )
 
     def keep(self, request: Request, answer: Answer) -> None:
         if request.session and answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
-            text = _in_short(answer)
-            exchange = Exchange(question=request.question, answer=shorten(text, _SHORT, placeholder=" …"))
+            exchange = Exchange.in_short(answer.completed_question or request.question, _in_short(answer))
             self.memories.add_exchange(self.key, request.session, answer.run_id, exchange)
+
+    def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
+        for use in uses:
+            self.memories.add_tool_use(self.key, collection, use)
 
 
 def _in_short(answer: Answer) -> str:

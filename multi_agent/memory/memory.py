@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from multi_agent.answer import Answer
-from multi_agent.remembered import Remembered
+from multi_agent.remembered import Remembered, ToolUse
 from multi_agent.request import Request
 
 
 class Memory(Protocol):
     """The memory of one API key's holder. Calls block."""
 
-    def recall(self, request: Request) -> Remembered:
-        """Return what the planner is to know for this question."""
+    def recall(self, request: Request, collection: str) -> Remembered:
+        """Return what the run is to know besides the question."""
         ...
 
     def keep(self, request: Request, answer: Answer) -> None:
         """Store question and answer if the request belongs to a conversation."""
         ...
 
+    def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
+        """Store the tool use of an answered run, for later questions to the same collection."""
+        ...
+
 
 class NoMemory:
-    """A memory that recalls and stores nothing."""
+    """A memory that stores nothing and recalls only the conversation that the request brings."""
 
-    def recall(self, request: Request) -> Remembered:
-        return Remembered()
+    def recall(self, request: Request, collection: str) -> Remembered:
+        return Remembered(conversation=request.conversation)
 
     def keep(self, request: Request, answer: Answer) -> None: ...
+
+    def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None: ...
 
 
 NO_MEMORY = NoMemory()

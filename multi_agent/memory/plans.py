@@ -19,17 +19,17 @@ import numpy as np
 import sqlalchemy as sql
 
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
+from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.plan import Plan, PlanExample
 from vectorstore.database import METADATA
 from vectorstore.store import Vectors
 
-EXAMPLE_SIMILARITY = 0.5
-"""Minimum similarity for an example. Of the 39 questions on the sample documents, each has 2.8 others above it on
-average, of the same subject or kind; below it subjects mix."""
-EQUAL_SIMILARITY = 0.9
-"""Above it, questions differ in a year, a number or their wording, but not in how to answer them."""
+EXAMPLE = 1 / 3
+"""Minimum similarity of an example's question, on the ``SimilarityScale``. Of the 39 questions on the sample documents,
+each has about 3 others above it on average, of the same subject or kind; below it subjects mix."""
+EQUAL = 7 / 8
+"""From here on, questions differ in a year, a number or their wording, but not in how to answer them."""
 _LONGEST_NAME = 100
-_DIGITS = 3  # of a similarity; further digits differ between machines
 
 _plans = sql.Table(
     "plans",
@@ -55,6 +55,7 @@ class PlanMemory:
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
+        self._scale = SimilarityScale(engine, embed, embedding_model)
         self._lock = threading.Lock()
 
     def save(self, name: str, plan: Plan, question: str) -> None:
@@ -104,7 +105,7 @@ class PlanMemory:
         vector = self._embed(question)
         with self._lock:  # runs that end at the same time must see each other's plans
             known = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _visible_for(collection)))
-            if not any(float(other @ vector) >= EQUAL_SIMILARITY for other in known.values()):
+            if not known or max(similarity(other, vector) for other in known.values()) < self._scale.at(EQUAL):
                 self._keep(None, plan, question, vector, collection)
 
     def similar(self, question: str, limit: int, collection: str) -> tuple[PlanExample, ...]:
@@ -116,8 +117,9 @@ class PlanMemory:
         if not known:
             return ()
         vector = self._embed(question)
-        similarities = {key: round(float(other @ vector), _DIGITS) for key, other in known.items()}
-        examples = [key for key, similarity in similarities.items() if similarity >= EXAMPLE_SIMILARITY]
+        least = self._scale.at(EXAMPLE)
+        similarities = {key: similarity(other, vector) for key, other in known.items()}
+        examples = [key for key in similarities if similarities[key] >= least]
         best = sorted(examples, key=lambda key: (-similarities[key], key))[:limit]
         rows = {row.id: row for row in self._select(sql.select(_plans).where(_plans.c.id.in_(best)))}
         return tuple(_example(rows[key], similarities[key]) for key in best if key in rows)

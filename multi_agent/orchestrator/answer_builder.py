@@ -21,12 +21,13 @@ from multi_agent.request import Request
 
 
 class AnswerBuilder:
-    """Builds the answer of a run. The run sets ``mode`` and ``catalogue`` when it knows them."""
+    """Builds the answer of a run. The run sets the public attributes when it knows them."""
 
     def __init__(self, run_id: str, request: Request, counter: RunCounter) -> None:
         self._run_id, self._request = run_id, request
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
+        self.completed_question = ""
         self._counter = counter
 
     def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
@@ -72,6 +73,7 @@ class AnswerBuilder:
             status=status,
             mode=self.mode,
             question=self._request.question,
+            completed_question=self.completed_question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             votes=self._counter.votes,

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial
 
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import ALL, MessageBus, Subscriber
@@ -21,9 +22,10 @@ from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.explainer import explain_missing_plan
 from multi_agent.orchestrator.given_library import with_given_passages
 from multi_agent.orchestrator.merge_order import MergeOrder
+from multi_agent.orchestrator.planning.conversation import complete_question
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.planning.document_list import DocumentList
-from multi_agent.orchestrator.planning.one_step import fast_agents
+from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.planning.triage import Triage
 from multi_agent.orchestrator.run_counter import RunCounter
@@ -33,8 +35,9 @@ from multi_agent.orchestrator.step_kits import StepKits
 from multi_agent.orchestrator.step_tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.plan import Plan, PlanExample
+from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
-from multi_agent.remembered import Remembered
+from multi_agent.remembered import Remembered, words_to_look_up
 from multi_agent.request import Request
 from multi_agent.storage.resumed_run import ResumedRun
 from multi_agent.tasks import InProcessTaskQueue, TaskStorage
@@ -101,9 +104,10 @@ class Run:
 
     async def _research(self) -> Answer:
         await self._models.check_settings()
-        examples = await self._find_examples()
         remembered = self._resumed.remembered or await self._recall()
+        examples = await self._find_examples(remembered)
         await self._bus.publish(self._first_event(examples, remembered))
+        await self._complete_question(remembered)
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
         await self._search_question()
         limit, question = self._dependencies.settings.catalogue_limit, self._request.question
@@ -114,29 +118,53 @@ class Run:
             understanding, plan = await self._plan(planner, documents, remembered, examples)
         except PlanError as error:
             return await self._explain(error)
-        executor = self._make_executor(understanding, catalogue)
+        executor = self._make_executor(understanding, catalogue, partial(show_practice, remembered, examples))
         self._attempts = Attempts(
             self._dependencies, self._request, self._models, executor, planner, self._bus, self._builder
         )
-        return await self._attempts.run(plan)
+        answer = await self._attempts.run(plan)
+        if answer.status is Status.ANSWERED and self._dependencies.settings.remember_plans:
+            await asyncio.to_thread(self._keep_tool_uses)
+        return answer
 
     # Planning
 
-    async def _find_examples(self) -> Sequence[PlanExample]:
+    async def _find_examples(self, remembered: Remembered) -> Sequence[PlanExample]:
         """Return plans that worked on similar questions; those of the first try if the run is resumed."""
         if self._chosen or self._request.mode == "fast":
             return ()
         if self._examples is not None:
             return self._examples
-        dependencies, question = self._dependencies, self._request.question
+        dependencies = self._dependencies
+        question = words_to_look_up(self._request.question, remembered.conversation)
         limit, collection = dependencies.settings.plan_examples, dependencies.library.collection
         return await asyncio.to_thread(dependencies.plans.similar, question, limit, collection) if limit else ()
 
     async def _recall(self) -> Remembered:
-        """Return what the planner knows in addition; nothing if an agent is asked directly."""
-        if self._chosen and self._chosen.mode == "direct":
-            return Remembered()
-        return await asyncio.to_thread(self._dependencies.memory.recall, self._request)
+        """Return what is known in addition; no preferences if an agent is asked directly: only planners see them."""
+        dependencies = self._dependencies
+        collection = dependencies.library.collection
+        remembered = await asyncio.to_thread(dependencies.memory.recall, self._request, collection)
+        return remembered.model_copy(update={"preferences": ()}) if self._request.mode == "direct" else remembered
+
+    async def _complete_question(self, remembered: Remembered) -> None:
+        """Make a follow-up question complete in itself. From here on, the run knows only the completed question."""
+        if not remembered.conversation:
+            return
+        llm = self._models.observed("Conversation", self._bus.publish)
+        asked, conversation = self._request.question, remembered.conversation
+        question = await complete_question(asked, conversation, llm, self._bus.publish)
+        self._builder.completed_question = question
+        self._request = self._request.model_copy(update={"question": question})
+        if self._request.mode == "direct":
+            named = self._request.agents or (self._request.agent,)
+            self._chosen = direct_plan(named, question, self._dependencies.registry)
+
+    def _keep_tool_uses(self) -> None:
+        """Remember the tool calls that led to the answer, for later questions to the collection."""
+        dependencies = self._dependencies
+        if uses := dependencies.tools.calls.that_worked(self._id):
+            dependencies.memory.keep_tool_uses(dependencies.library.collection, uses)
 
     def _first_event(self, examples: Sequence[PlanExample], remembered: Remembered) -> RunStarted | RunResumed:
         if self._resumed.events:
@@ -165,7 +193,7 @@ class Run:
     ) -> tuple[Understanding, Plan]:
         question, mode, chosen = self._request.question, self._request.mode, self._chosen
         if mode == "direct" and chosen:
-            # No model but the agent's own reads the question.
+            # The agent's own model reads the question; no planner does.
             return Understanding(intent=question, requirements=(question,)), chosen
         if chosen:
             return await planner.follow(question, chosen, self._request.inputs)
@@ -201,15 +229,21 @@ class Run:
             dependencies.settings.plan_retries,
         )
 
-    def _make_executor(self, understanding: Understanding, catalogue: Sequence[CatalogueEntry]) -> Executor:
+    def _make_executor(
+        self,
+        understanding: Understanding,
+        catalogue: Sequence[CatalogueEntry],
+        show_practice: Callable[[Sequence[str]], str],
+    ) -> Executor:
         registry, retries = self._dependencies.registry, self._dependencies.settings.step_retries
         shared = SharedContext(
             ResearchContext(question=self._request.question, understanding=understanding, today=self._today),
             self._request.sources,
         )
         storage, queue = TaskStorage(), InProcessTaskQueue()
+        sources = self._request.sources
         kits = StepKits(
-            self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources
+            self._dependencies, self._models, self._tools, self._bus, storage, shared, sources, show_practice
         )
         worker = Worker(queue, kits, shared, self._bus, retries)
         tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +14,7 @@ from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout
+from multi_agent.prompt import Prompt
 from multi_agent.settings import Source
 from multi_agent.tasks import SubTask, TaskData, TaskStorage
 from multi_agent.toolbox.toolbox import RunTools
@@ -47,10 +48,12 @@ class StepKits:
         tasks: TaskStorage,
         shared: SharedContext,
         sources: tuple[Source, ...],
+        show_practice: Callable[[Sequence[str]], str],
     ) -> None:
         self._dependencies, self._models, self._tools = dependencies, models, tools
         self._sources = sources
         self._bus, self._tasks, self._shared = bus, tasks, shared
+        self._show_practice = show_practice
 
     def kit_for(self, message: SubTask) -> StepKit:
         """Make a fresh kit for a task. Raises TaskAccessDenied if its data is deleted."""
@@ -69,7 +72,7 @@ class StepKits:
         kit = AgentKit(
             llm=llm,
             library=self._dependencies.library,
-            prompt=registered.prompt,
+            prompt=self._prompt_of(registered),
             settings=self._dependencies.settings,
             publish=publish,
             keep=keep,
@@ -79,3 +82,8 @@ class StepKits:
             sources=self._sources,
         )
         return StepKit(registered, task, kit, timeout, (release_llm, tools.release))
+
+    def _prompt_of(self, registered: RegisteredAgent) -> Prompt | None:
+        """Return the agent's prompt with what worked before, if its card reads memory."""
+        practice = self._show_practice(registered.card.tools) if registered.card.reads_memory else ""
+        return registered.prompt.with_sections(practice) if registered.prompt and practice else registered.prompt

@@ -1,14 +1,18 @@
-"""How the prompts of triage and planner show preferences, the conversation and how-to notes."""
+"""How prompts show what is remembered: preferences and notes to the supervisor, what worked to agents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from multi_agent.plan import PlanExample
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from multi_agent.remembered import Remembered
+from multi_agent.remembered import Remembered, ToolUse
 
 
 def show_remembered(remembered: Remembered, fields: str) -> str:
-    """Return a section for the prompt; empty when nothing is remembered.
+    """Return a section for the prompt; empty without preferences and notes.
 
     ``fields`` names the parts of the response that say what follows from it.
     """
@@ -17,8 +21,30 @@ def show_remembered(remembered: Remembered, fields: str) -> str:
         parts.append(Prompt.part("how_to", notes=bullets(remembered.how_to)))
     if remembered.preferences:
         parts.append(Prompt.part("preferences", preferences=bullets(remembered.preferences)))
-    if remembered.conversation:
-        said = [f"Question: {each.question}\n  Answer: {each.answer}" for each in remembered.conversation]
-        parts.append(Prompt.part("conversation", said=bullets(said)))
     joined = "\n\n".join(parts)
     return f"\n{Prompt.part('remembered', fields=fields, parts=joined)}\n" if parts else ""
+
+
+def show_practice(remembered: Remembered, examples: Sequence[PlanExample], tools: Sequence[str]) -> str:
+    """Return a section for an agent with these tools: what worked on similar questions, each entry with its source.
+
+    It has no conversation and no preferences. Empty without entries.
+    """
+    entries = [
+        *(f"{note} (note of a person)" for note in remembered.how_to),
+        *(_show_tool_use(use) for use in remembered.tool_uses if _is_granted(use, tools)),
+        *(f"{_agents_of(each)}, for “{each.question}” (plan that worked)" for each in examples),
+    ]
+    return Prompt.part("practice", entries=bullets(entries)) if entries else ""
+
+
+def _show_tool_use(use: ToolUse) -> str:
+    return f"{use.call}: {use.purpose} (tool use in {use.run_id})"
+
+
+def _is_granted(use: ToolUse, tools: Sequence[str]) -> bool:
+    return any(fnmatchcase(use.tool, granted) for granted in tools)
+
+
+def _agents_of(example: PlanExample) -> str:
+    return " → ".join(", ".join(step.agents) for step in example.plan.steps)

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from multi_agent.remembered import ToolUse
 from multi_agent.tool import ToolResult
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
@@ -78,6 +79,17 @@ class ToolCalls:
         )
         with self._engine.connect() as connection:
             return [ToolEntry.model_validate(row.entry) for row in connection.execute(query)]
+
+    def that_worked(self, run_id: str) -> tuple[ToolUse, ...]:
+        """Return the calls of a run that returned a result, without the values of their arguments."""
+        worked = [entry for entry in self.entries(run_id) if entry.result is not None and entry.why.strip()]
+        return tuple(ToolUse(call=_shape_of(entry), purpose=entry.why, run_id=run_id) for entry in worked)
+
+
+def _shape_of(entry: ToolEntry) -> str:
+    """Return the tool with the names of the arguments that were given."""
+    given = sorted(name for name, value in entry.arguments.items() if value is not None)
+    return f"{entry.tool}({', '.join(given)})"
 
 
 def _matches(run_id: str, key: str, occurrence: int) -> tuple[sql.ColumnElement[bool], ...]:

@@ -21,6 +21,7 @@ PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
 READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
 UNDERSTANDING, CHECK, TRIAGE = "UnderstandingResponse", "ClaimCheck", "Triage"
+COMPLETION = "CompletedQuestion"
 
 FULL_PLAN = (
     ("queries", "QueryPlanner"),
@@ -69,6 +70,8 @@ class Panel:
             }
         if role == TRIAGE:
             return triage(request, mode="high")
+        if role == COMPLETION:
+            return {"question": request.prompt.rpartition("The question that follows: ")[2]}
         if role == SYNTHESIS:
             return self._synthesis(request)
         if role == READING:
@@ -149,9 +152,8 @@ def _point(request: Request, item: dict[str, Any], quotes: Sequence[dict[str, An
 
 def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
     """Return a response of triage, with the fields that the request asks for."""
-    question = request.prompt.rpartition("The question: ")[2]
     response = {
-        "question": question, "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader",
+        "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader",
         "steps": "one" if mode == "fast" else "several", **more,
     }  # fmt: skip
     assert request.schema is not None

@@ -42,7 +42,7 @@ def ask(
     ] = "",
     model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
     session: Annotated[
-        str, typer.Option("--session", help="Conversation name. Earlier questions of the conversation are context.")
+        str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
     ] = "",
     template: Annotated[str, typer.Option("--template", "--plan", help="Follow the saved plan of this name.")] = "",
     inputs: Annotated[

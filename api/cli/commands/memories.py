@@ -1,4 +1,4 @@
-"""``candor memories``: preferences, how-to notes and conversations."""
+"""``candor memories``: preferences, how-to notes, conversations and tool use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOCAL_KEY = ""  # memories belong to API keys; the person at this machine has n
 
 @app.command("list")
 def list_all(as_json: Json = False, home: Home = None) -> None:
-    """List your preferences, how-to notes and conversations.
+    """List your preferences, how-to notes, conversations, and tool use that led to answers.
 
     Example: candor memories
     """

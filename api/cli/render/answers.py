@@ -28,15 +28,12 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     """Print the answer, its evidence and what the run did. ``home`` is the value of ``--home``, for `candor trace`."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
+    if answer.completed_question not in ("", answer.question):
+        show_paragraph(console, f"Question: {answer.completed_question}")
     if answer.nearest:
         show_paragraph(console, f"Closest: {answer.nearest.answer}")
     show_paragraph(console, answer.answer or answer.reasoning)
-    for quote in answer.cited:
-        console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)
-        words = " ".join(quote.quote.split())
-        show_paragraph(console, f"{_from_picture(quote.picture)}: {words}" if quote.picture else f"“{words}”")
-    for computed in answer.computations:
-        _show_computed(console, computed)
+    show_sources(console, answer)
     if answer.on_the_way:
         lines = [
             f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
@@ -54,6 +51,16 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]
     footer = "\n".join(["", *facts, f"All steps: candor trace {answer.run_id}{option}"])
     console.print(Text(footer, style="dim"), soft_wrap=True)
+
+
+def show_sources(console: Console, answer: Answer) -> None:
+    """Print the quotes that the answer cites, and its computations."""
+    for quote in answer.cited:
+        console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)
+        words = " ".join(quote.quote.split())
+        show_paragraph(console, f"{_from_picture(quote.picture)}: {words}" if quote.picture else f"“{words}”")
+    for computed in answer.computations:
+        _show_computed(console, computed)
 
 
 def _show_computed(console: Console, computed: Computed) -> None:

@@ -61,6 +61,8 @@ class ProgressLines:
             self._print(f"{body.agent} …")
         elif isinstance(body, events.ReasoningShared):
             self._print(f"{body.agent}: {excerpt(body.reasoning)}")
+        elif isinstance(body, events.QuestionCompleted) and body.question != body.asked:
+            self._print(f"Question: {body.question}")
         elif isinstance(body, events.PlanMade):
             self._print(f"Plan ({body.plan.mode}): {_agents(body.plan)}")
         elif isinstance(body, events.PlanRevised):
@@ -217,6 +219,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.RunResumed: lambda body: [
         f"run resumed in another process (resume {body.times}); {body.answered} model calls are in the journal"
     ],
+    events.QuestionCompleted: lambda body: ["question completed from the conversation", body.asked, body.question],
     events.AttemptEnded: _attempt_ended,
     events.PlanRevised: lambda body: [f"revised plan: {body.plan.goal}", body.diagnosis, *_steps(body.plan)],
     events.RevisionDeclined: lambda body: ["no further plan", body.reason],

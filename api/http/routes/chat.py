@@ -139,8 +139,9 @@ async def chat(
 ) -> Response:
     """Ask a collection as if it were a chat model. The answer cites its sources and links to the evidence.
 
-    The question is the last message with the role `user`; earlier messages are ignored. With `stream=true`, progress
-    arrives as `reasoning_content`, then the text.
+    The question is the last message with the role `user`. Earlier messages of `user` and `assistant` complete it: "And
+    his time?" becomes a question that names him. With `stream=true`, progress arrives as `reasoning_content`, then the
+    text.
     """
     if body.model not in names:
         raise ModelNotFound(body.model)

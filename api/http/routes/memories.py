@@ -1,4 +1,4 @@
-"""Memories: the caller's preferences and conversations, and how-to notes for all.
+"""Memories: the caller's preferences, conversations and tool use, and how-to notes for all.
 
 Saved plans are under ``/v1/plans``.
 """
@@ -49,9 +49,10 @@ def memories(
     caller: CurrentCaller,
     kind: Annotated[Kind | None, Query(description="Return only memories of this kind.")] = None,
 ) -> list[MemoryEntry]:
-    """List your preferences and conversations, and the how-to notes of all callers, latest last.
+    """List your preferences, conversations and tool use, and the how-to notes of all callers, latest last.
 
-    Only the planner reads memories. Agents do not, and memories are never evidence.
+    Only the supervisor reads preferences and conversations. Agents with `reads_memory` also read how-to notes and tool
+    use. Memories are never evidence.
     """
     return list_memories(memories, caller, kind)
 

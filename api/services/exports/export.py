@@ -106,7 +106,7 @@ class Report(FrozenModel):
         names = _names(answer)
         return cls(
             run_id=run.run_id,
-            question=_plain(answer.question),
+            question=_plain(answer.completed_question or answer.question),
             status=_status(answer),
             listed=answer.answer.startswith(("- ", "1. ")),
             statements=tuple(

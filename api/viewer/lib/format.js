@@ -58,6 +58,7 @@ export function within(documents) {
 const DESCRIPTIONS = {
   run_started: (body) => ["question", body.request.question],
   run_resumed: () => ["resumed", "The service was restarted. Finished work is read from the journal."],
+  question_completed: (body) => ["question completed", body.question],
   plan_rejected: (body) => ["plan rejected", body.faults.join(" ")],
   plan_made: (body) => ["plan", `${body.plan.goal} (mode ${body.plan.mode})`],
   attempt_ended: (body) => ["attempt finished", attemptOutcome(body.attempt)],

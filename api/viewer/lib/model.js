@@ -105,6 +105,7 @@ export class RunModel {
 const APPLY = {
   run_started: (run, body) => { run.started = body; },
   run_resumed: (run, body, step, event) => run.restart(event),
+  question_completed: (run, body) => { run.completed = body.question; },
   plan_made: (run, body) => {
     run.planned = body;
     run.startAttempt(1, body.plan, "");
@@ -190,7 +191,7 @@ const APPLY = {
 
 function emptyState() {
   return {
-    finished: null, planned: null, attempts: [], approvals: new Map(), declined: "", counted: new Set(), votes: [],
+    finished: null, planned: null, completed: "", attempts: [], approvals: new Map(), declined: "", counted: new Set(), votes: [],
     found: [], passages: new Set(), // searches with new passages; ids of all passages found
     writes: [], // what steps added to the context, in order
     panel: emptyStep("", 0, null), // events outside of steps: planning, voting, explaining

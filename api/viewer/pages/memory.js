@@ -9,7 +9,7 @@ import {exportButton, importForm, planForm, planView} from "../parts/plans.js";
 
 const KINDS = [
   ["preference", "Preferences", "The planner considers them for all your questions. Only you see them.", "Answer in German."],
-  ["how_to", "How-to notes", "Shared notes on how to research questions. The planner sees those that are similar to a question.", "Operating temperatures are in the data sheets."],
+  ["how_to", "How-to notes", "Shared notes on how to research questions. The planner and the agents that read memory see those that are similar to a question.", "Operating temperatures are in the data sheets."],
 ];
 
 export function showMemory(container) {
@@ -43,7 +43,7 @@ class MemoryView {
   }
 
   draw() {
-    replace(this.body, KINDS.map((kind) => this.notes(...kind)), this.conversations(), this.saved());
+    replace(this.body, KINDS.map((kind) => this.notes(...kind)), this.conversations(), this.toolUses(), this.saved());
   }
 
   notes(kind, title, about, example) {
@@ -63,6 +63,14 @@ class MemoryView {
       [...sessions].map(([session, entries]) => fold(`session ${session}`, `${formatTime(entries.at(-1).changed_at)}: ${entries[0].text}`, () =>
         h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
           h("div", {class: "line"}, h("strong", {}, entry.text), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.answer)))))));
+  }
+
+  toolUses() {
+    const entries = this.entries.filter((entry) => entry.kind === "tool_use");
+    return entries.length > 0 && h("section", {"aria-label": "Tool use"}, h("h2", {}, "Tool use"),
+      h("p", {class: "note"}, "Tool calls that led to answers of your questions. Agents that read memory see those that are similar to a question."),
+      h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
+        h("div", {class: "line"}, h("strong", {}, entry.answer), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.text)))));
   }
 
   saved() {

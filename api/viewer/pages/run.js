@@ -163,6 +163,7 @@ export function head(live) {
   const took = model.began && (model.ended ?? Date.now()) - model.began;
   return [
     h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question), !live.over && stopButton(live)),
+    model.completed && model.completed !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", h("q", {}, model.completed)),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),
       live.summary && [h("span", {}, live.summary.model), h("span", {}, formatTime(live.summary.started_at))],

@@ -26,6 +26,7 @@ export function agentForm(view, agent) {
   field("Prompt", textarea("prompt", agent?.prompt ?? PROMPT, 10, {required: true, spellcheck: "false", class: "code"}), "A # System part and a # User part, with $placeholders"),
   field("Model", choice("model", modelOptions(view.endpoints), agent?.model)),
   toolBoxes(view.tools, agent?.tools ?? []),
+  h("label", {class: "check"}, h("input", {type: "checkbox", name: "reads_memory", checked: agent?.reads_memory ?? false}), "Read memory: notes, tool use and plans that worked on similar questions"),
   h("button", {type: "submit", class: "main"}, agent ? "Save" : "Add"));
   return form;
 }
@@ -47,6 +48,7 @@ function agentFrom(given, agent) {
     ...Object.fromEntries(["description", "gives", "prompt", "model"].map((name) => [name, given.get(name)])),
     name: agent?.name ?? given.get("name"),
     tools: given.getAll("tools"),
+    reads_memory: given.has("reads_memory"),
     capabilities: given.get("capabilities").split(",").map((each) => each.trim()).filter(Boolean),
   };
 }

@@ -37,7 +37,7 @@ export function askForm(collections, agents, endpoints, plans) {
     submit),
   parameters,
   h("label", {class: "check"}, h("input", {name: "continue_session", type: "checkbox", checked: asked.session !== ""}),
-    "Continue the conversation: the planner sees earlier questions"),
+    "Continue the conversation: earlier questions complete this one"),
   h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"),
     SOURCES.map(([value, label]) => h("label", {class: "check"},
       h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),

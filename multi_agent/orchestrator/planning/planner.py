@@ -35,6 +35,9 @@ from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
 
+_PLANNED = "`intent`, `requirements` and the steps"
+_REVISED = "the steps"
+
 
 class Planner:
     """Asks the model for plans over one library. Returns invalid plans to the model with all their faults."""
@@ -52,7 +55,7 @@ class Planner:
     ) -> None:
         self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
         self._today, self._sources, self._retries = today, sources, retries
-        self._remembered = show_remembered(remembered, "`intent`, `requirements` and the steps")
+        self._remembered = remembered
         self._cards = tuple(agent.card for agent in registry)
         self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
 
@@ -64,7 +67,7 @@ class Planner:
             rules=self._rules(),
             library=await self._documents.text(),
             examples=_show_examples(examples),
-            remembered=self._remembered,
+            remembered=show_remembered(self._remembered, _PLANNED),
             sources=self._sources,
             today=self._today,
             question=question,
@@ -86,7 +89,7 @@ class Planner:
             library=await self._documents.text(),
             inputs=f"\n\n{Prompt.part('template_inputs')}" if missing else "",
             plan=template.model_copy(update={"parameters": missing}).model_dump_json(indent=1, exclude_defaults=True),
-            remembered=self._remembered,
+            remembered=show_remembered(self._remembered, _PLANNED),
             today=self._today,
         )
         response: Any = (await self._llm.complete(messages, understanding_response(missing))).value
@@ -108,6 +111,7 @@ class Planner:
             agents=self._agents,
             rules=self._rules(),
             library=await self._documents.text(),
+            remembered=show_remembered(self._remembered, _REVISED),
             sources=self._sources,
             today=self._today,
             question=context.question,

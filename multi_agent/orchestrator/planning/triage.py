@@ -57,10 +57,11 @@ class Triage:
 
     async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | None:
         """Return the plan of a fast question; None if the question takes the planner. Raises LLMError, StoreError."""
+        remembered = show_remembered(self._remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
             chooses_mode=mode == "auto",
-            is_remembered=self._remembered != Remembered(),
+            has_requirements=bool(remembered),
         )
         messages = Prompt.shipped("triage").render(
             mode=self._rules(mode),
@@ -68,7 +69,7 @@ class Triage:
             several=', "steps": "several"' if mode == "auto" else "",
             agents=_show_agents(self._agents),
             library=await self._documents.text(),
-            remembered=show_remembered(self._remembered, "`question` and `requirements`"),
+            remembered=remembered,
             sources=self._sources,
             today=self._today,
             question=question,
@@ -76,13 +77,12 @@ class Triage:
         response: Any = (await self._llm.complete(messages, shape)).value
         if getattr(response, "steps", "one") == "several":
             return None
-        asked = getattr(response, "question", "").strip() or question
-        requirements = tuple(getattr(response, "requirements", ())) or (asked,)
+        requirements = tuple(getattr(response, "requirements", ())) or (question,)
         name = getattr(response, "agent", self._agents[0].name)
         card = next(card for card in self._agents if card.name == name)
         documents = await self._known(() if response.documents == "all" else response.documents)
-        plan = one_step_plan((card,), asked, "fast", _further(response.queries, asked), documents)
-        understanding = Understanding(intent=asked, requirements=requirements)
+        plan = one_step_plan((card,), question, "fast", _further(response.queries, question), documents)
+        understanding = Understanding(intent=question, requirements=requirements)
         await self._publish(PlanMade(understanding=understanding, plan=plan))
         return FastPlan(understanding, plan)
 
@@ -106,11 +106,10 @@ class Triage:
 
 
 @lru_cache(maxsize=32)
-def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, is_remembered: bool) -> type[BaseModel]:
+def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, has_requirements: bool) -> type[BaseModel]:
     """Return the response model. It asks for nothing that the question's mode or the library settles."""
     fields: dict[str, Any] = {}
-    if is_remembered:
-        fields["question"] = (str, Field(description="the question, complete in itself"))
+    if has_requirements:
         fields["requirements"] = (list[str], Field(description="what the answer must contain, one item each"))
     fields["queries"] = (
         list[str],

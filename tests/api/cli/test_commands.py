@@ -38,7 +38,7 @@ def leaves() -> Iterator[tuple[str, Any]]:
 
 def test_commands_come_first_and_groups_after_them() -> None:
     assert list(COMMANDS) == [
-        "ask", "demo", "doctor", "drop", "export", "ingest", "mcp", "runs", "search", "serve", "show", "trace",
+        "ask", "chat", "demo", "doctor", "drop", "export", "ingest", "mcp", "runs", "search", "serve", "show", "trace",
         *GROUPS,
     ]  # fmt: skip
     assert GROUPS == [

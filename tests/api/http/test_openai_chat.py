@@ -9,9 +9,10 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from api.http.openai_chat import annotated_text
+from api.http.openai_chat import ChatRequest, annotated_text
 from multi_agent.answer import Answer, Status
 from multi_agent.context import Claim
+from multi_agent.remembered import EXCHANGES
 from support.answers import ANSWER, RUN
 from support.service import QUESTION
 
@@ -86,19 +87,33 @@ def test_an_agent_is_asked_directly_by_its_own_model(client: OpenAI, http: httpx
     assert list(run["answer"]["summary"]["steps"]) == ["Reader"]
 
 
-def test_earlier_messages_are_not_read_and_that_is_said(client: OpenAI, http: httpx.Client) -> None:
-    conversation = [
+def test_system_messages_are_not_read_and_that_is_said(client: OpenAI, http: httpx.Client) -> None:
+    messages = [
         {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Which pump is loud?"},
-        {"role": "assistant", "content": "None."},
         {"role": "user", "content": [{"type": "text", "text": QUESTION}]},
     ]
-    completion = client.chat.completions.create(model="papers", messages=conversation)
+    completion = client.chat.completions.create(model="papers", messages=messages)
     about = completion.model_extra["candor"]
-    assert "earlier messages of this conversation are ignored" in about["note"]
+    assert about["note"] == "Messages with the role 'system' or 'developer' are ignored."
     assert http.get(f"/v1/runs/{about['run_id']}").json()["run"]["question"] == QUESTION
-    first = next(iter(client.chat.completions.create(model="papers", messages=conversation, stream=True)))
-    assert first.choices[0].delta.role == "assistant"
+    stream = list(client.chat.completions.create(model="papers", messages=messages, stream=True))
+    assert stream[0].choices[0].delta.role == "assistant"
+    assert stream[1].choices[0].delta.model_extra["reasoning_content"] == f"{about['note']}\n"
+
+
+def test_the_conversation_of_a_request_is_its_questions_with_the_answers_between() -> None:
+    said = [("user", "A?"), ("user", "B?"), ("assistant", "Yes, "), ("assistant", "b."), ("user", "C?")]
+    messages = [
+        {"role": role, "content": text} for role, text in [("assistant", "Hello!"), ("system", "Be brief."), *said]
+    ]
+    asked = ChatRequest.model_validate({"model": "papers", "messages": messages}).to_request()
+    assert [(each.question, each.answer) for each in asked.conversation] == [("A?", ""), ("B?", "Yes, b.")]
+    assert asked.question == "C?"
+    long = [{"role": "user", "content": f"Question {number}? {'x ' * 900}"} for number in range(20)]
+    asked = ChatRequest.model_validate({"model": "papers", "messages": long}).to_request()
+    assert len(asked.conversation) == EXCHANGES
+    assert asked.conversation[-1].question.startswith("Question 18?")
+    assert len(asked.conversation[-1].question) <= 400
 
 
 @pytest.mark.parametrize(

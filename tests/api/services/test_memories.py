@@ -17,7 +17,7 @@ from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
-from support.panel import TRIAGE, UNDERSTANDING, Panel, fast, role_of
+from support.panel import COMPLETION, TRIAGE, UNDERSTANDING, Panel, fast, role_of
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
 
@@ -78,7 +78,9 @@ def test_only_triage_sees_preferences_and_notes(http: httpx.Client, panel: Recor
     run_id = ask(http)["run_id"]
     assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw(HOW_TO) == {TRIAGE}
     [started] = [each for each in http.get(f"/v1/runs/{run_id}/events?follow=false").json() if each["number"] == 1]
-    assert started["body"]["remembered"] == {"preferences": [GERMAN], "conversation": [], "how_to": [HOW_TO]}
+    assert started["body"]["remembered"] == {
+        "preferences": [GERMAN], "conversation": [], "how_to": [HOW_TO], "tool_uses": [],
+    }  # fmt: skip
 
     for memory in http.get("/v1/memories").json():
         assert http.delete(f"/v1/memories/{memory['id']}").status_code == 204
@@ -87,12 +89,12 @@ def test_only_triage_sees_preferences_and_notes(http: httpx.Client, panel: Recor
     assert dict(panel.prompts)[TRIAGE] == before
 
 
-def test_triage_sees_earlier_questions_of_the_session(http: httpx.Client, panel: RecordingPanel) -> None:
+def test_only_the_supervisor_sees_earlier_questions_of_the_session(http: httpx.Client, panel: RecordingPanel) -> None:
     ask(http, session="monday")
     panel.prompts.clear()
     ask(http, "And in summer?", session="monday")
-    exchange = f"Question: {QUESTION}\n  Answer: The Borea 12 works down to -25 °C."
-    assert panel.roles_that_saw(exchange) == {TRIAGE}
+    exchange = f"Question: {QUESTION} Answer: The Borea 12 works down to -25 °C."
+    assert panel.roles_that_saw(exchange) == {COMPLETION}
     panel.prompts.clear()
     ask(http, "And in summer?", session="tuesday")
     assert panel.roles_that_saw(exchange) == set()
@@ -114,7 +116,7 @@ def test_memories_of_other_keys_are_hidden(candor: Candor, panel: RecordingPanel
 
         http.headers["X-API-Key"] = bob
         ask(http, session="monday")
-        assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw("What was asked and answered before") == set()
+        assert panel.roles_that_saw(GERMAN) == panel.roles_that_saw("The conversation, oldest first") == set()
         assert [each["kind"] for each in http.get("/v1/memories").json()] == ["conversation"]
         for answer in (
             http.put(f"/v1/memories/{memory_id}", json={"text": "Mine."}), http.delete(f"/v1/memories/{memory_id}")

@@ -109,6 +109,13 @@ def test_the_page_has_no_scripts_and_no_external_links() -> None:
     assert markdown.links == []
 
 
+def test_a_follow_up_question_is_shown_in_its_completed_form() -> None:
+    completed = "How cold may it get where the Borea 12 stands?"
+    shown = visible_text(ANSWER.model_copy(update={"completed_question": completed}), Format.MARKDOWN)
+    assert completed in shown
+    assert ANSWER.question not in shown
+
+
 def test_documents_of_the_same_name_are_shown_with_their_paths() -> None:
     claims = (Claim(text="Both.", evidence=(1, 2), supported=True),)
     evidence = (quote(1, "a", "/2023/report.txt", ()), quote(2, "b", "/2024/report.txt", (4, 5)))

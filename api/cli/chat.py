@@ -1,0 +1,120 @@
+"""What ``candor chat`` does: reads lines, runs commands, and asks every other line as a question of one session."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from api.cli.ask.run import make_request, run_question
+from api.cli.common import make_console, print_message
+from api.cli.render.answers import show_answer, show_sources
+from api.errors import UsageError, error_message
+from multi_agent.answer import Answer
+from multi_agent.errors import AgentError
+from multi_agent.request import Request
+from vectorstore.errors import StoreError
+
+if TYPE_CHECKING:
+    from api.bootstrap import Candor
+
+_HELP = {
+    "/new": "start a new conversation",
+    "/sources": "print the sources of the last answer",
+    "/help": "list the commands",
+    "/quit": "end the chat",
+}
+
+
+class Chat:
+    """One chat. ``options`` are those of ``candor ask``; an empty ``session`` gets a new name."""
+
+    def __init__(
+        self, candor: Candor, collection: str | None, options: dict[str, Any], home: Path | None, *, as_json: bool
+    ) -> None:
+        self._candor, self._home, self._as_json = candor, home, as_json
+        self._collection = candor.collections.resolve(collection)
+        self._options = {**options, "session": options["session"] or _new_session()}
+        self._last: Answer | None = None
+        self._request("Are the options valid?")
+
+    def run(self) -> None:
+        """Read lines until the end of the input or ``/quit``."""
+        self._greet()
+        for line in _lines():
+            if line == "/quit":
+                return
+            if line.startswith("/"):
+                self._command(line)
+            else:
+                self._ask(line)
+
+    def _greet(self) -> None:
+        print_message(f"Conversation {self._options['session']} on {self._collection}. /help lists the commands.")
+
+    def _command(self, line: str) -> None:
+        if line == "/new":
+            self._options["session"] = _new_session()
+            self._last = None
+            self._greet()
+        elif line == "/sources":
+            self._show_sources()
+        elif line == "/help":
+            print_message("\n".join(f"{name:9} {what}" for name, what in _HELP.items()))
+        else:
+            print_message(f"There is no command {line!r}. The commands are {', '.join(_HELP)}.")
+
+    def _show_sources(self) -> None:
+        if self._last and (self._last.cited or self._last.computations):
+            show_sources(make_console(), self._last)
+        else:
+            print_message("There is no answer with sources yet." if not self._last else "The answer has no sources.")
+
+    def _ask(self, question: str) -> None:
+        """Answer a question. An error or Ctrl-C ends the question, not the chat."""
+        candor, progress = self._candor, not self._as_json
+        try:
+            request = self._request(question)
+            answer = run_question(candor.panel, candor.collections, request, self._collection, progress=progress)
+        except (UsageError, AgentError, StoreError) as error:
+            print_message(f"candor: {error_message(error)}")
+        except KeyboardInterrupt:  # before the run could store that it was cancelled
+            print_message("Cancelled.")
+        else:
+            self._show(answer)
+
+    def _request(self, question: str) -> Request:
+        return make_request(question, self._options, {}, self._candor.settings.research.budget)
+
+    def _show(self, answer: Answer) -> None:
+        self._last = answer
+        if self._as_json:
+            print(json.dumps(answer.model_dump(mode="json"), ensure_ascii=False), flush=True)
+        else:
+            show_answer(make_console(), answer, self._home)
+
+
+def _new_session() -> str:
+    return f"chat_{secrets.token_hex(4)}"
+
+
+def _lines() -> Iterator[str]:
+    """Yield the lines that are not blank, until the end of the input. At the prompt, Ctrl-C drops the line."""
+    prompt = "> " if sys.stdin.isatty() else ""
+    if prompt and importlib.util.find_spec("readline"):
+        importlib.import_module("readline")  # `input` then edits lines and keeps a history
+    while True:
+        try:
+            line = input(prompt).strip()
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            print_message("\n/quit ends the chat.")
+            continue
+        if line:
+            yield line

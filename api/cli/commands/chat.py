@@ -1,0 +1,37 @@
+"""``candor chat``: a conversation in the terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.common import CollectionOption, Home, command, make_candor
+
+app = command()
+
+
+@app.command()
+def chat(
+    collection: CollectionOption = None,
+    mode: Annotated[str, typer.Option("--mode", help="fast, high or auto, as in `candor ask`.")] = "auto",
+    agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
+    session: Annotated[
+        str, typer.Option("--session", help="Name of a conversation to start or continue. A new name by default.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
+    home: Home = None,
+) -> None:
+    """Ask questions that build on each other, in the terminal or one per line of standard input.
+
+    A follow-up question such as "And his time?" is completed from the conversation. Commands: /new starts a new
+    conversation, /sources prints the sources of the last answer, /help lists the commands, /quit ends the chat. Ctrl-C
+    cancels the running question.
+
+    Example: candor chat --collection papers
+    """
+    from api.cli.chat import Chat
+
+    options = {"mode": mode, "agent": agent, "model": model, "session": session}
+    Chat(make_candor(home), collection, options, home, as_json=as_json).run()
