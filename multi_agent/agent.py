@@ -32,6 +32,7 @@ from multi_agent.bus import Publish
 from multi_agent.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
+from multi_agent.listening import Listened, Wake
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
@@ -107,7 +108,11 @@ class AgentCard(FrozenModel):
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")
-    listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
+    listens_to: frozenset[Listened] = Field(
+        default=frozenset(),
+        description="events that it hears, of all agents or of one ('reasoning_shared:Retriever'): they appear in its "
+        "prompt, and wake it if its `should_activate` agrees",
+    )
 
     @property
     def sees(self) -> frozenset[str]:
@@ -127,7 +132,7 @@ class AgentKit:
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
     The final update may contain it again. ``read_before`` holds the ids of the passages that earlier attempts read.
-    ``tools`` returns the tools that the card grants.
+    ``tools`` returns the tools that the card grants. ``wake`` says what woke the agent; None in a step of the plan.
     """
 
     llm: LLM
@@ -139,6 +144,7 @@ class AgentKit:
     get_task_data: GetTaskData
     read_before: frozenset[str] = frozenset()
     tools: Callable[[], Awaitable[OfferedTools]] = no_tools
+    wake: Wake | None = None
 
     def require_prompt(self) -> Prompt:
         """Return the agent's prompt. Raises AgentError if it has no prompt file."""
@@ -153,7 +159,10 @@ class Agent(Protocol):
     card: ClassVar[AgentCard]
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether there is anything to do; otherwise the step is recorded as skipped."""
+        """Return whether there is anything to do; otherwise the step is recorded as skipped.
+
+        For an agent that was woken (``kit.wake``), decide whether to react; if not, nothing is recorded.
+        """
         ...
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:

@@ -74,6 +74,8 @@ class ResearchSettings(SettingsGroup):
     agent_models: dict[str, str] = Field(
         default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Triage`, "
         "`Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
+    reactions: bool = Field(default=True, description="whether agents hear what others report, and react to it: a "
+        "second search for what is missing, a second reading after a rejected quote")  # fmt: skip
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:

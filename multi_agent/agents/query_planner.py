@@ -14,6 +14,8 @@ from multi_agent.errors import AgentError
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.tasks import TaskData
 
+_FOR_MISSING = "Write queries only for what was reported as missing in the passages."
+
 
 class Queries(BaseModel):
     """The model's response."""
@@ -44,6 +46,7 @@ class QueryPlanner:
         reads=frozenset({"queries", "searched", "findings"}),
         writes=frozenset({"queries"}),
         outputs=QueryPlannerOutput,
+        listens_to=frozenset({"missing_reported:DataInspector"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -51,7 +54,9 @@ class QueryPlanner:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return True
+        """React once in an attempt, and only to a search: after a scan, there is nothing else to find."""
+        wake = self._kit.wake
+        return wake is None or (wake.earlier == 0 and bool(context.searched))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         before = tuple(dict.fromkeys((*(each.words for each in context.searched), *context.queries)))
@@ -60,7 +65,7 @@ class QueryPlanner:
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             known=_show_known(before, context.findings),
-            instruction=task.instruction,
+            instruction=_FOR_MISSING if self._kit.wake else task.instruction,
         )
         response = (await self._kit.llm.complete(messages, Queries)).value
         new = _new(response.queries, before)

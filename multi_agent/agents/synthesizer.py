@@ -70,6 +70,7 @@ class Synthesizer:
         reads=frozenset({"queries", "searched", "scanned", "chunks", "ranking", "evidence", "records"})
         | frozenset({"computations", "findings", "notes"}),
         writes=frozenset({"synthesis"}),
+        listens_to=frozenset({"contradiction_found"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -77,7 +78,8 @@ class Synthesizer:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return True
+        """Do not react at once: it is told of contradictions when it writes the answer."""
+        return self._kit.wake is None
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         shown = select_evidence(context, self._kit.settings.records_shown)
@@ -111,7 +113,10 @@ class Synthesizer:
     async def _judge(self, response: WrittenAnswer | ComputedAnswer, sources: _Sources) -> list[Judged]:
         for number in dict.fromkeys(number for claim in response.claims for number in sources.unknown(claim)):
             reason = f"There is no evidence {number}."
-            await self._kit.publish(EvidenceRejected(quote=f"[{number}]", passage="", reason=reason, final=True))
+            rejected = EvidenceRejected(
+                quote=f"[{number}]", passage="", reason=reason, final=True, agent=self.card.name
+            )
+            await self._kit.publish(rejected)
         ask = self._kit.settings.check_claims and response.sufficient  # the check would reject a nearest answer
         question, kit = sources.question, self._kit
         check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)

@@ -63,4 +63,5 @@ def _described(agent: CustomAgent) -> dict[str, Any]:
         "capabilities": agent.capabilities,
         "model": agent.model,
         "weight": agent.weight,
+        "listens_to": frozenset(agent.listens_to),
     }

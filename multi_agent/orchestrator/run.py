@@ -180,16 +180,19 @@ class Run:
         )
 
     def _make_executor(self, understanding: Understanding, catalogue: Sequence[CatalogueEntry]) -> Executor:
-        registry, retries = self._dependencies.registry, self._dependencies.settings.step_retries
+        registry, settings = self._dependencies.registry, self._dependencies.settings
         shared = SharedContext(
             ResearchContext(question=self._request.question, understanding=understanding, today=self._today)
         )
         storage, queue = TaskStorage(), InProcessTaskQueue()
         kits = StepKits(self._dependencies, self._models, self._tools, self._bus, storage, shared)
-        worker = Worker(queue, kits, shared, self._bus, retries)
+        worker = Worker(queue, kits, shared, self._bus, settings.step_retries)
         tasks = StepTasks(self._id, registry, storage, shared, [entry.name for entry in catalogue])
         order = MergeOrder(self._resumed.events)
-        return Executor(self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order)
+        return Executor(
+            self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order,
+            reactions=settings.reactions,
+        )  # fmt: skip
 
     async def _agree(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
         llm = self._models.observed("Consensus", self._bus.publish)

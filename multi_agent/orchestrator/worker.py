@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable
 
 from multi_agent.bus import MessageBus
+from multi_agent.context import AgentMessage
 from multi_agent.errors import (
     AgentError,
     BudgetReached,
@@ -20,7 +21,7 @@ from multi_agent.errors import (
     RunEnded,
     StepError,
 )
-from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted
+from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKit, StepKits
 from multi_agent.orchestrator.step_timeout import StepTimeout
@@ -74,13 +75,25 @@ class Worker:
         seen = self._shared.current.only(card.sees)
         if not await agent.should_activate(seen):
             reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
-            await self._bus.publish(StepSkipped(agent=card.name, reason=reason), step=task.step)
+            if task.wake is None:  # an agent that does not react is no step
+                await self._bus.publish(StepSkipped(agent=card.name, reason=reason), step=task.step)
             return TaskOutput(skipped=reason)
-        started = StepStarted(agent=card.name, instruction=task.instruction, reads=tuple(sorted(card.sees)))
+        reads = tuple(sorted(card.sees))
+        started = StepStarted(
+            agent=card.name,
+            instruction=task.instruction,
+            reads=reads,
+            woken_by=_woken_by(kit.heard[0]) if task.wake else None,
+            heard=kit.heard if kit.agent_kit.prompt else (),
+        )
         await self._bus.publish(started, step=task.step)
         began = time.perf_counter()
         update = await agent.process(seen, task)
         return TaskOutput(update=update, reasoning=agent.explain_reasoning(), seconds=time.perf_counter() - began)
+
+
+def _woken_by(message: AgentMessage) -> WokenBy:
+    return WokenBy(event=message.type, agent=message.sender, step=message.step)
 
 
 async def _limited(work: Awaitable[TaskOutput], allowed: StepTimeout) -> TaskOutput:

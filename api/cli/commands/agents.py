@@ -57,7 +57,8 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     else:
         print(f"{found.name} ({found.origin}): {found.description}\n"
               f"Reads: {', '.join(found.reads) or 'only the question'}. "
-              f"Requires: {', '.join(found.requires) or 'nothing'}. Writes: {', '.join(found.writes)}.")  # fmt: skip
+              f"Requires: {', '.join(found.requires) or 'nothing'}. Writes: {', '.join(found.writes)}. "
+              f"Listens to: {', '.join(found.listens_to) or 'nothing'}.")  # fmt: skip
 
 
 @app.command()

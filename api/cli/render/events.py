@@ -57,7 +57,7 @@ class ProgressLines:
         """Print a line for an event; nothing for those that need none."""
         body = event.body
         if isinstance(body, events.StepStarted):
-            self._print(f"{body.agent} …")
+            self._print(f"{body.agent}{_reaction(body)} …")
         elif isinstance(body, events.ReasoningShared):
             self._print(f"{body.agent}: {excerpt(body.reasoning)}")
         elif isinstance(body, events.PlanMade):
@@ -90,6 +90,17 @@ class ProgressLines:
             self._console.print(text, no_wrap=True, overflow="ellipsis")
         else:
             self._console.print(text)
+
+
+def _reaction(body: events.StepStarted) -> str:
+    """Return what woke the agent; empty for a step of the plan."""
+    woken_by = body.woken_by
+    return f" reacts to {woken_by.agent} ({woken_by.event.replace('_', ' ')})" if woken_by else ""
+
+
+def _step_started(body: events.StepStarted) -> list[str]:
+    heard = [f"heard: {each.sender} ({each.step}): {each.content}" for each in body.heard]
+    return [f"{body.agent}{_reaction(body) or ' started'}", *filter(None, (body.instruction,)), *heard]
 
 
 def _agents(plan: Plan) -> str:
@@ -208,7 +219,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepRetried: lambda body: [f"{body.agent} retries", body.error],
     events.PlanMade: _plan_made,
     events.PlanRejected: lambda body: ["plan rejected", *body.faults],
-    events.StepStarted: lambda body: [f"{body.agent} started", *filter(None, (body.instruction,))],
+    events.StepStarted: _step_started,
     events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
     events.StepFinished: _step_finished,
     events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],
@@ -218,6 +229,8 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed: {body.error_type}", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     events.Searched: _searched,
+    events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
+    events.ContradictionFound: lambda body: ["possible contradiction", *body.sides],
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'}{f' ({body.passage})' if body.passage else ''}",
         body.quote,
