@@ -32,6 +32,7 @@ from multi_agent.bus import Publish
 from multi_agent.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
+from multi_agent.listening import Listened, Wake
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings, Source
@@ -115,7 +116,11 @@ class AgentCard(FrozenModel):
     reads_memory: bool = Field(
         default=False, description="whether its prompt shows notes, tool use and plans that worked on similar questions"
     )
-    listens_to: frozenset[str] = Field(default=frozenset(), description="event types it may react to")
+    listens_to: frozenset[Listened] = Field(
+        default=frozenset(),
+        description="events that it hears, of all agents or of one ('reasoning_shared:Retriever'): they appear in its "
+        "prompt, and wake it if its `should_activate` agrees",
+    )
     enabled: bool = Field(default=True, description="whether plans may use it without a person enabling it first")
 
     @property
@@ -142,7 +147,8 @@ class AgentKit:
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
     The final update may contain it again. ``read_before`` holds the ids of the passages that earlier attempts read.
-    ``tools`` returns the tools that the card grants, and ``sources`` says what the answer may rest on.
+    ``tools`` returns the tools that the card grants, and ``sources`` says what the answer may rest on. ``wake`` says
+    what woke the agent; None in a step of the plan.
     """
 
     llm: LLM
@@ -155,6 +161,7 @@ class AgentKit:
     read_before: frozenset[str] = frozenset()
     tools: Callable[[], Awaitable[OfferedTools]] = no_tools
     sources: tuple[Source, ...] = ("documents",)
+    wake: Wake | None = None
 
     def require_prompt(self) -> Prompt:
         """Return the agent's prompt. Raises AgentError if it has no prompt file."""
@@ -169,7 +176,10 @@ class Agent(Protocol):
     card: ClassVar[AgentCard]
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether there is anything to do; otherwise the step is recorded as skipped."""
+        """Return whether there is anything to do; otherwise the step is recorded as skipped.
+
+        For an agent that was woken (``kit.wake``), decide whether to react; if not, nothing is recorded.
+        """
         ...
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:

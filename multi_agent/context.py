@@ -192,10 +192,11 @@ class Note(FrozenModel):
 
 
 class AgentMessage(FrozenModel):
-    """An agent's explanation of its step, for the other agents."""
+    """What an agent said, for the other agents: an event of its step as text."""
 
     sender: str
-    type: str
+    step: str = Field(default="", description="its step; empty in older runs")
+    type: str = Field(description="type of the event")
     content: str
 
 
@@ -224,7 +225,7 @@ class ResearchContext(FrozenModel):
     findings: tuple[Finding, ...] = Field(default=(), description="answers to questions on the way")
     notes: tuple[Note, ...] = Field(default=(), description="notes by agents")
     synthesis: Synthesis | None = Field(default=None, description="the answer")
-    messages: tuple[AgentMessage, ...] = Field(default=(), description="explanations by agents")
+    messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents said")
 
     @property
     def looked_for(self) -> tuple[str, ...]:

@@ -77,8 +77,8 @@ def _chunks(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
 
 
 def _records(old: Iterable[Record], update: ContextUpdate) -> tuple[Record, ...]:
-    """Replace the records of passages that were read again, even if they now have none, and drop duplicates."""
-    again = {record.chunk_id for record in update.records} | {mark.partition("/")[0] for mark in update.read}
+    """Replace the records of passages that were marked as read, even if they now have none, and drop duplicates."""
+    again = {mark.partition("/")[0] for mark in update.read}
     return _union((*(record for record in old if record.chunk_id not in again), *update.records))
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from multi_agent.answer import Vote
-from multi_agent.context import Claim, Evidence, Understanding
+from multi_agent.context import AgentMessage, Claim, Evidence, Understanding
 from multi_agent.llm.llm import Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
 from multi_agent.remembered import Remembered
@@ -98,6 +98,14 @@ class RevisionDeclined(FrozenModel):
     reason: str
 
 
+class WokenBy(FrozenModel):
+    """The event that woke an agent."""
+
+    event: str = Field(description="its type")
+    agent: str = Field(description="the agent that published it")
+    step: str
+
+
 class StepStarted(FrozenModel):
     """An agent started its task."""
 
@@ -108,6 +116,8 @@ class StepStarted(FrozenModel):
     task: str = Field(default="", description="id of its task; empty in older runs")
     inputs: dict[str, Any] = Field(default={}, description="its inputs, with references resolved")
     tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
+    woken_by: WokenBy | None = Field(default=None, description="what it reacts to; null for a step of the plan")
+    heard: tuple[AgentMessage, ...] = Field(default=(), description="reports of other agents in its prompt")
 
 
 class StepSkipped(FrozenModel):
@@ -263,14 +273,33 @@ class Searched(FrozenModel):
         )
 
 
+class MissingReported(FrozenModel):
+    """An agent reported that the passages found lack something."""
+
+    type: Literal["missing_reported"] = "missing_reported"
+    agent: str
+    missing: tuple[str, ...]
+
+
+class ContradictionFound(FrozenModel):
+    """Two statements may contradict each other; the agent's result brought the second one."""
+
+    type: Literal["contradiction_found"] = "contradiction_found"
+    agent: str
+    sides: tuple[str, ...] = Field(description="the statements with their sources")
+
+
 class EvidenceRejected(FrozenModel):
-    """A quote is not in its passage; ``final`` if it was dropped."""
+    """A quote is not in its passage; ``final`` if it was dropped, else its passages are read once more."""
 
     type: Literal["evidence_rejected"] = "evidence_rejected"
     quote: str
     passage: str
     reason: str
     final: bool
+    agent: str = Field(default="", description="the agent that gave it; empty in older runs")
+    about: str = Field(default="", description="what it was to show, in the agent's words")
+    chunk_ids: tuple[str, ...] = Field(default=(), description="the passages to read once more")
 
 
 class ClaimDrafted(FrozenModel):
@@ -404,6 +433,8 @@ Body = Annotated[
     | ModelFailed
     | ResponseRepaired
     | Searched
+    | MissingReported
+    | ContradictionFound
     | EvidenceRejected
     | ClaimDrafted
     | DraftWithdrawn

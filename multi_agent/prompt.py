@@ -69,6 +69,14 @@ class Prompt:
         changed.hash = hashlib.sha256("\0".join((self.hash, *sections)).encode()).hexdigest()[:12]
         return changed
 
+    def with_material(self, material: str) -> Self:
+        """Return a copy with this literal text at the beginning of its user message."""
+        changed = copy(self)
+        literal = material.replace("$", "$$")
+        changed._user = Template(f"{literal}\n\n{self._user.template}")
+        changed.hash = hashlib.sha256("\0".join((self.hash, material)).encode()).hexdigest()[:12]
+        return changed
+
     def render(self, **values: object) -> list[Message]:
         """Return the opening messages. Raises AgentError unless the values match the placeholders exactly."""
         _require_match(self.name, self.placeholders, values)

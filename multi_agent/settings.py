@@ -86,6 +86,8 @@ class ResearchSettings(SettingsGroup):
     )
     plan_tools: tuple[str, ...] = Field(default=(), description="tools that a plan may call in a step of their own, "
         "such as `download_file`; dangerous ones still need approval")  # fmt: skip
+    reactions: bool = Field(default=True, description="whether agents hear what others report, and react to it: a "
+        "second search for what is missing, a second reading after a rejected quote")  # fmt: skip
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:

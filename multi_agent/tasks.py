@@ -22,6 +22,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from multi_agent.context import ContextUpdate
 from multi_agent.errors import TaskAccessDenied
+from multi_agent.listening import Wake
 from vectorstore.models import FrozenModel
 
 GetTaskData = Callable[[str], "TaskData"]
@@ -46,6 +47,7 @@ class TaskData(FrozenModel):
     streams_claims: bool = Field(
         default=False, description="whether claims are published while they are written, since they answer the run"
     )
+    wake: Wake | None = Field(default=None, description="what the agent reacts to; null in a step of the plan")
     inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
 
 

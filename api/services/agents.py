@@ -26,7 +26,7 @@ class AgentDescription(FrozenModel):
     writes: tuple[str, ...]
     inputs: dict[str, Any] = Field(description="JSON schema of the inputs that the planner provides.")
     outputs: dict[str, Any] = Field(description="JSON schema of the outputs that later steps can reference.")
-    listens_to: tuple[str, ...] = Field(description="Event types that the agent can react to.")
+    listens_to: tuple[str, ...] = Field(description="Events that the agent hears and may react to.")
     direct: bool = Field(description="Whether a question can name this agent in `agent`. False while it is disabled.")
     reads_memory: bool = Field(description="Whether the agent is shown what worked on similar questions.")
     enabled: bool = Field(description="Whether plans can use the agent.")

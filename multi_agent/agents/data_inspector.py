@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
+from multi_agent.events import MissingReported
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import FrozenModel
@@ -76,6 +77,8 @@ class DataInspector:
             passages=show_passages(shown),
         )
         response = (await self._kit.llm.complete(messages, InspectionResponse)).value
+        if response.missing:
+            await self._kit.publish(MissingReported(agent=self.card.name, missing=tuple(response.missing)))
         self._reasoning = f"{response.format.rstrip('.')}. {response.reasoning}"
         return ContextUpdate(inspection=Inspection(**response.model_dump(exclude={"reasoning"})))
 

@@ -23,6 +23,7 @@ from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")
+_AGAIN = "Pick out only what the rejected quotes were to show. Name sentences by the numbers shown below."
 _PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str, "boolean": bool}
 
 
@@ -71,7 +72,8 @@ class Extractor:
     """Reads passages in parallel, packed by token budget; each once for the same strategies and record fields.
 
     The results of each group are merged at once, so they survive if the step ends early. Numbers of sentences that do
-    not exist are dropped and published.
+    not exist are dropped and published. If an item had no other, the Extractor is woken, and reads the passages of that
+    call once more for it.
     """
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -80,9 +82,11 @@ class Extractor:
         "where fields were named.",
         capabilities=("reading", "extraction", "evidence"),
         requires=frozenset({"chunks"}),
-        reads=frozenset({"strategies", "record_fields", "read"}),
+        # It waits for the inspection: what that misses may be searched for before the passages are read.
+        reads=frozenset({"strategies", "record_fields", "read", "inspection"}),
         writes=frozenset({"evidence", "records", "read"}),
         outputs=ExtractorOutput,
+        listens_to=frozenset({"evidence_rejected:Extractor"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -90,9 +94,11 @@ class Extractor:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return bool(_unread(context))
+        return bool(self._rejected(context) if self._kit.wake else _unread(context))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        if self._kit.wake:
+            return await self._read_again(context, task.model_copy(update={"instruction": _AGAIN}))
         unread = _unread(context)
         groups = self._groups(unread, context, task)
         read = await _gather(self._read(group) for group in groups)
@@ -109,6 +115,21 @@ class Extractor:
 
     def explain_reasoning(self) -> str:
         return self._reasoning
+
+    def _rejected(self, context: ResearchContext) -> tuple[Chunk, ...]:
+        """Return the passages of the calls whose quotes were rejected."""
+        events = self._kit.wake.events if self._kit.wake else ()
+        ids = {chunk_id for event in events for chunk_id in getattr(event.body, "chunk_ids", ())}
+        return tuple(chunk for chunk in context.chunks if chunk.id in ids)
+
+    async def _read_again(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        """Read the passages of rejected quotes for these alone: what was read before stays as it is."""
+        chunks = self._rejected(context)
+        groups = self._groups(chunks, context, task)
+        read = await _gather(self._read(group) for group in groups)
+        update = _update([each for found in read for each in found], (), records=bool(context.record_fields))
+        self._reasoning = f"Read {len(chunks)} passages once more for rejected quotes: {len(update.evidence)} quotes."
+        return update
 
     def _groups(self, chunks: Sequence[Chunk], context: ResearchContext, task: TaskData) -> list[_Group]:
         """Pack the passages. Prompts differ only in their passages at the end, so that endpoints can cache the rest."""
@@ -136,9 +157,15 @@ class Extractor:
         response: Any = (await self._kit.llm.complete(group.messages, group.shape)).value
         units = number_units(group.chunks)
         cited = [(item, cite(item.sentences, units, item.shows)) for item in response.items]
-        await publish_unknown((number for _, each in cited for number in each.unknown), units, self._kit.publish)
+        for item, each in cited:
+            lost = not each.evidence and self._kit.settings.reactions and not self._kit.wake
+            again = [chunk.id for chunk in group.chunks] if lost else []
+            await publish_unknown(
+                each.unknown, units, self._kit.publish, self.card.name, about=item.shows, read_again=again
+            )
         found = tuple(_Found(each.evidence, _values(item)) for item, each in cited if each.evidence)
-        await self._kit.keep(group.update(found))
+        if not self._kit.wake:
+            await self._kit.keep(group.update(found))
         return found
 
 

@@ -18,6 +18,8 @@ from vectorstore.models import FrozenModel
 MOST = 6
 """Maximum queries of one step."""
 
+_FOR_MISSING = "Write queries only for what was reported as missing in the passages."
+
 
 class Queries(BaseModel):
     """The model's response."""
@@ -56,6 +58,7 @@ class QueryPlanner:
         inputs=QueryPlannerInputs,
         planned_inputs=False,
         outputs=QueryPlannerOutput,
+        listens_to=frozenset({"missing_reported:DataInspector"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -63,7 +66,9 @@ class QueryPlanner:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return True
+        """React once in an attempt, and only to a search: after a scan, there is nothing else to find."""
+        wake = self._kit.wake
+        return wake is None or (wake.earlier == 0 and bool(context.searched))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = QueryPlannerInputs.model_validate(task.inputs.model_dump())
@@ -73,7 +78,7 @@ class QueryPlanner:
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             known=_show_known(before, context.findings),
-            instruction=f"{task.instruction}{_limit(inputs.max_queries)}",
+            instruction=_FOR_MISSING if self._kit.wake else f"{task.instruction}{_limit(inputs.max_queries)}",
         )
         response = (await self._kit.llm.complete(messages, Queries)).value
         new = _new(response.queries, before)[: inputs.max_queries]

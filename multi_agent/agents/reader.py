@@ -223,7 +223,9 @@ class Reader:
     ) -> list[Judged]:
         claims = [] if answers_absence(response, question) else response.claims or _bare_answer(response)
         cited = [_cite(claim, units, pictures) for claim in claims]
-        await publish_unknown((number for each in cited for number in each.unknown), units, self._kit.publish)
+        await publish_unknown(
+            (number for each in cited for number in each.unknown), units, self._kit.publish, self.card.name
+        )
         readings = [reading for claim in claims for reading in _readings(claim)]
         await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]

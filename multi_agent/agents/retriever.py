@@ -57,6 +57,7 @@ class Retriever:
         asked=lambda _: RetrieverInputs(method="search", documents=(), queries=()),
         outputs=RetrieverOutput,
         searches=frozenset({"documents"}),
+        listens_to=frozenset({"reasoning_shared:QueryPlanner"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -64,10 +65,13 @@ class Retriever:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        return True
+        """React to queries that were written as a reaction; others belong to a step of the plan."""
+        return self._kit.wake is None or self._kit.wake.is_chained
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = RetrieverInputs.model_validate(task.inputs.model_dump())
+        if self._kit.wake:  # a second search, in the same documents as the last one
+            inputs = inputs.model_copy(update={"documents": context.searched[-1].documents})
         if inputs.method == "scan":
             return await self._scan(inputs.documents, context.question)
         return await self._search(_new_queries(context, inputs), inputs.documents)
@@ -76,7 +80,9 @@ class Retriever:
         return self._reasoning
 
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> ContextUpdate:
-        chunks = await asyncio.to_thread(self._kit.library.search, queries, self._kit.settings.passages, documents)
+        settings = self._kit.settings
+        limit = min(settings.passages, settings.reader_passages) if self._kit.wake else settings.passages
+        chunks = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
         how = within(f"Searched with {len(queries)} queries", documents)
         await self._report("search", how, chunks, documents, queries)
         return ContextUpdate(

@@ -84,6 +84,7 @@ class Synthesizer:
         writes=frozenset({"synthesis"}),
         inputs=SynthesizerInputs,
         planned_inputs=False,
+        listens_to=frozenset({"contradiction_found"}),
     )
 
     def __init__(self, kit: AgentKit) -> None:
@@ -91,9 +92,12 @@ class Synthesizer:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether anything was looked for or found. An answer may say that the search found nothing."""
+        """Return whether anything was looked for or found. An answer may say that the search found nothing.
+
+        It does not react to contradictions at once: it is told of them when it writes the answer.
+        """
         known = (context.chunks, context.evidence, context.computations, context.records, context.notes)
-        return bool(context.looked_for or context.scanned or any(known))
+        return self._kit.wake is None and bool(context.looked_for or context.scanned or any(known))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         form = SynthesizerInputs.model_validate(task.inputs.model_dump()).format
@@ -131,7 +135,10 @@ class Synthesizer:
     async def _judge(self, response: WrittenAnswer | ComputedAnswer, sources: _Sources) -> list[Judged]:
         for number in dict.fromkeys(number for claim in response.claims for number in sources.unknown(claim)):
             reason = f"There is no evidence {number}."
-            await self._kit.publish(EvidenceRejected(quote=f"[{number}]", passage="", reason=reason, final=True))
+            rejected = EvidenceRejected(
+                quote=f"[{number}]", passage="", reason=reason, final=True, agent=self.card.name
+            )
+            await self._kit.publish(rejected)
         ask = self._kit.settings.check_claims and response.sufficient  # the check would reject a nearest answer
         question, kit = sources.question, self._kit
         check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)

@@ -175,12 +175,23 @@ class AgentCatalog:
     def _validate(self, agent: CustomAgent) -> None:
         self._require(agent.skills, agent.model)
         self._require_tools(agent.tools)
+        self._require_agents(agent)
         tools = (*agent.tools, *self._tools_of(agent.skills))
         if agent.gives == "answer" and not tools and "passages" not in Prompt(agent.name, agent.prompt).placeholders:
             raise AgentError(
                 "An answer quotes passages: name $passages in the prompt, or give the agent a tool that finds some, "
                 "such as search_documents."
             )
+
+    def _require_agents(self, listener: CustomAgent) -> None:
+        known = {*self.agents(), listener.name}
+        for entry in listener.listens_to:
+            _, _, name = entry.partition(":")
+            if name and name not in known:
+                raise AgentError(
+                    f"{listener.name} listens to {entry!r}, but there is no agent {name!r}; there are "
+                    f"{', '.join(sorted(known))}."
+                )
 
     def _tools_of(self, skills: Sequence[str]) -> tuple[str, ...]:
         return tuple(tool for name in skills for tool in self.get_skill(name).value.tools)

@@ -73,4 +73,5 @@ def _described(agent: CustomAgent) -> dict[str, Any]:
         "model": agent.model,
         "weight": agent.weight,
         "reads_memory": agent.reads_memory,
+        "listens_to": frozenset(agent.listens_to),
     }

@@ -22,6 +22,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from multi_agent.catalog.placeholders import ANSWER_PLACEHOLDERS, PLACEHOLDERS
 from multi_agent.errors import AgentError
+from multi_agent.listening import Listened
 from multi_agent.prompt import Prompt
 from multi_agent.settings import SUPERVISORS
 from vectorstore.models import FrozenModel
@@ -61,6 +62,11 @@ class CustomAgent(Entry):
         default=1.0, ge=0, le=1000, description="of its vote; null ('none' in a file) counts votes without weights"
     )
     tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
+    listens_to: tuple[Listened, ...] = Field(
+        default=(),
+        description="what other agents report that it hears and reacts to: event types, of all agents or of one",
+        examples=[["missing_reported", "reasoning_shared:Extractor"]],
+    )
     skills: tuple[SkillName, ...] = Field(default=(), description="its skills; it may also call their tools")
     reads_memory: bool = Field(
         default=False, description="whether its prompt shows notes, tool use and plans that worked on similar questions"

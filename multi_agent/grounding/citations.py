@@ -40,15 +40,30 @@ def cite(numbers: Iterable[int], units: Sequence[Unit], why: str = "") -> Cited:
     return Cited(tuple(_evidence(run[0], run[-1], why) for run in runs), unknown)
 
 
-async def publish_unknown(numbers: Iterable[int], units: Sequence[Unit], publish: Publish) -> None:
-    """Publish an EvidenceRejected event for each number of a unit that does not exist."""
+async def publish_unknown(
+    numbers: Iterable[int],
+    units: Sequence[Unit],
+    publish: Publish,
+    agent: str,
+    *,
+    about: str = "",
+    read_again: Iterable[str] = (),
+) -> None:
+    """Publish an EvidenceRejected event for each number of a unit that does not exist.
+
+    ``read_again`` has the ids of the passages that are read once more for it; without any, the quote is dropped.
+    """
+    chunk_ids = tuple(read_again)
     for number in numbers:
         await publish(
             EvidenceRejected(
                 quote=f"[{number}]",
                 passage="",
                 reason=f"There is no sentence {number}; {len(units)} were shown.",
-                final=True,
+                final=not chunk_ids,
+                agent=agent,
+                about=about,
+                chunk_ids=chunk_ids,
             )
         )
 

@@ -95,7 +95,9 @@ class PagePictures:
         for each in readings:
             if not self._has(each):
                 reason = f"There is no picture P{each.picture}; {len(self._shown)} were shown."
-                await publish(EvidenceRejected(quote=f"[P{each.picture}]", passage="", reason=reason, final=True))
+                await publish(
+                    EvidenceRejected(quote=f"[P{each.picture}]", passage="", reason=reason, final=True, agent=caller)
+                )
         if repairs := tuple(_wrong_regions(readings)):
             await publish(ResponseRepaired(caller=caller, repairs=repairs))
 

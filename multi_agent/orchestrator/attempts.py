@@ -131,7 +131,9 @@ class Attempts:
 
 def _from_notes(context: ResearchContext) -> Synthesis:
     """Return what an agent that writes no answer said when asked directly, as unsupported claims."""
-    texts = [note.text for note in context.notes] or [message.content for message in context.messages]
+    texts = [note.text for note in context.notes] or [
+        message.content for message in context.messages if message.type == "reasoning_shared"
+    ]
     return Synthesis(
         claims=tuple(Claim(text=text, supported=False) for text in texts),
         evidence=context.evidence,

@@ -10,15 +10,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from multi_agent.agent import StepOutput
-from multi_agent.bus import MessageBus
-from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
-from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext, Synthesis
+from multi_agent.bus import ALL, MessageBus
+from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.context import ContextUpdate, ResearchContext, Synthesis
 from multi_agent.errors import AgentError, BudgetReached, RunEnded
-from multi_agent.events import Event, ReasoningShared, StepFailed, StepFinished
+from multi_agent.events import ReasoningShared, StepFailed, StepFinished
 from multi_agent.grounding.consensus import Candidate
+from multi_agent.listening import Wake
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.plan_progress import PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step
+from multi_agent.orchestrator.reactions import Reactions
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
@@ -27,7 +29,6 @@ from multi_agent.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskResult
 
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 """Returns the answer that several candidates for one question agree on."""
-_REACTION = "reaction_"
 _SHOWN = {"id", "document_id", "name", "index", "start", "end"}
 
 
@@ -45,6 +46,8 @@ class Executor:
         bus: MessageBus,
         agree: Agree,
         merge_order: MergeOrder,
+        *,
+        reactions: bool,
     ) -> None:
         self._run_id, self._registry, self._worker, self._queue = run_id, registry, worker, queue
         self._tasks, self._shared, self._bus = tasks, shared, bus
@@ -52,9 +55,8 @@ class Executor:
         self._outputs: dict[str, StepOutput] = {}
         self._held: list[TaskResult] = []
         self.answer: Synthesis | None = None
-        for agent in registry:
-            for event_type in sorted(agent.card.listens_to):
-                bus.subscribe(event_type, self._reaction_of(agent))
+        self._reactions = Reactions(registry, shared, self._react, enabled=reactions)
+        bus.subscribe(ALL, self._reactions.collect)
 
     @property
     def context(self) -> ResearchContext:
@@ -69,6 +71,7 @@ class Executor:
         cancelled then.
         """
         self._shared.begin_attempt()
+        self._reactions.begin_attempt()
         self.answer, self._outputs, self._held = None, {}, []
         worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
         try:
@@ -91,7 +94,9 @@ class Executor:
             if ended := progress.receive(result):
                 self._merge_order.remove(ended.id)
                 results = progress.results_of(ended)
-                progress.finish(ended, await self._settle(ended, results, is_answer=ended is answering))
+                failure = await self._settle(ended, results, is_answer=ended is answering)
+                progress.finish(ended, failure)
+                await self._reactions.after(ended.id, is_last=progress.finished)
         return progress.failures
 
     async def _start(self, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
@@ -103,6 +108,7 @@ class Executor:
             )
         except AgentError as error:
             progress.finish(step, await self._publish_failure(step, error))
+            await self._reactions.after(step.id, is_last=progress.finished)
             return
         for message in messages:
             await self._queue.assign(message)
@@ -183,25 +189,20 @@ class Executor:
         wrote = _changes_as_json(output.update)
         finished = StepFinished(agent=agent, wrote=wrote, seconds=output.seconds, task=output.task)
         await self._bus.publish(finished, step=step)
-        self._shared.add_message(AgentMessage(sender=agent, type="reasoning_shared", content=output.reasoning))
         await self._bus.publish(ReasoningShared(agent=agent, reasoning=output.reasoning), step=step)
+        for contradiction in self._reactions.new_contradictions(agent):
+            await self._bus.publish(contradiction, step=step)
 
-    # Reactions
-
-    def _reaction_of(self, registered: RegisteredAgent) -> Callable[[Event], Any]:
-        name = registered.card.name
-
-        async def react(event: Event) -> None:
-            # No reactions to reactions, and none of an agent to itself: either would never end.
-            if event.step.startswith(_REACTION) or getattr(event.body, "agent", "") == name:
-                return
-            step = f"{_REACTION}{name.lower()}_{event.number}"
-            result = await self._worker.perform(self._tasks.for_reaction(step, name, event.body.type))
-            _raise_if_run_ends(result.error_details)
-            if result.result_data and not result.result_data.skipped:
-                await self._merge(name, result.result_data, step)
-
-        return react
+    async def _react(self, step: str, agent: str, wake: Wake) -> None:
+        """Run a woken agent. Its failure is published, and does not fail the plan."""
+        result = await self._worker.perform(self._tasks.for_reaction(step, agent, wake))
+        _raise_if_run_ends(result.error_details)
+        if result.result_data and not result.result_data.skipped:
+            try:
+                await self._merge(agent, result.result_data, step)
+            except AgentError as error:
+                failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
+                await self._bus.publish(failure, step=step)
 
 
 def _raise_if_run_ends(error: ErrorDetails | None) -> None:

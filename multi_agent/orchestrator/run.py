@@ -235,7 +235,7 @@ class Run:
         catalogue: Sequence[CatalogueEntry],
         show_practice: Callable[[Sequence[str]], str],
     ) -> Executor:
-        registry, retries = self._dependencies.registry, self._dependencies.settings.step_retries
+        registry, settings = self._dependencies.registry, self._dependencies.settings
         shared = SharedContext(
             ResearchContext(question=self._request.question, understanding=understanding, today=self._today),
             self._request.sources,
@@ -245,10 +245,13 @@ class Run:
         kits = StepKits(
             self._dependencies, self._models, self._tools, self._bus, storage, shared, sources, show_practice
         )
-        worker = Worker(queue, kits, shared, self._bus, retries)
-        tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue])
+        worker = Worker(queue, kits, shared, self._bus, settings.step_retries)
+        tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue], self._request.question)
         order = MergeOrder(self._resumed.events)
-        return Executor(self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order)
+        return Executor(
+            self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order,
+            reactions=settings.reactions,
+        )  # fmt: skip
 
     async def _agree(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
         llm = self._models.observed("Consensus", self._bus.publish)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from multi_agent.agent import AgentCard
 from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext
 from multi_agent.context_merge import merge
@@ -13,13 +15,15 @@ from multi_agent.sources import source_of
 class SharedContext:
     """Holds the latest ResearchContext and replaces it with every update.
 
-    ``read_before`` holds the ids of the passages that the context had when the attempt began.
+    ``read_before`` holds the ids of the passages that the context had when the attempt began, and ``said`` what agents
+    said since then.
     """
 
     def __init__(self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",)) -> None:
         self.current = context
         self._sources = sources
         self.read_before: frozenset[str] = frozenset()
+        self.said: tuple[AgentMessage, ...] = ()
 
     def merge(self, update: ContextUpdate, card: AgentCard) -> None:
         """Apply an agent's update.
@@ -39,10 +43,13 @@ class SharedContext:
                 f"{', '.join(self._sources)} (`--sources`)."
             )
 
-    def add_message(self, message: AgentMessage) -> None:
-        self.current = self.current.model_copy(update={"messages": (*self.current.messages, message)})
+    def add_messages(self, messages: Iterable[AgentMessage]) -> None:
+        new = tuple(messages)
+        self.said += new
+        self.current = self.current.model_copy(update={"messages": (*self.current.messages, *new)})
 
     def begin_attempt(self) -> None:
         """Drop the answer of the earlier attempt and remember which passages it left."""
+        self.said = ()
         self.read_before = frozenset(chunk.id for chunk in self.current.chunks)
         self.current = self.current.model_copy(update={"synthesis": None})

@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from multi_agent.agent import AgentKit
+from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.bus import MessageBus
 from multi_agent.catalog.registry import RegisteredAgent
-from multi_agent.context import ContextUpdate
+from multi_agent.context import AgentMessage, ContextUpdate
+from multi_agent.listening import hears, message_of
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_heard import show_heard
 from multi_agent.settings import Source
 from multi_agent.tasks import SubTask, TaskData, TaskStorage
 from multi_agent.toolbox.toolbox import RunTools
@@ -27,6 +29,7 @@ class StepKit:
     registered: RegisteredAgent
     task: TaskData
     agent_kit: AgentKit
+    heard: tuple[AgentMessage, ...]
     timeout: StepTimeout
     _releases: tuple[Callable[[], None], ...]
 
@@ -66,13 +69,15 @@ class StepKits:
         tools = self._tools.for_step(card.name, message.tools, task.step, publish, timeout.paused)
         llm, release_llm = self._models.for_step(card.name, publish, varied=task.sample is not None)
 
+        heard = self._heard_by(card, task)
+
         async def keep(update: ContextUpdate) -> None:
             self._shared.merge(update, card)
 
         kit = AgentKit(
             llm=llm,
             library=self._dependencies.library,
-            prompt=self._prompt_of(registered),
+            prompt=_with_heard(self._prompt_of(registered), heard),
             settings=self._dependencies.settings,
             publish=publish,
             keep=keep,
@@ -80,10 +85,24 @@ class StepKits:
             read_before=self._shared.read_before,
             tools=tools.offered,
             sources=self._sources,
+            wake=task.wake,
         )
-        return StepKit(registered, task, kit, timeout, (release_llm, tools.release))
+        return StepKit(registered, task, kit, heard, timeout, (release_llm, tools.release))
 
     def _prompt_of(self, registered: RegisteredAgent) -> Prompt | None:
         """Return the agent's prompt with what worked before, if its card reads memory."""
         practice = self._show_practice(registered.card.tools) if registered.card.reads_memory else ""
         return registered.prompt.with_sections(practice) if registered.prompt and practice else registered.prompt
+
+    def _heard_by(self, card: AgentCard, task: TaskData) -> tuple[AgentMessage, ...]:
+        """Return what woke the agent; in a step of the plan, what it heard from others in this attempt."""
+        if task.wake:
+            return tuple(message for event in task.wake.events if (message := message_of(event)))
+        if not self._dependencies.settings.reactions:
+            return ()
+        said = (each for each in self._shared.said if each.sender != card.name)
+        return tuple(each for each in said if hears(card.listens_to, card.name, each))
+
+
+def _with_heard(prompt: Prompt | None, heard: Sequence[AgentMessage]) -> Prompt | None:
+    return prompt.with_material(show_heard(heard)) if prompt and heard else prompt

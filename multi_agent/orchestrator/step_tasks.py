@@ -9,10 +9,14 @@ from typing import Any
 from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
+from multi_agent.listening import Wake
 from multi_agent.orchestrator.planning.references import resolve
 from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
 from multi_agent.plan import Step
 from multi_agent.tasks import SubTask, TaskStorage, task_data_type
+
+_REACT = "Do your part about what the other agents reported."
+"""The instruction of a woken agent."""
 
 
 class StepTasks:
@@ -24,9 +28,10 @@ class StepTasks:
         registry: AgentRegistry,
         storage: TaskStorage,
         documents: Sequence[str],
+        question: str,
     ) -> None:
         self._run_id, self._registry, self._storage = run_id, registry, storage
-        self._documents = documents
+        self._documents, self._question = documents, question
         self._numbers = count(1)
 
     def for_step(
@@ -59,9 +64,11 @@ class StepTasks:
             for card in cards
         ]  # fmt: skip
 
-    def for_reaction(self, step: str, agent: str, event_type: str) -> SubTask:
-        """Make the task of an agent that reacts to an event."""
-        return self._task(step, self._registry.get(agent).card, f"React to {event_type}.", {})
+    def for_reaction(self, step: str, agent: str, wake: Wake) -> SubTask:
+        """Make the task of a woken agent. Its inputs are those of an agent that a person asks directly."""
+        card = self._registry.get(agent).card
+        inputs = card.asked(self._question).model_dump(mode="json") if card.asked else {}
+        return self._task(step, card, _REACT, inputs, wake=wake)
 
     def delete_all(self) -> None:
         """Delete the task data of the run."""
@@ -76,6 +83,7 @@ class StepTasks:
         *,
         sample: int | None = None,
         streams_claims: bool = False,
+        wake: Wake | None = None,
     ) -> SubTask:
         """Store the task data and return the message that names it."""
         task = task_data_type(card.name, card.inputs)(
@@ -86,6 +94,7 @@ class StepTasks:
             instruction=instruction,
             sample=sample,
             streams_claims=streams_claims,
+            wake=wake,
             inputs=card.inputs.model_validate(inputs),
         )
         self._storage.store(task)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable
 
 from multi_agent.bus import MessageBus
+from multi_agent.context import AgentMessage
 from multi_agent.errors import (
     AgentError,
     BudgetReached,
@@ -20,7 +21,7 @@ from multi_agent.errors import (
     RunEnded,
     StepError,
 )
-from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted
+from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKit, StepKits
 from multi_agent.orchestrator.step_timeout import StepTimeout
@@ -74,7 +75,9 @@ class Worker:
         seen = self._shared.current.only(card.sees)
         if not await agent.should_activate(seen):
             reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
-            await self._bus.publish(StepSkipped(agent=card.name, reason=reason, task=task.task_id), step=task.step)
+            if task.wake is None:  # an agent that does not react is no step
+                skipped = StepSkipped(agent=card.name, reason=reason, task=task.task_id)
+                await self._bus.publish(skipped, step=task.step)
             return TaskOutput(skipped=reason)
         started = StepStarted(
             agent=card.name,
@@ -83,12 +86,18 @@ class Worker:
             task=task.task_id,
             inputs=task.inputs.model_dump(mode="json"),
             tools=card.tools,
+            woken_by=_woken_by(kit.heard[0]) if task.wake else None,
+            heard=kit.heard if kit.agent_kit.prompt else (),
         )
         await self._bus.publish(started, step=task.step)
         began = time.perf_counter()
         update = await agent.process(seen, task)
         seconds = time.perf_counter() - began
         return TaskOutput(task=task.task_id, update=update, reasoning=agent.explain_reasoning(), seconds=seconds)
+
+
+def _woken_by(message: AgentMessage) -> WokenBy:
+    return WokenBy(event=message.type, agent=message.sender, step=message.step)
 
 
 async def _limited(work: Awaitable[TaskOutput], allowed: StepTimeout) -> TaskOutput:

@@ -63,7 +63,7 @@ def handyman(*tools: str) -> RegisteredAgent:
             done = (await self._kit.llm.complete([*use.messages, Message.user("Report.")], Report)).value
             units = number_units(use.passages)
             cited = cite(done.sentences, units)
-            await publish_unknown(cited.unknown, units, self._kit.publish)
+            await publish_unknown(cited.unknown, units, self._kit.publish, self.card.name)
             return ContextUpdate(
                 notes=(Note(agent="Handyman", text=done.text),),
                 evidence=cited.evidence,

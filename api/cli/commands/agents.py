@@ -151,6 +151,7 @@ def _lines(agent: AgentDescription) -> list[str]:
         f"{agent.name} ({agent.origin}): {agent.description}",
         f"Reads: {', '.join(agent.reads) or 'only the question'}. "
         f"Requires: {', '.join(agent.requires) or 'nothing'}. Writes: {', '.join(agent.writes)}.",
+        f"Listens to: {', '.join(agent.listens_to) or 'nothing'}.",
         f"Weight of its vote: {'none' if agent.weight is None else f'{agent.weight:g}'}.",
         *(f"{title}: {', '.join(names)}." for title, names in named if names),
         *schema_lines("Inputs", agent.inputs),

@@ -58,7 +58,7 @@ class ProgressLines:
         """Print a line for an event; nothing for those that need none."""
         body = event.body
         if isinstance(body, events.StepStarted):
-            self._print(f"{body.agent} …")
+            self._print(f"{body.agent}{_reaction(body)} …")
         elif isinstance(body, events.ReasoningShared):
             self._print(f"{body.agent}: {excerpt(body.reasoning)}")
         elif isinstance(body, events.QuestionCompleted) and body.question != body.asked:
@@ -96,6 +96,12 @@ class ProgressLines:
             self._console.print(text, no_wrap=True, overflow="ellipsis")
         else:
             self._console.print(text)
+
+
+def _reaction(body: events.StepStarted) -> str:
+    """Return what woke the agent; empty for a step of the plan."""
+    woken_by = body.woken_by
+    return f" reacts to {woken_by.agent} ({woken_by.event.replace('_', ' ')})" if woken_by else ""
 
 
 def _agents(plan: Plan) -> str:
@@ -180,10 +186,11 @@ def vote_lines(body: Vote) -> list[str]:
 def _step_started(body: events.StepStarted) -> list[str]:
     inputs = {name: value for name, value in body.inputs.items() if value not in ("", [], None, body.instruction)}
     return [
-        f"{body.agent} started{f' ({body.task})' if body.task else ''}",
+        f"{body.agent}{_reaction(body) or ' started'}{f' ({body.task})' if body.task else ''}",
         *filter(None, (body.instruction,)),
         *([f"inputs: {format_arguments(inputs)}"] if inputs else []),
         *([f"tools: {', '.join(body.tools)}"] if body.tools else []),
+        *(f"heard: {each.sender} ({each.step}): {each.content}" for each in body.heard),
     ]
 
 
@@ -236,6 +243,8 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed: {body.error_type}", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     events.Searched: _searched,
+    events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
+    events.ContradictionFound: lambda body: ["possible contradiction", *body.sides],
     events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'}{f' ({body.passage})' if body.passage else ''}",
         body.quote,

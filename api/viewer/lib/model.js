@@ -129,6 +129,8 @@ const APPLY = {
     step.turns.push({agent: body.agent, number: event.number});
     if (body.task) step.tasks.push(body);
     step.reads = [...new Set([...step.reads, ...body.reads])];
+    step.wokenBy = body.woken_by;
+    step.heard = body.heard ?? [];
   },
   step_retried: (run, body, step) => {
     step.retries.push(body);
@@ -203,6 +205,7 @@ function emptyStep(id, attempt, plan) {
     id, attempt, plan,
     key: attempt > 1 ? `${id}@${attempt}` : id,
     instruction: plan?.instruction ?? "",
+    wokenBy: null, heard: [],
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], tasks: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
     asked: [], calls: [], searches: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
@@ -231,9 +234,16 @@ export function after(planStep) {
   return [...new Set([...planStep.needs, ...[...named].map(([, step]) => step)])];
 }
 
-/** Return the steps of a plan in columns, each to the right of all steps it waits for. */
-export function columns(plan) {
-  const steps = new Map(plan.steps.map((step) => [step.id, step]));
+/** Return the steps of the plan, and the reactions as steps after the one whose event woke them. */
+export function planAndReactions(attempt) {
+  const reactions = [...attempt.steps.values()].filter((step) => step.wokenBy).map((step) => (
+    {id: step.id, agents: agentsOf(step), instruction: step.instruction, inputs: {}, needs: [step.wokenBy.step], reaction: true}));
+  return [...attempt.plan.steps, ...reactions];
+}
+
+/** Return steps in columns, each to the right of all steps it waits for. */
+export function columns(planSteps) {
+  const steps = new Map(planSteps.map((step) => [step.id, step]));
   const depths = new Map();
   const depthOf = (step) => {
     if (!depths.has(step.id)) {
@@ -243,7 +253,7 @@ export function columns(plan) {
     return depths.get(step.id);
   };
   const found = [];
-  for (const step of plan.steps) (found[depthOf(step)] ??= []).push(step);
+  for (const step of planSteps) (found[depthOf(step)] ??= []).push(step);
   return found;
 }
 

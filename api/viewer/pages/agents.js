@@ -61,7 +61,7 @@ class AgentsView {
         agentForm(this, agent.custom), confirmButton("Remove", `remove ${agent.name}`, () => this.change(() => api.removeAgent(agent.name)))]),
       fold(`agent ${agent.name}`, "Details", () => [
         changeable && this.choices(agent),
-        h("dl", {class: "fields"}, part("capabilities", agent.capabilities), part("requires", agent.requires), part("reads", agent.reads), part("writes", agent.writes), part("tools", agent.tools), part("skills", agent.skills)),
+        h("dl", {class: "fields"}, part("capabilities", agent.capabilities), part("requires", agent.requires), part("reads", agent.reads), part("writes", agent.writes), part("listens to", agent.listens_to), part("tools", agent.tools), part("skills", agent.skills)),
         h("h3", {}, "Inputs"), value(agent.inputs.properties ?? {}, `${agent.name} inputs`),
         h("h3", {}, "Outputs"), value(agent.outputs.properties ?? {}, `${agent.name} outputs`),
         agent.file && h("p", {class: "note"}, "Defined in the file ", h("code", {}, agent.file), ". Edit it there."),

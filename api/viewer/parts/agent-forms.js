@@ -24,6 +24,7 @@ export function agentForm(view, agent) {
   field("Output", choice("gives", OUTPUTS, agent?.gives)),
   field("Capabilities", h("input", {name: "capabilities", value: agent?.capabilities.join(", ") ?? "", placeholder: "contracts, clauses"}), "Short phrases, separated by commas"),
   field("Prompt", textarea("prompt", agent?.prompt ?? PROMPT, 10, {required: true, spellcheck: "false", class: "code"}), "A # System part and a # User part, with $placeholders"),
+  field("Listens to", h("input", {name: "listens_to", value: agent?.listens_to.join(", ") ?? "", placeholder: "missing_reported, reasoning_shared:Extractor"}), "Events of other agents that it reacts to, separated by commas"),
   field("Model", choice("model", modelOptions(view.endpoints), agent?.model)),
   toolBoxes(view.tools, agent?.tools ?? []),
   h("label", {class: "check"}, h("input", {type: "checkbox", name: "reads_memory", checked: agent?.reads_memory ?? false}), "Read memory: notes, tool use and plans that worked on similar questions"),
@@ -49,8 +50,13 @@ function agentFrom(given, agent) {
     name: agent?.name ?? given.get("name"),
     tools: given.getAll("tools"),
     reads_memory: given.has("reads_memory"),
-    capabilities: given.get("capabilities").split(",").map((each) => each.trim()).filter(Boolean),
+    capabilities: listed(given.get("capabilities")),
+    listens_to: listed(given.get("listens_to")),
   };
+}
+
+function listed(text) {
+  return text.split(",").map((each) => each.trim()).filter(Boolean);
 }
 
 /** `view`: the page, which runs the change; `skill`: the skill to edit, or null for a new one. */

@@ -180,12 +180,25 @@ async def test_prompts_of_a_step_differ_only_in_their_passages(serve: Serve) -> 
     assert all(part in head for part in ("Copy the rows.", "each row", "What is it?"))
 
 
-async def test_a_sentence_beyond_its_group_is_dropped(serve: Serve) -> None:
-    bench = Bench(Extractor, serve(always(items(1, 5))), settings=TWO_A_CALL)
+@pytest.mark.parametrize("reactions", [True, False])
+async def test_a_sentence_beyond_its_group_is_to_be_read_again(serve: Serve, reactions: bool) -> None:
+    settings = ResearchSettings(passages_per_call=2, reactions=reactions)
+    bench = Bench(Extractor, serve(always(items(1, 5))), settings=settings)
     update = await bench.run(make_context(chunks=CHUNKS[:2]))
     [rejected] = bench.of_type("evidence_rejected")
-    assert (rejected.quote, rejected.reason, rejected.final) == ("[5]", "There is no sentence 5; 2 were shown.", True)
+    assert (rejected.quote, rejected.reason) == ("[5]", "There is no sentence 5; 2 were shown.")
+    assert (rejected.agent, rejected.about) == ("Extractor", "it")
+    assert rejected.chunk_ids == (tuple(chunk.id for chunk in CHUNKS[:2]) if reactions else ())
+    assert rejected.final is not reactions
     assert ExtractorOutput.of(update) == ExtractorOutput(quotes=1, documents=("a.md",))
+
+
+async def test_an_item_that_keeps_a_quote_is_not_read_again(serve: Serve) -> None:
+    item = {"sentences": [1, 5], "shows": "it"}
+    bench = Bench(Extractor, serve(always(json.dumps({"items": [item]}))))
+    await bench.run(make_context(chunks=CHUNKS[:2]))
+    assert [each.final for each in bench.of_type("evidence_rejected")] == [True]
+    assert quotes(bench) == [CHUNKS[0].text]
 
 
 async def test_a_record_belongs_to_its_row_and_not_to_the_heading(serve: Serve) -> None:

@@ -70,6 +70,6 @@ async def test_an_unknown_number_is_published() -> None:
     async def publish(body: object) -> None:
         published.append(body)
 
-    await publish_unknown([7], number_units([at(0, 0, "It closed.")]), publish)
+    await publish_unknown([7], number_units([at(0, 0, "It closed.")]), publish, "Reader")
     reason = "There is no sentence 7; 1 were shown."
-    assert published == [EvidenceRejected(quote="[7]", passage="", reason=reason, final=True)]
+    assert published == [EvidenceRejected(quote="[7]", passage="", reason=reason, final=True, agent="Reader")]

@@ -1,7 +1,7 @@
 /* A plan as a graph from left to right; color and text show the status of each step. */
 
 import {svg} from "../../lib/dom.js";
-import {after, agentsOf, columns, statusOf} from "../../lib/model.js";
+import {after, agentsOf, columns, planAndReactions, statusOf} from "../../lib/model.js";
 import {seconds, shorten} from "../../lib/format.js";
 
 const WIDTH = 142;
@@ -12,7 +12,8 @@ const MARGIN = 4;
 
 /** The graph of an attempt. `over`: the attempt has finished; `chosen`: key of the open step. */
 export function graph(attempt, over, href, chosen) {
-  const layers = columns(attempt.plan);
+  const steps = planAndReactions(attempt);
+  const layers = columns(steps);
   const rows = Math.max(...layers.map((layer) => layer.length));
   const width = layers.length * (WIDTH + GAP_X) - GAP_X + 2 * MARGIN;
   const height = rows * (HEIGHT + GAP_Y) - GAP_Y + 2 * MARGIN;
@@ -22,14 +23,14 @@ export function graph(attempt, over, href, chosen) {
     layer.forEach((step, y) => places.set(step.id, {x: MARGIN + x * (WIDTH + GAP_X), y: top + y * (HEIGHT + GAP_Y)}));
   });
   return svg("svg", {class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Plan"},
-    attempt.plan.steps.flatMap((step) => after(step).filter((id) => places.has(id)).map((id) => edge(places.get(id), places.get(step.id)))),
-    attempt.plan.steps.map((step) => node(attempt.steps.get(step.id), places.get(step.id), over, href, chosen)));
+    steps.flatMap((step) => after(step).filter((id) => places.has(id)).map((id) => edge(places.get(id), places.get(step.id), step.reaction))),
+    steps.map((step) => node(attempt.steps.get(step.id), places.get(step.id), over, href, chosen)));
 }
 
-function edge(from, to) {
+function edge(from, to, reaction) {
   const [x1, y1, x2, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x, to.y + HEIGHT / 2];
   const bend = Math.max(GAP_X / 2, (x2 - x1) / 2);
-  return svg("path", {class: "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`});
+  return svg("path", {class: reaction ? "edge reaction" : "edge", d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`});
 }
 
 function node(step, {x, y}, over, href, chosen) {

@@ -22,6 +22,8 @@ export function stepView(live, step, over, href) {
       step.plan && after(step.plan).length > 0 && h("p", {class: "note"}, `After: ${after(step.plan).join(", ")}`),
       step.plan && Object.keys(step.plan.inputs).length > 0 && fields(step.plan.inputs, `${step.key} inputs`)),
     part("Tasks", step.tasks.map((each) => taskView(each, step.key))),
+    part("Reacts to", step.wokenBy && h("p", {class: "text"}, `${step.wokenBy.agent} in step ${step.wokenBy.step}: ${step.wokenBy.event.replaceAll("_", " ")}`)),
+    part("Heard", step.heard.map((each) => h("p", {class: "text"}, h("strong", {}, `${each.sender} (${each.step}): `), each.content))),
     part("Errors", [...step.failures, ...step.retries].map((each) =>
       h("p", {class: "fault"}, `${each.agent}${each.error_type ? "" : ", retried"}: ${each.error}`))),
     part("Skipped because", step.skipped.map((each) => h("p", {class: "text"}, each.reason))),

@@ -1,0 +1,89 @@
+"""Lets the agents of a run hear each other, and wakes those that listen.
+
+Messages are collected while a step runs and delivered when it has ended, in an order that does not depend on timing,
+so that a resumed run builds the same prompts and the journal answers them. A woken agent is a step of its own,
+``STEP.AGENT``. What it says may wake others. Each agent reacts at most once to a step, so reactions always end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+
+from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.context import ResearchContext
+from multi_agent.events import ContradictionFound, Event
+from multi_agent.grounding.contradictions import Contradiction, find_contradictions
+from multi_agent.listening import Wake, hears, message_of
+from multi_agent.orchestrator.shared_context import SharedContext
+
+React = Callable[[str, str, Wake], Awaitable[None]]
+"""Runs an agent as the step of this id and merges its result: ``await react(step, agent, wake)``."""
+
+
+class Reactions:
+    """Delivers messages after every step. Subscribe ``collect`` to all events of the run."""
+
+    def __init__(self, registry: AgentRegistry, shared: SharedContext, react: React, *, enabled: bool) -> None:
+        self._registry, self._shared, self._react, self._enabled = registry, shared, react, enabled
+        self._said: defaultdict[str, list[Event]] = defaultdict(list)
+        self._woken: Counter[str] = Counter()
+        self._contradictions: set[Contradiction] = set()
+
+    def begin_attempt(self) -> None:
+        """Forget what was said and who was woken in the earlier attempt."""
+        self._said.clear()
+        self._woken.clear()
+
+    async def collect(self, event: Event) -> None:
+        """Keep an event that agents can listen to until its step has ended."""
+        if event.step and message_of(event):
+            self._said[event.step].append(event)
+
+    def new_contradictions(self, agent: str) -> list[ContradictionFound]:
+        """Return the contradictions that the last result of ``agent`` brought into the shared context."""
+        found = find_contradictions(self._context) if self._enabled else ()
+        new = [each for each in found if each not in self._contradictions]
+        self._contradictions.update(new)
+        return [ContradictionFound(agent=agent, sides=(each.first, each.second)) for each in new]
+
+    async def after(self, step: str, *, is_last: bool) -> None:
+        """Deliver what was said in the step, and let the listeners react in the order of their names.
+
+        After the last step of the plan nobody reacts: no step would read the result.
+        """
+        news = self._deliver(step)
+        reacted: set[str] = set()
+        while news and self._enabled and not is_last:
+            said: list[Event] = []
+            for registered in self._registry:
+                agent = registered.card.name
+                heard = [each for each in news if _hears(registered.card.listens_to, agent, each)]
+                if heard and agent not in reacted:
+                    reacted.add(agent)
+                    said += await self._wake(f"{step}.{agent}", agent, heard)
+            news = said
+
+    async def _wake(self, step: str, agent: str, heard: Sequence[Event]) -> list[Event]:
+        """Wake the agent and return what it said."""
+        await self._react(step, agent, Wake(events=tuple(heard), earlier=self._woken[agent]))
+        said = self._deliver(step)
+        self._woken[agent] += bool(said)
+        return said
+
+    def _deliver(self, step: str) -> list[Event]:
+        """Add what was said in the step to the messages of the shared context, and return the events."""
+        # The calls of a step end in any order, and a retried step repeats what it said.
+        said = {each.body.model_dump_json(): each for each in self._said.pop(step, [])}
+        events = [said[each] for each in sorted(said)]
+        self._shared.add_messages(message for event in events if (message := message_of(event)))
+        return events
+
+    @property
+    def _context(self) -> ResearchContext:
+        return self._shared.current
+
+
+def _hears(listens_to: frozenset[str], agent: str, event: Event) -> bool:
+    message = message_of(event)
+    return message is not None and hears(listens_to, agent, message)

@@ -1,0 +1,24 @@
+"""Renders what an agent heard from others for its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import shorten
+
+from multi_agent.context import AgentMessage
+from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_passages import bullets
+
+_SHOWN = 6  # messages; the latest ones
+_CHARACTERS = 400  # of one message
+
+
+def show_heard(messages: Sequence[AgentMessage]) -> str:
+    """Return the section for the messages with their senders and steps; empty if there are none."""
+    if not messages:
+        return ""
+    return Prompt.part("heard", reports=bullets([_show(each) for each in messages[-_SHOWN:]]))
+
+
+def _show(message: AgentMessage) -> str:
+    return f"{message.sender} (step {message.step}): {shorten(message.content, _CHARACTERS, placeholder=' …')}"
