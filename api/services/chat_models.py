@@ -10,22 +10,27 @@ from multi_agent.errors import LLMUnavailable, UnknownTool
 from multi_agent.orchestrator.planning.dependencies import allowed_registry
 from multi_agent.orchestrator.planning.one_step import can_be_asked
 from multi_agent.orchestrator.planning.validation import ANSWERS
-from multi_agent.settings import SUPERVISORS
+from multi_agent.settings import SUPERVISORS, Source
 from multi_agent.toolbox.toolbox import Toolbox
 
 _ANSWERS_ALONE = frozenset({"findings", "notes"})  # a synthesis is written from what others found
 
 
 def chat_models(
-    collections: Collections, registry: AgentRegistry, toolbox: Toolbox, settings: Settings, caller: Caller
+    collections: Collections,
+    registry: AgentRegistry,
+    toolbox: Toolbox,
+    settings: Settings,
+    caller: Caller,
+    sources: tuple[Source, ...],
 ) -> list[str]:
-    """Return the names of the models that the caller may ask and that can answer.
+    """Return the names of the models that the caller may ask and that can answer from these sources.
 
     Left out are collections without documents or for another embedding model, and agents that cannot work alone, write
     no answer, or lack their tools. Raises LLMUnavailable if the settings let no run start.
     """
     _require_endpoints(registry, settings)
-    registry = allowed_registry(registry, toolbox, settings.research.sources)
+    registry = allowed_registry(registry, toolbox, sources)
     if not any(agent.card.writes & ANSWERS for agent in registry):
         return []
     agents = [agent.card.name for agent in registry if _can_answer(agent, toolbox)]

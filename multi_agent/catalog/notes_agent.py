@@ -50,9 +50,8 @@ class NotesAgent:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether it has tools, or any of what its prompt shows is there."""
-        shown = [getattr(context, name) for name in self.card.sees]
-        return bool(self.card.tools or not shown or any(shown))
+        """Always act: a person or the planner chose the agent, and only its prompt says what it needs."""
+        return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         messages = render_prompt(self._kit, context, task.instruction)

@@ -18,7 +18,7 @@ from api.cli.common import (
     print_message,
     to_json,
 )
-from api.cli.render.text import schema_lines
+from api.cli.render.schema import schema_lines
 
 if TYPE_CHECKING:
     from api.services.agents import AgentDescription

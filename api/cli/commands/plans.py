@@ -195,7 +195,6 @@ def import_file(
     _print_saved(saved, "Imported", as_json)
 
 
-@app.command("rm", hidden=True)  # its earlier name
 @app.command("delete")
 def delete(
     name: Annotated[str, typer.Argument(help="Plan to delete.")], as_json: Json = False, home: Home = None

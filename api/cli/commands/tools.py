@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, to_json
-from api.cli.render.text import schema_lines
+from api.cli.render.schema import schema_lines
 
 app = command_group("tools", "List the tools that agents can be granted.")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Body, Depends, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -27,6 +27,7 @@ from api.problems import EXPECTED, problem_of
 from api.services.chat_models import chat_models
 from api.services.progress import progress
 from multi_agent.answer import Answer, Status
+from multi_agent.settings import Source
 from multi_agent.storage.trace import Trace
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -84,29 +85,36 @@ def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
+ModelNames = Callable[[Sequence[Source]], list[str]]
+"""Returns the names of the models that the caller may ask and that can answer from these sources."""
+
+
 def _model_names(
     collections: CollectionsDep, catalog: CatalogDep, tools: ToolsDep, settings: SettingsDep, caller: CurrentCaller
-) -> list[str]:
-    """Return the names of the models that the caller may ask."""
-    return chat_models(collections, catalog.registry(), tools, settings, caller)
+) -> ModelNames:
+    def names(sources: Sequence[Source]) -> list[str]:
+        allowed = tuple(sources) or settings.research.sources
+        return chat_models(collections, catalog.registry(), tools, settings, caller, allowed)
+
+    return names
 
 
-ModelNames = Annotated[list[str], Depends(_model_names)]
+ModelNamesDep = Annotated[ModelNames, Depends(_model_names)]
 
 
 @router.get("/models", responses=_error_responses(503))
-def models(names: ModelNames) -> ChatModels:
+def models(names: ModelNamesDep) -> ChatModels:
     """List the models that can answer: collections with documents, and agents that work alone over a collection."""
-    return ChatModels(data=tuple(map(_model, names)))
+    return ChatModels(data=tuple(map(_model, names(()))))
 
 
 @router.get("/models/{model}", responses=_error_responses(404, 503))
 def model(
-    names: ModelNames,
+    names: ModelNamesDep,
     model: Annotated[str, Path(description="A collection, or `collection:agent`.", examples=["papers"])],
 ) -> ChatModel:
     """Get one model."""
-    if model not in names:
+    if model not in names(()):
         raise ModelNotFound(model)
     return _model(model)
 
@@ -130,7 +138,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
     response_model=ChatCompletion,
 )
 async def chat(
-    names: ModelNames,
+    names: ModelNamesDep,
     runs: RunsDep,
     trace: TraceDep,
     caller: CurrentCaller,
@@ -143,7 +151,7 @@ async def chat(
     his time?" becomes a question that names him. With `stream=true`, progress arrives as `reasoning_content`, then the
     text.
     """
-    if body.model not in names:
+    if body.model not in names(get_args(Source)):  # a run that may not use its sources says so
         raise ModelNotFound(body.model)
     caller.require(Right.READ, body.collection)
     run_id = await runs.start(body.to_request(), body.collection, caller)

@@ -83,7 +83,7 @@ def test_tools_get_their_keys_and_no_trace_has_them(
         (home / "agents").mkdir()
         (home / "agents" / "scout.toml").write_text(AGENT)
         run("ingest", folder)
-        asked = run("ask", "What grows?", "--agent", "Scout", "--json")
+        asked = run("ask", "What grows?", "--agent", "Scout", "--json", "--sources", "documents,web,tools")
         traced = run("trace", asked.json["run_id"], "--prompts", "--json")
         assert web.authorizations == [f"Bearer {SECRET}"]
         shown = run("tools", "show", "garden.tell")

@@ -140,19 +140,6 @@ class TestToolsAndSkills:
         assert answer["summary"]["steps"] == {"Scout": {"completed": 1}}
         assert PLANNER not in service.panel.requests
 
-    def test_an_agent_that_notes_what_its_tools_say_takes_a_fast_question(self, service: Service) -> None:
-        notes = json.dumps({"reasoning": "Calculated.", "notes": ["It is 42."]})
-        clerk = {**SCOUT, "name": "Clerk", "gives": "notes", "tools": ["calculator"], "skills": []}
-        assert service.http.post("/v1/agents", json=clerk).status_code == 201
-        service.panel.roles = {
-            TRIAGE: choosing("Clerk"),
-            TURN: in_rounds(calls(("calculator", {"expression": "6*7"}))),
-            NOTES: lambda _: notes,
-        }
-        answer = service.ask("What is 6 times 7?", mode="fast")
-        assert "It is 42." in answer["answer"]
-        assert answer["summary"]["steps"] == {"Clerk": {"completed": 1}}
-
     def test_an_agent_without_tools_that_only_notes_takes_none(self, service: Service) -> None:
         lawyer = {**PIRATE, "name": "Lawyer", "gives": "notes", "prompt": "# System\nYou know.\n# User\n$question\n"}
         service.http.post("/v1/agents", json=lawyer)
@@ -204,11 +191,10 @@ class TestBroadcast:
         both.http.post("/v1/agents", json=clerk)
         both.panel.roles |= {
             TURN: lambda _: done(),
-            NOTES: lambda _: json.dumps({"reasoning": "", "notes": ["Ask the maker."]}),
         }
-        answer = both.ask(agents=["Clerk", "Reader"])
+        answer = both.ask(agents=["Clerk", "Reader"], sources=["documents", "tools"])
         assert (answer["status"], answer["short"]) == ("answered", "-25 °C")
-        assert both.panel.requests[NOTES][-1].prompt.endswith(QUESTION + "\n") or QUESTION in both.panel.prompt(NOTES)
+        assert answer["summary"]["steps"] == {"Clerk": {"completed": 1}, "Reader": {"completed": 1}}
 
     def test_wrong_choices_are_refused_with_the_reason(self, both: Service) -> None:
         def refusal(**asked: Any) -> str:
@@ -257,7 +243,7 @@ def test_the_command_line_asks_several_agents(
 class TestToolSteps:
     @pytest.fixture
     def research(self) -> ResearchSettings:
-        return ResearchSettings(plan_tools=("download_file", "read_file"))
+        return ResearchSettings(plan_tools=("download_file", "read_file"), sources=("documents", "web", "tools"))
 
     def plan(self, url: str) -> dict[str, Any]:
         return planned(

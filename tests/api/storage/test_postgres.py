@@ -62,7 +62,7 @@ def test_approvals_and_tool_calls_are_in_postgres(
     use_model(serve(rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))))
     assert run("ingest", folder, "-c", "launches").code == 0
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    asked = run("ask", "Shall we?", "--agent", "Handyman", "-c", "launches")
+    asked = run("ask", "Shall we?", "--agent", "Handyman", "-c", "launches", "--sources", "documents,tools")
     assert "Handyman wants to call launch" in asked.err
     [run_id] = [each["run_id"] for each in run("runs", "-c", "launches", "--json").json]
     assert asked.err.endswith(f"Files written by the run, in {tmp_path / 'home' / 'sandbox' / run_id}: log.txt\n")

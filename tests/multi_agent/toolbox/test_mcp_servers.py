@@ -135,7 +135,9 @@ async def test_a_server_is_reached_over_http_too(ask: Ask, served: str, tmp_path
 
 async def test_a_started_server_stops_with_the_run(tmp_path: Path) -> None:
     servers = McpServers(ToolSettings(mcp_servers=(garden(tmp_path),)))
-    assert [tool.card.name for tool in await servers.tools("garden", "*")] == ["garden.plant", "garden.look"]
+    assert [tool.card.name for tool in await servers.tools("garden", "*")] == [
+        "garden.plant", "garden.look", "garden.tell",
+    ]  # fmt: skip
     [holder] = [task for task in asyncio.all_tasks() if task.get_name() == "MCP server garden"]
     await servers.close()
     assert holder.done()
