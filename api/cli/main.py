@@ -19,7 +19,7 @@ import typer
 
 from api.cli import commands
 from api.cli.common import command_group, print_json, print_message
-from api.errors import HomeError, KeyNotFound, UsageError, error_message
+from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, error_message
 
 
 def make_app() -> typer.Typer:
@@ -84,7 +84,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from multi_agent.errors import AgentError
     from vectorstore.errors import StoreError
 
-    return (HomeError, KeyNotFound, IngestError, AgentError, StoreError, SQLAlchemyError)
+    return (FileNotThere, HomeError, KeyNotFound, IngestError, AgentError, StoreError, SQLAlchemyError)
 
 
 def _fail(message: str, kind: str, as_json: bool, code: int) -> None:

@@ -141,6 +141,7 @@ class IngestService:
         """
         from ingest.ledger.lock import ingest_lock
         from ingest.pipeline.pipeline import IngestPipeline
+        from ingest.pipeline.web_address import AddressedParser
 
         with ingest_lock(self._engine, request.collection) as lock, ExitStack() as kept:
             prepared = self._prepare(request)
@@ -154,7 +155,7 @@ class IngestService:
                 return _cancelled_report(request.collection)
             with self._create_parser() as parser, (open_collection or self._store.create)(spec) as collection:
                 pipeline = IngestPipeline(
-                    parser=self._with_models(parser),
+                    parser=AddressedParser(self._with_models(parser), self._uploads.url),
                     chunker=prepared.chunker,
                     embedder=self._embedder,
                     collection=collection,

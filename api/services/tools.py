@@ -45,6 +45,7 @@ class RunFile(FrozenModel):
 
     name: str
     size: int
+    url: str = Field(default="", description="Web address that it was downloaded from. Empty if a tool wrote it.")
 
 
 async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDescription]:
@@ -90,7 +91,7 @@ def list_tool_calls(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller)
 def list_files(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[RunFile]:
     """Return the files of a run. Raises RunNotFound."""
     sandbox = _sandbox(toolbox, trace, run_id, caller)
-    return [RunFile(name=name, size=sandbox.size(name)) for name in sandbox.names()]
+    return [_describe(sandbox, name) for name in sandbox.names()]
 
 
 def find_file(toolbox: Toolbox, trace: Trace, run_id: str, name: str, caller: Caller) -> Path:
@@ -99,6 +100,11 @@ def find_file(toolbox: Toolbox, trace: Trace, run_id: str, name: str, caller: Ca
         return _sandbox(toolbox, trace, run_id, caller).path(name)
     except ToolError as error:
         raise FileNotThere(str(error)) from error
+
+
+def _describe(sandbox: Sandbox, name: str) -> RunFile:
+    origin = sandbox.origin(name)
+    return RunFile(name=name, size=sandbox.size(name), url=origin.url if origin else "")
 
 
 def _sandbox(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> Sandbox:

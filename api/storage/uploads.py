@@ -1,6 +1,7 @@
 """Uploaded files: their folder, their names, and how they are stored and deleted.
 
     HOME/uploads/papers/reports/2024.pdf      a file of the collection `papers`, under the name that the client sent
+    HOME/uploads/.origins/papers/a.pdf        the web address that `a.pdf` of `papers` was downloaded from
     HOME/uploads/.incoming/123-8f3a…/0        a file that process 123 is receiving
 
 A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted.
@@ -8,6 +9,7 @@ A file is moved to its final path only after the whole upload has arrived. Unfin
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import shutil
@@ -22,6 +24,7 @@ import psutil
 from api.errors import HomeError, UsageError
 
 _INCOMING = ".incoming"  # not a valid collection name
+_ORIGINS = ".origins"  # nor is this
 _MAX_PART_BYTES = 255  # limit of common file systems
 _MAX_LENGTH = 1000
 
@@ -62,10 +65,43 @@ class Uploads:
         with _translate_errors(folder):
             return [self._move(path, folder / name) for name, path in received.items()]
 
+    def add_copy(self, collection: str, name: PurePosixPath, file: Path, url: str) -> Path:
+        """Store a copy of a file of a run. ``url`` is where it was downloaded; empty if a tool wrote it.
+
+        Replaces an earlier download from the same address. Raises UsageError if another file has the name.
+        """
+        path = self.folder(collection) / name
+        _check_free(self.folder(collection), name)
+        with self.incoming() as folder, _translate_errors(path):
+            copy = shutil.copyfile(file, folder / "0")
+            if path.is_file() and not filecmp.cmp(copy, path, shallow=False) and not (url and url == self.url(path)):
+                raise UsageError(
+                    f"The collection {collection!r} has another file named {str(name)!r}. Remove that document first, "
+                    "or download this file and upload it under another name."
+                )
+            self._move(copy, path)
+            if url:
+                origin = self._origin(path)
+                origin.parent.mkdir(parents=True, exist_ok=True)
+                origin.write_text(url, encoding="utf-8")
+        return path
+
+    def url(self, path: Path) -> str:
+        """Return the web address that a file was downloaded from; empty if there is none."""
+        if not path.is_relative_to(self._folder):
+            return ""
+        with _translate_errors(path), suppress(FileNotFoundError):
+            return self._origin(path).read_text(encoding="utf-8")
+        return ""
+
     def remove(self, path: Path) -> None:
         """Delete an uploaded file, and the folders that it leaves empty."""
-        with _translate_errors(path):
-            path.unlink(missing_ok=True)
+        for each in (path, self._origin(path)):
+            with _translate_errors(each):
+                each.unlink(missing_ok=True)
+            self._remove_empty_folders(each)
+
+    def _remove_empty_folders(self, path: Path) -> None:
         for folder in path.parents:
             if folder == self._folder or not folder.is_relative_to(self._folder):
                 return
@@ -76,8 +112,9 @@ class Uploads:
 
     def drop(self, collection: str) -> None:
         """Delete all files of a collection."""
-        with _translate_errors(self.folder(collection)), suppress(FileNotFoundError):
-            shutil.rmtree(self.folder(collection))
+        for folder in (self.folder(collection), self._origin(self.folder(collection))):
+            with _translate_errors(folder), suppress(FileNotFoundError):
+                shutil.rmtree(folder)
 
     def clear(self) -> None:
         """Delete unfinished uploads of processes that were killed."""
@@ -85,11 +122,14 @@ class Uploads:
             if not psutil.pid_exists(int(folder.name.partition("-")[0])):
                 shutil.rmtree(folder, ignore_errors=True)
 
-    @staticmethod
-    def _move(received: Path, path: Path) -> Path:
+    def _move(self, received: Path, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._origin(path).unlink(missing_ok=True)
         received.replace(path)
         return path
+
+    def _origin(self, path: Path) -> Path:
+        return self._folder / _ORIGINS / path.relative_to(self._folder)
 
 
 def safe_name(name: str) -> PurePosixPath:

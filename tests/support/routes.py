@@ -118,6 +118,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs/{run_id}/evidence/{number}": Rule("read", "/v1/runs/{run}/evidence/1", passes=404),  # of a document
     "GET /v1/runs/{run_id}/files": Rule("read", "/v1/runs/{run}/files"),
     "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/a.txt", passes=404),  # it has none
+    "POST /v1/runs/{run_id}/files/{name:path}/ingest": Rule(
+        "write", "/v1/runs/{run}/files/a.txt/ingest", passes=404, destroys=True
+    ),  # it has none
     "GET /v1/models": Rule("key", "/v1/models"),
     "GET /v1/models/{model}": Rule("read", "/v1/models/{collection}"),
     "POST /v1/chat/completions": Rule(

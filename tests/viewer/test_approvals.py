@@ -57,8 +57,27 @@ def test_a_call_is_approved_unchanged(open_page: OpenPage, launching: Site) -> N
     page.get_by_role("link", name="Full trace").click()
     page.locator("summary").filter(has_text="Files written by tools").click()
     with page.expect_download() as saved:
-        page.get_by_role("button", name=LOG).click()
+        page.get_by_role("button", name=LOG, exact=True).click()
     assert saved.value.path().read_text() == "rocket"
+    page.get_by_role("button", name=f"Add to collection: {LOG}").click()
+    expect(page.locator(".job")).to_contain_text("1 document indexed")
+    [kept] = [each for each in launching.candor.ledger.list("pumps") if each.name == LOG]
+    assert "url" not in kept.metadata, "a tool wrote it"
+
+
+def test_a_reader_sees_files_but_cannot_add_them(open_page: OpenPage, launching: Site) -> None:
+    page = open_page()
+    request_launch(page).get_by_role("button", name="Approve").click()
+    expect_finished(page)
+    page.route(
+        "**/v1/me",
+        lambda route: route.fulfill(json={"key": "", "name": "r", "rights": {"pumps": "read"}, "owner": False}),
+    )
+    page.get_by_role("link", name="Full trace").click()
+    page.reload()
+    page.locator("summary").filter(has_text="Files written by tools").click()
+    expect(page.get_by_role("button", name=LOG, exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Add to collection")).to_have_count(0)
 
 
 def test_a_call_is_approved_with_other_arguments(open_page: OpenPage, launching: Site) -> None:

@@ -1,19 +1,20 @@
-"""``candor runs``: the latest runs."""
+"""``candor runs``: the latest runs, and the files that their tools wrote or downloaded."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_list
+from api.cli.common import Home, Json, RunId, command_group, make_candor, print_json, print_list
 from api.errors import UsageError
 
-app = command()
+app = command_group("runs", "List runs and their files, and add a file to the collection.")
 
 
-@app.command()
-def runs(
+@app.command("list")
+def list_all(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Number of runs.")] = 20,
     status: Annotated[
         list[str] | None, typer.Option("--status", help="Only runs with this status, e.g. failed. Repeatable.")
@@ -37,3 +38,43 @@ def runs(
     found = make_candor(home).trace.runs(limit, RunFilter(status=states, collection=collection, text=text))
     rows = [(run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection, run.question) for run in found]
     print_list(found, ("run", "status", "started (UTC)", "collection", "question"), rows, as_json)
+
+
+@app.command()
+def files(run: RunId, as_json: Json = False, home: Home = None) -> None:
+    """List the files that tools wrote or downloaded in a run.
+
+    Example: candor runs files run_3f2a
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.tools import list_files
+
+    candor = make_candor(home)
+    found = list_files(candor.tools, candor.trace, run, LOCAL_CALLER)
+    print_list(found, ("file", "bytes", "from"), [(each.name, each.size, each.url) for each in found], as_json)
+
+
+@app.command()
+def keep(
+    run: RunId,
+    name: Annotated[str, typer.Argument(help="Name of the file, from `candor runs files`.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Add a file of a run to the collection of the run, with the web address that it was downloaded from.
+
+    Exit code 1 if the file cannot be ingested.
+
+    Example: candor runs keep run_3f2a report.pdf
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.ingest import run_ingest
+    from api.services.kept_files import keep_file
+
+    candor = make_candor(home)
+    spec = keep_file(candor.tools, candor.trace, candor.uploads, run, name, LOCAL_CALLER)
+    report = run_ingest(candor, [Path(path) for path in spec.paths], spec.collection, progress=not as_json)
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    if report.failed:
+        raise typer.Exit(1)

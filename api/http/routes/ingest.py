@@ -23,16 +23,20 @@ from api.http.deps import (
     JobsDep,
     PoolDep,
     SettingsDep,
+    ToolsDep,
+    TraceDep,
     UploadsDep,
 )
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
 from api.http.routes.documents import DocumentId
+from api.http.routes.runs import RunId
 from api.http.uploads import UploadLimits, receive_files
 from api.jobs.ingest import submit_ingest
 from api.jobs.models import Job
 from api.jobs.runner import Jobs
 from api.services.ingest import IngestJobSpec, require_readable
+from api.services.kept_files import keep_file
 from vectorstore.models import NAME, FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["documents"])
@@ -160,6 +164,29 @@ async def ingest_again(
     name = await asyncio.to_thread(collections.resolve_for, caller, Right.WRITE, collection)
     found = await asyncio.to_thread(documents.find, document, name)
     spec = IngestJobSpec(collection=found.collection, documents=(found.id,), retry_failed=True)
+    return await _submit(jobs, caller, spec, idempotency_key, response)
+
+
+@router.post(
+    "/runs/{run_id}/files/{name:path}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503)
+)
+async def keep(
+    response: Response,
+    tools: ToolsDep,
+    trace: TraceDep,
+    uploads: UploadsDep,
+    jobs: JobsDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    name: Annotated[str, Path(description="Name of the file, from the list.", examples=["report.pdf"])],
+    idempotency_key: IdempotencyKey = None,
+) -> Job:
+    """Add a file of a run to the collection of the run and ingest it.
+
+    The file is copied, as if it had been uploaded. If it was downloaded, the document's metadata has its address as
+    `url`. It replaces an earlier download from the same address, but no other file of its name.
+    """
+    spec = await asyncio.to_thread(keep_file, tools, trace, uploads, run_id, name, caller)
     return await _submit(jobs, caller, spec, idempotency_key, response)
 
 

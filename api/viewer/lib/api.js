@@ -153,9 +153,14 @@ export const keptText = (runId, number) => call(`/v1/runs/${id(runId)}/evidence/
 
 export const runFiles = (runId) => call(`/v1/runs/${id(runId)}/files`);
 
+const runFilePath = (runId, name) => `/v1/runs/${id(runId)}/files/${name.split("/").map(id).join("/")}`;
+
+/** Add a file of a run to its collection, and return the ingest job. */
+export const keepRunFile = (runId, name) => post(`${runFilePath(runId, name)}/ingest`);
+
 /** Return a file that a tool wrote in a run. */
 export async function runFile(runId, name) {
-  const response = await request(`/v1/runs/${id(runId)}/files/${name.split("/").map(id).join("/")}`);
+  const response = await request(runFilePath(runId, name));
   return response.blob();
 }
 

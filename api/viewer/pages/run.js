@@ -108,7 +108,7 @@ class RunView {
       model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
       over && owner() && model.planned && planSaver(this.runId),
-      over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId),
+      over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
     ];
   }
 

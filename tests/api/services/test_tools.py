@@ -61,7 +61,7 @@ def test_a_run_is_shown_with_its_tool_calls_and_files(http: httpx.Client, run: R
     assert len(entries) == 3
 
     files = http.get(f"/v1/runs/{run_id}/files").json()
-    assert files == [{"name": "notes/a b.txt", "size": 7}, {"name": "page.html", "size": 25}]
+    assert files == [{"name": "notes/a b.txt", "size": 7, "url": ""}, {"name": "page.html", "size": 25, "url": ""}]
     notes = http.get(f"/v1/runs/{run_id}/files/notes/a%20b.txt")
     assert notes.content.decode() == "Größe"
     page = http.get(f"/v1/runs/{run_id}/files/page.html")

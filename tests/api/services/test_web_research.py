@@ -211,7 +211,11 @@ def test_a_downloaded_file_is_quoted_under_its_address(candor: Candor, downloadi
         [quote] = http.get(f"/v1/runs/{run_id}").json()["answer"]["evidence"]
         assert (quote["quote"], quote["origin"]["url"], quote["pages"]) == downloading
         files = http.get(f"/v1/runs/{run_id}/files").json()
-        assert [each["name"] for each in files] == ["noise.pdf"], "where it is from is no file of the run"
+        assert [(each["name"], each["url"]) for each in files] == [("noise.pdf", downloading[1])]
+        kept = http.post(f"/v1/runs/{run_id}/files/noise.pdf/ingest")
+        until(lambda: http.get(kept.headers["location"]).json()["status"] == "done")
+        document = http.get("/v1/documents/noise.pdf", params={"collection": kept.json()["collection"]}).json()
+        assert (document["state"], document["metadata"]["url"]) == ("indexed", downloading[1])
 
 
 def test_candor_ask_downloads_a_file_after_approval(

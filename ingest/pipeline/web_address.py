@@ -1,0 +1,30 @@
+"""Adds the web address that a file was downloaded from to the metadata of its document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+from ingest.document import ParsedDocument
+from ingest.parser import Parser
+
+URL = "url"
+"""Metadata key of the web address that the file was downloaded from."""
+
+
+class AddressedParser:
+    """A parser that adds the address of downloaded files. ``url_of`` returns it by path; empty if there is none."""
+
+    def __init__(self, parser: Parser, url_of: Callable[[Path], str]) -> None:
+        self.name = parser.name
+        self._parser, self._url_of = parser, url_of
+
+    def parse(self, path: Path) -> ParsedDocument:
+        parsed, url = self._parser.parse(path), self._url_of(path)
+        return parsed.model_copy(update={"metadata": parsed.metadata | {URL: url}}) if url else parsed
+
+    def version_of(self, path: PurePath, mime_type: str = "") -> str:
+        return self._parser.version_of(path, mime_type)
+
+    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
+        return self._parser.is_current(stored, path, mime_type)
