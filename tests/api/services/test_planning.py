@@ -256,7 +256,12 @@ class TestToolSteps:
         """Start the run, decide on its download, and return its id when it has ended."""
         service.web.pages["/colours"] = Page(b"The Borea 12 is blue.", "text/plain")
         plan = json.dumps(self.plan(service.web.url("/colours")))
-        service.panel.roles = {PLANNER: lambda _: plan, REVISION: lambda _: json.dumps(give_up())}
+        blue = json.dumps(synthesis([{"text": "The Borea 12 is blue.", "evidence": [1]}], sufficient=True))
+        service.panel.roles = {
+            PLANNER: lambda _: plan,
+            SYNTHESIS: lambda _: blue,
+            REVISION: lambda _: json.dumps(give_up()),
+        }
         asked = {"question": "Download the list and say which colour it is.", "mode": "high", "wait": False}
         run_id = str(service.http.post("/v1/research", json=asked).json()["run_id"])
         until(lambda: bool(service.http.get("/v1/approvals", params={"run_id": run_id}).json()))
