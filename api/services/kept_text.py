@@ -1,4 +1,4 @@
-"""The text around an item of evidence: of a document, or of what a tool returned, which is kept with the run."""
+"""Returns the text around an item of evidence: of a document, or of a page, result or passage kept with the run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from api.errors import EvidenceNotFound
 from api.services.documents import Documents
 from api.services.runs import find_run
 from multi_agent.answer import Quote
+from multi_agent.events import RunStarted
+from multi_agent.sources import given_passages
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import RunSummary, Trace
 from vectorstore.models import Chunk, FrozenModel, Origin
@@ -33,7 +35,7 @@ def evidence_text(
     """Return the text of any evidence. Raises RunNotFound, RunUnderWay, EvidenceNotFound, IngestError."""
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin:
-        return _from_calls(calls, run, quote)
+        return _kept_with_run(calls, trace, run, quote)
     text = documents.text(documents.find(quote.document_id, run.collection)).text
     return _kept(quote, text)
 
@@ -46,7 +48,7 @@ def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: 
             f"Evidence {number} of {run.run_id} is from the document {quote.document_id}, whose text is in its "
             "collection."
         )
-    return _from_calls(calls, run, quote)
+    return _kept_with_run(calls, trace, run, quote)
 
 
 def _find(trace: Trace, run_id: str, number: int, caller: Caller) -> tuple[RunSummary, Quote]:
@@ -58,12 +60,19 @@ def _find(trace: Trace, run_id: str, number: int, caller: Caller) -> tuple[RunSu
     return run, found[number]
 
 
-def _from_calls(calls: ToolCalls, run: RunSummary, quote: Quote) -> KeptText:
+def _kept_with_run(calls: ToolCalls, trace: Trace, run: RunSummary, quote: Quote) -> KeptText:
+    """Return the text that a tool returned, or that the caller gave with the question."""
     returned = (each.result.passages for each in calls.entries(run.run_id) if each.result)
-    passages = [chunk for each in returned for chunk in each if chunk.document_id == quote.document_id]
+    sources = returned if quote.origin and quote.origin.kind != "caller" else [_given(trace, run)]
+    passages = [chunk for each in sources for chunk in each if chunk.document_id == quote.document_id]
     if not passages:
         raise EvidenceNotFound(f"The text of evidence {quote.number} was not kept with {run.run_id}.")
     return _kept(quote, _joined(passages))
+
+
+def _given(trace: Trace, run: RunSummary) -> tuple[Chunk, ...]:
+    started = (event.body for event in trace.events(run.run_id) if isinstance(event.body, RunStarted))
+    return tuple(chunk for body in started for chunk in given_passages(body.request.rag_results))
 
 
 def _joined(passages: Iterable[Chunk]) -> str:

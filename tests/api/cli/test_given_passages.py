@@ -38,6 +38,9 @@ def test_an_answer_cites_the_passages_of_a_file(ingested: None, run: Callable, t
         "pumps.md",
         "roof.txt (field notes)",
     ]
+    shown = run("show", both["run_id"], "2")
+    assert shown.code == 0, shown.err
+    assert FIELD_NOTE["text"] in shown.out
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ def test_a_passage_from_elsewhere_is_cited_as_given_by_the_caller(http: httpx.Cl
     assert ELSEWHERE[quote["start"] : quote["end"]] == quote["quote"] == "The Borea 12 ran for a week at -25 °C."
     assert quote["origin"] == {"kind": "caller", "source": WIKI["source"], "score": 0.7}
     assert (quote["document"], quote["pages"]) == (WIKI["source"], [4])
+    kept = http.get(f"/v1/runs/{answer['run_id']}/evidence/1").json()
+    assert kept["text"][kept["start"] : kept["end"]] == quote["quote"]
     assert answer["summary"]["given_passages"] == {"cited": 1, "read": 1, "total": 1}
     assert answer["summary"]["documents"] == {"cited": 0, "read": 0, "total": 0}
     assert answer["coverage"]["chunks_considered"] == 0
