@@ -85,8 +85,10 @@ class Request(FrozenModel):
             )
         if self.agent and self.agents:
             raise AgentError("Name one agent in `agent` or several in `agents`, not both.")
-        if (self.mode == "direct") != bool(self.agent or self.agents):
-            raise AgentError("Mode 'direct' needs an agent's name, and only this mode takes one.")
+        if self.mode == "direct" and not (self.agent or self.agents):
+            raise AgentError("Mode 'direct' needs an agent's name.")
+        if self.mode != "direct" and (self.agent or self.agents):
+            raise AgentError("Agents that you name are asked directly. Leave out the mode, or the names.")
         if self.template and self.mode in ("fast", "direct"):
             raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")
         if self.inputs and not self.template:

@@ -74,7 +74,7 @@ class WebResearcher(Reader):
             today=show_today(context),
             task=show_task(context, inputs.question, task.instruction),
             types=bullets([_MEANINGS[each] for each in inputs.source_types]),
-            queries=bullets(inputs.related_queries),
+            queries=f"\n\nSuggested searches:\n{bullets(inputs.related_queries)}" if inputs.related_queries else "",
             most=inputs.max_sources,
         )
         asked = ReaderInputs(question=inputs.question, queries=inputs.related_queries)

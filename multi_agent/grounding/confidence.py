@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from multi_agent.grounding.support import Judged
 from multi_agent.grounding.terms import TermIndex, find_terms
+from vectorstore.models import ToolOutput
 
 _MOST_OF_QUESTION = 0.5
 
@@ -54,7 +55,10 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
     statements = [each.statement for each in supported]
     quotes = [item.quote for statement in statements for item in statement.evidence]
     results = [computed.purpose for statement in statements for computed in statement.computations]
-    shown = TermIndex("\n".join((*quotes, *results)))
+    # The result of a calculation repeats no word of the question, but its arguments do.
+    origins = [item.origin for statement in statements for item in statement.evidence]
+    arguments = [str(origin.arguments) for origin in origins if isinstance(origin, ToolOutput)]
+    shown = TermIndex("\n".join((*quotes, *results, *arguments)))
     asked = list(find_terms(question))
     on_question = sum(term in shown for term in asked) >= _MOST_OF_QUESTION * len(asked)
     return Signal.ON_QUESTION if on_question else Signal.OFF_QUESTION

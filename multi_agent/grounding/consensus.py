@@ -175,7 +175,8 @@ def _grouping_faults(groups: Sequence[Sequence[int]], answers: int) -> list[str]
 def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
     """Count the weighted votes. If a voter has no weight, or all weights are 0, every vote counts as 1.
 
-    A tie goes to the group with more distinct quotes, then to the first group.
+    A tie goes to the group with more distinct quotes, then to the first group. Among different agents, those without an
+    answer abstain if any other agent has one: an agent that knows nothing must not outvote a verified answer.
     """
     given = [candidate.weight for candidate in candidates]
     weighted = None not in given and any(given)
@@ -183,14 +184,20 @@ def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
     weights = [Fraction(str(weight)) if weighted else Fraction(1) for weight in given]
     totals = {group: sum((weights[position] for position in group), Fraction()) for group in groups}
     support = {group: _support(candidates, group) for group in groups}
-    ranked = tuple(sorted(groups, key=lambda group: (-totals[group], -support[group], min(group))))
+    answering = {group for group in groups if candidates[group[0]].answers}
+    differ = len({candidate.voter for candidate in candidates}) > 1
+    counted = answering if differ and answering else {*groups}
+    ranked = tuple(
+        sorted(groups, key=lambda group: (group not in counted, -totals[group], -support[group], min(group)))
+    )
+    tied = [group for group in ranked if group in counted and totals[group] == totals[ranked[0]]]
     return Consensus(
         groups=ranked,
         weights=tuple(float(totals[group]) for group in ranked),
         chosen=_best(candidates, ranked[0]),
-        share=float(totals[ranked[0]] / sum(totals.values())),
+        share=float(totals[ranked[0]] / sum(totals[group] for group in counted)),
         method="weighted" if weighted else "majority",
-        tie=_tie([support[group] for group in ranked if totals[group] == totals[ranked[0]]]),
+        tie=_tie([support[group] for group in tied]),
     )
 
 

@@ -221,7 +221,8 @@ class KeyMemory:
 def _in_short(answer: Answer) -> str:
     if answer.status is Status.ANSWERED:
         return answer.short or answer.answer
-    closest = f" Closest: {answer.nearest}." if answer.nearest else ""
+    nearest = answer.nearest
+    closest = f" Closest: {nearest.answer}. Missing or different: {nearest.difference}." if nearest else ""
     return f"Not found: {answer.found or answer.reasoning}{closest}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,14 @@ def chat(
     session: Annotated[
         str, typer.Option("--session", help="Name of a conversation to start or continue. A new name by default.")
     ] = "",
+    sources: Annotated[
+        str | None,
+        typer.Option(
+            "--sources",
+            help="What the answers may rest on, separated by commas: documents, web, tools. Default: research.sources.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
     home: Home = None,
 ) -> None:
@@ -33,5 +41,6 @@ def chat(
     """
     from api.cli.chat import Chat
 
-    options = {"mode": mode, "agent": agent, "model": model, "session": session}
+    options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
+    options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
     Chat(make_candor(home), collection, options, home, as_json=as_json).run()

@@ -58,9 +58,9 @@ def one_step_plan(
 ) -> Plan:
     """Return a plan in which these agents answer the question.
 
-    ``queries`` and ``documents`` are passed on if the inputs of an agent have fields of these names.
+    ``queries`` and ``documents`` are passed on if the inputs of an agent have fields for them.
     """
-    given = {"queries": list(queries), "documents": list(documents)}
+    given = {"queries": list(queries), "related_queries": list(queries), "documents": list(documents)}
     inputs: dict[str, Any] = {}
     for card in cards:
         inputs |= card.asked(question).model_dump(mode="json") if card.asked else {}

@@ -65,8 +65,8 @@ class Triage:
         )
         messages = Prompt.shipped("triage").render(
             mode=self._rules(mode),
-            one=', "steps": "one"' if mode == "auto" else "",
-            several=', "steps": "several"' if mode == "auto" else "",
+            one=self._example("one", mode),
+            several=self._example("several", mode),
             agents=_show_agents(self._agents),
             library=await self._documents.text(),
             remembered=remembered,
@@ -85,6 +85,12 @@ class Triage:
         understanding = Understanding(intent=question, requirements=requirements)
         await self._publish(PlanMade(understanding=understanding, plan=plan))
         return FastPlan(understanding, plan)
+
+    def _example(self, steps: str, mode: Literal["auto", "fast"]) -> str:
+        """Return the end of an example: the agent that searches documents, and the number of steps."""
+        reader = next((card for card in self._agents if "documents" in card.searches), self._agents[0])
+        agent = f', "agent": "{reader.name}"' if len(self._agents) > 1 else ""
+        return f'{agent}, "steps": "{steps}"' if mode == "auto" else agent
 
     def _rules(self, mode: Literal["auto", "fast"]) -> str:
         rules = [Prompt.part("triage_mode")] if mode == "auto" else []

@@ -181,7 +181,7 @@ def test_an_agent_reads_no_more_pages_than_its_task_allows(
     [first, second, *_] = [each for each in endpoint.requests if role_of(each) == TURN]
     assert "- news: reports of newspapers and agencies" in first.prompt
     assert "official: pages" not in first.prompt
-    assert "Searches that were suggested:\n- frost" in first.prompt
+    assert "Suggested searches:\n- frost" in first.prompt
     assert "You may read 1 pages at most." in first.prompt
     assert first.schema is not None
     assert '"general"' not in json.dumps(first.schema), "the search knows only the types of the task"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from multi_agent.context import Claim, Computation, Evidence, Synthesis
 from multi_agent.errors import InvalidResponse
 from multi_agent.events import Body, Voted
-from multi_agent.grounding.consensus import Candidate, agree, count_votes, group_by_value
+from multi_agent.grounding.consensus import INSUFFICIENT, Candidate, agree, count_votes, group_by_value
 from multi_agent.llm.factory import build_llm
 from support.scripted_endpoint import Request, ScriptedEndpoint, always, in_turn
 
@@ -288,3 +288,14 @@ def test_order_matters_only_as_the_last_tie_breaker(candidates: list[Candidate],
 
 def _members(candidates: Sequence[Candidate], group: Sequence[int]) -> list[Any]:
     return sorted(candidates[position].model_dump_json() for position in group)
+
+
+async def test_agents_without_an_answer_abstain_if_another_agent_has_one() -> None:
+    with ScriptedEndpoint(always("never asked")) as endpoint:
+        vote = Ballot(endpoint)
+        unknowing = [candidate("", name, text="Nothing.", sufficient=False) for name in ("Reader", "WebResearcher")]
+        chosen = await vote(*unknowing, candidate("397.8", "Utility", confidence=0.7))
+    assert (chosen.short, chosen.confidence) == ("397.8", 0.7)
+    [voted] = vote.published
+    assert (voted.share, voted.tie) == (1.0, "")
+    assert [(group.answer, group.weight) for group in voted.groups] == [("397.8", 1.0), (INSUFFICIENT, 2.0)]

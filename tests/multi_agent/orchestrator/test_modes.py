@@ -146,7 +146,7 @@ async def test_an_agent_without_evidence_gives_unsupported_claims(panel: MakePan
         (Asked(question="x", mode="direct", agent="Extractor"), "cannot be asked directly: it needs chunks"),
         (Asked(question="x", mode="direct", agent="Oracle"), "'Oracle' does not exist; there are"),
         (Asked(question="x", mode="direct"), "needs an agent's name"),
-        (Asked(question="x", mode="fast", agent="Reader"), "needs an agent's name"),
+        (Asked(question="x", mode="fast", agent="Reader"), "are asked directly"),
         (Asked(question="x", template="weekly"), "weekly"),
         (Asked(question=" "), "empty"),
     ],
