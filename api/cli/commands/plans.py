@@ -238,7 +238,8 @@ def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:
         return
     parameters = ", ".join(each.name for each in saved.plan.parameters)
     takes = f" It takes {parameters}." if parameters else ""
-    print_message(f"{done} {saved.name}: {len(saved.plan.steps)} steps.{takes}")
+    count = len(saved.plan.steps)
+    print_message(f"{done} {saved.name}: {count} step{'s' if count > 1 else ''}.{takes}")
 
 
 def _edited(text: str) -> str:
