@@ -52,6 +52,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _skills(candor.settings.home, http)
     yield from _unusable(candor.settings.home)
     yield from _uploads(candor.settings.home, http, folder)
+    yield from _kept(candor, run_id)
     yield from _decided(candor, run_id)
     yield from _plans(http, run_id)
     yield from _evaluations(http)
@@ -123,6 +124,18 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
     for part in ("original", "pages/1", "pages/1.png"):
         route = part.replace("1", "{page}")
         yield f"GET /v1/documents/{{document}}/{route}", Asked(f"/v1/documents/{document['id']}/{part}{within}")
+
+
+def _kept(candor: Candor, run_id: str) -> Requests:
+    for name in ("new.md", "other.md"):
+        candor.tools.sandbox(run_id).write(name, b"The Notos 8 works down to -10 \xc2\xb0C.")
+    uploaded = candor.settings.home / "uploads" / "papers" / "other.md"
+    uploaded.parent.mkdir(parents=True, exist_ok=True)
+    uploaded.write_text("Another file of this name.")
+    route = "POST /v1/runs/{run_id}/files/{name:path}/ingest"
+    # With the idempotency key of an upload
+    yield route, Asked(f"/v1/runs/{run_id}/files/new.md/ingest", headers={"Idempotency-Key": "once"})
+    yield route, Asked(f"/v1/runs/{run_id}/files/other.md/ingest")
 
 
 def _decided(candor: Candor, run_id: str) -> Requests:

@@ -110,7 +110,7 @@ def test_the_plan_of_a_run_is_saved_used_and_deleted(
     again = run("ask", "What does the manual say?", "--plan", "thorough", "--json").json
     assert (again["status"], again["summary"]["steps_completed"]) == ("answered", 6)
     assert "already a plan 'thorough'" in run("plans", "save", "thorough", first["run_id"], "--yes").err.lower()
-    assert run("plans", "rm", "thorough").code == 0
+    assert run("plans", "delete", "thorough").code == 0
     assert run("plans", "--json").json == []
     refused = run("ask", QUESTION, "--plan", "thorough")
     assert (refused.code, "'thorough'" in refused.err) == (1, True)
