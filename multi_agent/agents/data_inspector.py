@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
 from multi_agent.events import MissingReported
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.tasks import TaskData
 from vectorstore.models import FrozenModel
@@ -88,5 +89,5 @@ class DataInspector:
 
 def _instruction(task: TaskData) -> str:
     focus = DataInspectorInputs.model_validate(task.inputs.model_dump()).focus
-    wanted = f" Look above all at {'; '.join(_FOCUS[each] for each in focus)}." if focus else ""
+    wanted = f" {Prompt.part('inspection_focus', focus='; '.join(map(_FOCUS.__getitem__, focus)))}" if focus else ""
     return f"{task.instruction}{wanted}"

@@ -23,7 +23,6 @@ from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")
-_AGAIN = "Pick out only what the rejected quotes were to show. Name sentences by the numbers shown below."
 _PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str, "boolean": bool}
 
 
@@ -98,7 +97,7 @@ class Extractor:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         if self._kit.wake:
-            return await self._read_again(context, task.model_copy(update={"instruction": _AGAIN}))
+            return await self._read_again(context, task.model_copy(update={"instruction": Prompt.part("read_again")}))
         unread = _unread(context)
         groups = self._groups(unread, context, task)
         read = await _gather(self._read(group) for group in groups)

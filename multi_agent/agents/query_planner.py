@@ -11,14 +11,13 @@ from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.answer import in_short
 from multi_agent.context import ContextUpdate, Finding, ResearchContext
 from multi_agent.errors import AgentError
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.tasks import TaskData
 from vectorstore.models import FrozenModel
 
 MOST = 6
 """Maximum queries of one step."""
-
-_FOR_MISSING = "Write queries only for what was reported as missing in the passages."
 
 
 class Queries(BaseModel):
@@ -78,7 +77,7 @@ class QueryPlanner:
             intent=context.understanding.intent,
             requirements=bullets(context.understanding.requirements),
             known=_show_known(before, context.findings),
-            instruction=_FOR_MISSING if self._kit.wake else f"{task.instruction}{_limit(inputs.max_queries)}",
+            instruction=Prompt.part("queries_for_missing") if self._kit.wake else _instruction(task, inputs),
         )
         response = (await self._kit.llm.complete(messages, Queries)).value
         new = _new(response.queries, before)[: inputs.max_queries]
@@ -101,8 +100,9 @@ def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:
     return tuple(new.values())
 
 
-def _limit(max_queries: int) -> str:
-    return f" Only the first {max_queries} are searched; write the best ones first." if max_queries < MOST else ""
+def _instruction(task: TaskData, inputs: QueryPlannerInputs) -> str:
+    limit = f" {Prompt.part('queries_limit', most=inputs.max_queries)}" if inputs.max_queries < MOST else ""
+    return f"{task.instruction}{limit}"
 
 
 def _folded(query: str) -> str:

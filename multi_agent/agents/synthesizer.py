@@ -19,6 +19,7 @@ from multi_agent.grounding.written_answer import (
     build_synthesis,
     describe_read,
 )
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_evidence import (
     renumber_computations,
     select_evidence,
@@ -101,7 +102,7 @@ class Synthesizer:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         form = SynthesizerInputs.model_validate(task.inputs.model_dump()).format
-        wanted = f" Write the answer {_FORMS[form]}." if form != "as asked" else ""
+        wanted = f" {Prompt.part('answer_form', form=_FORMS[form])}" if form != "as asked" else ""
         shown = select_evidence(context, self._kit.settings.records_shown)
         messages = self._kit.require_prompt().render(
             today=show_today(context),

@@ -17,11 +17,14 @@ from multi_agent.toolbox.loop import ToolLoop
 
 async def find_with_tools(
     reader: Reader, kit: AgentKit, offered: OfferedTools, messages: Sequence[Message], task: TaskData,
-    inputs: ReaderInputs,
+    inputs: ReaderInputs, *, needs_tools: bool = True,
 ) -> ContextUpdate:  # fmt: skip
-    """Return the finding and its evidence. Raises AgentError if nothing was read because a tool is unavailable."""
+    """Return the finding and its evidence.
+
+    Raises AgentError if the agent needs its tools, and read nothing because one is unavailable.
+    """
     use = await ToolLoop(kit.llm, offered).run(messages)
-    if not use.passages and offered.unavailable:
+    if needs_tools and not use.passages and offered.unavailable:
         raise AgentError(f"{reader.card.name} read nothing. {' '.join(offered.unavailable)}")
     synthesis = await reader.write(use, PagePictures(), task, inputs)
     return ContextUpdate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -13,6 +13,7 @@ from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
 from multi_agent.context import ContextUpdate, ResearchContext
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
@@ -74,13 +75,17 @@ class WebResearcher(Reader):
             today=show_today(context),
             task=show_task(context, inputs.question, task.instruction),
             types=bullets([_MEANINGS[each] for each in inputs.source_types]),
-            queries=f"\n\nSuggested searches:\n{bullets(inputs.related_queries)}" if inputs.related_queries else "",
+            queries=_suggested(inputs.related_queries),
             most=inputs.max_sources,
         )
         asked = ReaderInputs(question=inputs.question, queries=inputs.related_queries)
         update = await find_with_tools(self, self._kit, offered, messages, task, asked)
         self._reasoning = f"{inputs.question} {update.findings[0].synthesis.reasoning}"
         return update
+
+
+def _suggested(queries: Sequence[str]) -> str:
+    return f"\n\n{Prompt.part('suggested_searches', queries=bullets(queries))}" if queries else ""
 
 
 def _narrowed(offered: OfferedTools, inputs: WebResearcherInputs) -> OfferedTools:

@@ -13,10 +13,8 @@ from multi_agent.listening import Wake
 from multi_agent.orchestrator.planning.references import resolve
 from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
 from multi_agent.plan import Step
+from multi_agent.prompt import Prompt
 from multi_agent.tasks import SubTask, TaskStorage, task_data_type
-
-_REACT = "Do your part about what the other agents reported."
-"""The instruction of a woken agent."""
 
 
 class StepTasks:
@@ -68,7 +66,7 @@ class StepTasks:
         """Make the task of a woken agent. Its inputs are those of an agent that a person asks directly."""
         card = self._registry.get(agent).card
         inputs = card.asked(self._question).model_dump(mode="json") if card.asked else {}
-        return self._task(step, card, _REACT, inputs, wake=wake)
+        return self._task(step, card, Prompt.part("react"), inputs, wake=wake)
 
     def delete_all(self) -> None:
         """Delete the task data of the run."""

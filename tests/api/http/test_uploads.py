@@ -56,9 +56,11 @@ class Client(httpx.Client):
         return {document["name"]: document for document in listed}
 
     def stored(self) -> list[str]:
-        """All files that were uploaded, or are on their way."""
+        """List all uploaded files, also unfinished ones."""
         folder = self.home / "uploads"
-        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        # os.walk skips a folder that the service deletes meanwhile; Path.rglob raises FileNotFoundError.
+        found = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+        return sorted(str(path.relative_to(folder)) for path in found)
 
 
 Start = Callable[..., Any]
