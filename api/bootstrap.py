@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
     from api.auth.audit import Audit
     from api.auth.keys import Keys
-    from api.services.agents import Agents
-    from api.services.collections import Collections
+    from api.services.catalog.agents import Agents
+    from api.services.catalog.plans import Plans
+    from api.services.catalog.skills import Skills
     from api.services.doctor import Doctor
-    from api.services.documents import Documents
-    from api.services.downloads import DownloadReader
-    from api.services.evaluations import Evaluations
-    from api.services.ingest import IngestService
-    from api.services.page_pictures import PagePictureDrawer
-    from api.services.plans import Plans
-    from api.services.research import PanelFactory
-    from api.services.skills import Skills
+    from api.services.documents.collections import Collections
+    from api.services.documents.documents import Documents
+    from api.services.documents.ingest import IngestService
+    from api.services.documents.page_pictures import PagePictureDrawer
+    from api.services.evaluation.evaluations import Evaluations
+    from api.services.research.downloads import DownloadReader
+    from api.services.research.research import PanelFactory
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
@@ -168,14 +168,14 @@ class Candor:
     @cached_property
     def download_reader(self) -> DownloadReader:
         """Reads the files that runs download."""
-        from api.services.downloads import DownloadReader
+        from api.services.research.downloads import DownloadReader
 
         return DownloadReader(self.settings.ingest)
 
     @cached_property
     def panel(self) -> PanelFactory:
         """Builds models and orchestrators."""
-        from api.services.research import PanelFactory
+        from api.services.research.research import PanelFactory
 
         return PanelFactory(self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog)
 
@@ -202,7 +202,7 @@ class Candor:
     @cached_property
     def collections(self) -> Collections:
         """List, open, change and delete collections."""
-        from api.services.collections import Collections
+        from api.services.documents.collections import Collections
 
         model = self.settings.store.embedding.model
         return Collections(
@@ -219,7 +219,7 @@ class Candor:
     @cached_property
     def documents(self) -> Documents:
         """List, find, read and remove documents."""
-        from api.services.documents import Documents
+        from api.services.documents.documents import Documents
 
         return Documents(self.collections, self.ledger, self.uploads)
 
@@ -233,35 +233,35 @@ class Candor:
     @cached_property
     def page_pictures(self) -> PagePictureDrawer:
         """Draws pages of documents as pictures for models."""
-        from api.services.page_pictures import PagePictureDrawer
+        from api.services.documents.page_pictures import PagePictureDrawer
 
         return PagePictureDrawer(self.ledger, self.settings.ingest.max_file_mb)
 
     @cached_property
     def agents(self) -> Agents:
         """List and change agents."""
-        from api.services.agents import Agents
+        from api.services.catalog.agents import Agents
 
         return Agents(self.agent_catalog, self.settings.research.agent_models)
 
     @cached_property
     def skills(self) -> Skills:
         """List and change skills."""
-        from api.services.skills import Skills
+        from api.services.catalog.skills import Skills
 
         return Skills(self.agent_catalog)
 
     @cached_property
     def plans(self) -> Plans:
         """List, propose, save, change and delete plans."""
-        from api.services.plans import Plans
+        from api.services.catalog.plans import Plans
 
         return Plans(self.plan_memory, self.trace, self.agent_catalog, self.collections, self.panel.planner_model)
 
     @cached_property
     def evaluations(self) -> Evaluations:
         """Start and run evaluations."""
-        from api.services.evaluations import Evaluations
+        from api.services.evaluation.evaluations import Evaluations
         from multi_agent.evaluation.store import EvaluationStore
 
         store = EvaluationStore(self.engine)
@@ -277,21 +277,21 @@ class Candor:
     @cached_property
     def figure_describer(self) -> FigureDescriber:
         """Describes the figures of documents with the default model."""
-        from api.services.figure_descriptions import ModelDescriber
+        from api.services.documents.figure_descriptions import ModelDescriber
 
         return ModelDescriber(self.settings.llm, self.settings.home / "endpoints")
 
     @cached_property
     def fact_finder(self) -> FactFinder:
         """Finds the facts of documents with the default model."""
-        from api.services.document_facts import ModelFactFinder
+        from api.services.documents.document_facts import ModelFactFinder
 
         return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints")
 
     @cached_property
     def ingest(self) -> IngestService:
         """Plan and execute ingests."""
-        from api.services.ingest import IngestService
+        from api.services.documents.ingest import IngestService
 
         return IngestService(
             self.settings,

@@ -39,8 +39,8 @@ from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
 from multi_agent.events import ModelCalled
-from multi_agent.llm.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
 from multi_agent.orchestrator.orchestrator import Orchestrator
 
 ROOT = Path(__file__).parents[1]

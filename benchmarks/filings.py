@@ -32,7 +32,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from benchmarks.retrieval import home_folder, ingested
 from multi_agent.reading import read_around
 from vectorstore.embedding.embedder import make_embedder

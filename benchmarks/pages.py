@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from benchmarks.filings import BUDGETS, SHARES, SMALLEST, chunks_by_page
 from benchmarks.retrieval import home_folder, ingested
 from multi_agent.evaluation.question_set import Gold, Question, load_questions

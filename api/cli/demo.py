@@ -21,9 +21,9 @@ from api.cli.ask.run import run_question
 from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
-from multi_agent.llm.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.models import Models
-from multi_agent.llm.replay import DriftedCall, ReplayingLLM
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
+from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
 from multi_agent.request import Request
 from multi_agent.settings import ResearchSettings
 from vectorstore.models import FrozenModel

@@ -32,7 +32,7 @@ from api.jobs.queue import JobQueue
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.mcp import transports as mcp_transports
-from api.services.collection_pool import CollectionPool
+from api.services.documents.collection_pool import CollectionPool
 from api.workers.factory import open_researcher
 from api.workers.panel import Panel
 

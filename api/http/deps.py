@@ -13,15 +13,15 @@ from api.auth.keys import Keys
 from api.auth.permissions import Caller, caller_of, optional_caller_of
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
-from api.services.agents import Agents
-from api.services.collection_pool import CollectionPool
-from api.services.collections import Collections
+from api.services.catalog.agents import Agents
+from api.services.catalog.plans import Plans
+from api.services.catalog.skills import Skills
 from api.services.doctor import Doctor
-from api.services.documents import Documents
-from api.services.evaluations import Evaluations
-from api.services.ingest import IngestService
-from api.services.plans import Plans
-from api.services.skills import Skills
+from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.collections import Collections
+from api.services.documents.documents import Documents
+from api.services.documents.ingest import IngestService
+from api.services.evaluation.evaluations import Evaluations
 from api.settings import Settings
 from api.storage.uploads import Uploads
 from api.workers.contract import Researcher

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
-from api.services.research import request_fields
+from api.services.research.research import request_fields
 from multi_agent.answer import Answer, Status
 from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.request import Request

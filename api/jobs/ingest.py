@@ -11,8 +11,8 @@ from api.auth.permissions import Caller
 from api.errors import JobFailed, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs, new_job_id
-from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec, IngestService, run_ingest_job
+from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.ingest import IngestJobSpec, IngestService, run_ingest_job
 from ingest.errors import IngestError
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import StoreError

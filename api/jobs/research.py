@@ -21,8 +21,8 @@ from api.errors import JobFailed, JobNotFound, NotOurs, ResearchLost, ServiceEnd
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
-from api.services.collection_pool import CollectionPool
-from api.services.research import PanelFactory
+from api.services.documents.collection_pool import CollectionPool
+from api.services.research.research import PanelFactory
 from api.workers.contract import Researcher, ResearchTask
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber

@@ -19,12 +19,12 @@ from pydantic import Field
 
 from api.auth.permissions import Caller, Right
 from api.problems import EXPECTED, problem_of
-from api.services.collections import Collections
-from api.services.documents import Documents
-from api.services.execution_summary import execution_facts
+from api.services.documents.collections import Collections
+from api.services.documents.documents import Documents
 from api.services.exports.export import Report
-from api.services.progress import progress
-from api.services.runs import find_run, list_runs
+from api.services.research.execution_summary import execution_facts
+from api.services.research.progress import progress
+from api.services.research.runs import find_run, list_runs
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.events import Event

@@ -19,11 +19,11 @@ from api.auth.permissions import LOCAL_CALLER, Caller, caller_of
 from api.bootstrap import Candor
 from api.jobs.research import Runs
 from api.mcp.tools import Tools, make_server
-from api.services.collection_pool import CollectionPool
-from api.services.collections import Collections
-from api.services.documents import Documents
-from api.services.research import PanelFactory
-from api.services.search import search
+from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.collections import Collections
+from api.services.documents.documents import Documents
+from api.services.documents.search import search
+from api.services.research.research import PanelFactory
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.request import Request

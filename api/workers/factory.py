@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 
-from api.services.collection_pool import CollectionPool
+from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
 from api.workers.contract import Researcher
 from api.workers.in_process import InProcessResearcher

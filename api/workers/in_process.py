@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from api.services.collection_pool import CollectionPool
+from api.services.documents.collection_pool import CollectionPool
 from api.workers.contract import EvaluationJobSpec, ResearchTask
 from api.workers.panel import Panel
 from multi_agent.bus import Subscriber

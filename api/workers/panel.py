@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from api.services.evaluations import Evaluations
-from api.services.research import PanelFactory
+from api.services.evaluation.evaluations import Evaluations
+from api.services.research.research import PanelFactory
 from api.workers.contract import EvaluationJobSpec, ResearchTask
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from api.errors import ResearchLost
-from api.services.priority_executor import PriorityExecutor
+from api.services.documents.priority_executor import PriorityExecutor
 from api.settings import Settings
 from api.workers.channel import Channel, RemoteError
 from api.workers.contract import EvaluationJobSpec, ResearchTask

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from api.services.library import list_catalogue
+from api.services.research.library import list_catalogue
 from api.workers.channel import Channel
 from api.workers.messages import Operation, ServiceRequest, ServiceResponse
 from ingest.ledger.ledger import Ledger

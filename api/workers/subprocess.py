@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from api.errors import ResearchLost, ServiceEnding
-from api.services.collection_pool import CollectionPool
+from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
 from api.workers.contract import EvaluationJobSpec, ResearchTask
 from api.workers.research_process import Publish, ResearchProcess

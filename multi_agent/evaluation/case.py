@@ -13,7 +13,7 @@ from pydantic import Field
 from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
-from multi_agent.llm.observed import ResponseFaults
+from multi_agent.llm.wrappers.observed import ResponseFaults
 from vectorstore.models import FrozenModel
 
 _CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")

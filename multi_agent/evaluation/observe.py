@@ -9,7 +9,7 @@ from multi_agent.answer import Answer, Quote
 from multi_agent.evaluation.case import Case, Cited, Passage
 from multi_agent.evaluation.question_set import Question
 from multi_agent.events import Event, StepFinished
-from multi_agent.llm.observed import count_faults
+from multi_agent.llm.wrappers.observed import count_faults
 
 
 class Source(NamedTuple):

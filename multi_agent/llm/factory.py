@@ -27,24 +27,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from multi_agent.bus import Publish
-from multi_agent.llm.budgeted import BudgetedLLM, BudgetUsage
-from multi_agent.llm.caller import CallerLLM
-from multi_agent.llm.concurrency import ConcurrencyLimit, ReplyQueue
 from multi_agent.llm.context_window import ContextWindowCheck
-from multi_agent.llm.cross_process_limit import CrossProcessLimit
 from multi_agent.llm.endpoint import Endpoint
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
-from multi_agent.llm.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.llm import LLM
-from multi_agent.llm.observed import AnnouncingLLM, ObservedLLM
-from multi_agent.llm.pace import Pace
-from multi_agent.llm.repetition import RepetitionCheck
-from multi_agent.llm.retry import RetryingEndpoint
+from multi_agent.llm.responses.repetition import RepetitionCheck
+from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.typed import TypedLLM
 from multi_agent.llm.vision import PictureErrors, Vision
+from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
+from multi_agent.llm.wrappers.caller import CallerLLM
+from multi_agent.llm.wrappers.concurrency import ConcurrencyLimit, ReplyQueue
+from multi_agent.llm.wrappers.cross_process_limit import CrossProcessLimit
+from multi_agent.llm.wrappers.journal import Journal, JournalingLLM, Occurrences
+from multi_agent.llm.wrappers.observed import AnnouncingLLM, ObservedLLM
+from multi_agent.llm.wrappers.pace import Pace
+from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from multi_agent.settings import Budget
 
 

@@ -20,10 +20,10 @@ from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.endpoints.response_form import ENFORCED
 from multi_agent.llm.factory import build_client
 from multi_agent.llm.llm import Message, OnText
-from multi_agent.llm.repair import repair
-from multi_agent.llm.schema import schema_of
+from multi_agent.llm.responses.repair import repair
+from multi_agent.llm.responses.schema import schema_of
+from multi_agent.llm.responses.typed import TypedLLM, with_schema
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
-from multi_agent.llm.typed import TypedLLM, with_schema
 from multi_agent.llm.vision import Vision
 from vectorstore.models import FrozenModel
 

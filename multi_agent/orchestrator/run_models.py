@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from multi_agent.bus import Publish
-from multi_agent.llm.budgeted import BudgetUsage
 from multi_agent.llm.factory import RunLLM, RunLLMs
-from multi_agent.llm.journal import Journal
 from multi_agent.llm.llm import LLM
+from multi_agent.llm.wrappers.budgeted import BudgetUsage
+from multi_agent.llm.wrappers.journal import Journal
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.request import Request
 

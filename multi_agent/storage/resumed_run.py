@@ -7,9 +7,9 @@ from functools import cached_property
 from itertools import pairwise
 
 from multi_agent.events import Event, ModelFailed, RunResumed, RunStarted
-from multi_agent.llm.journal import JournalEntry
 from multi_agent.llm.llm import Usage
-from multi_agent.llm.observed import Meter
+from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.plan import PlanExample
 from multi_agent.remembered import Remembered
 from multi_agent.storage.trace import Trace

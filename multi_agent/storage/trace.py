@@ -14,8 +14,8 @@ from pydantic import AwareDatetime, Field
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished
-from multi_agent.llm.journal import Journal, JournalEntry
-from multi_agent.llm.observed import Meter
+from multi_agent.llm.wrappers.journal import Journal, JournalEntry
+from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.storage.run_filter import ALL_RUNS, RunFilter, RunState
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
@@ -224,7 +224,7 @@ class Trace:
 
 
 class SqlJournal:
-    """The journal of one run. Implements ``Journal`` of ``multi_agent/llm/journal.py``."""
+    """The journal of one run. Implements ``Journal`` of ``multi_agent/llm/wrappers/journal.py``."""
 
     def __init__(self, engine: sql.Engine, run_id: str) -> None:
         self._engine, self._run_id = engine, run_id

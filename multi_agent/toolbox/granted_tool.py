@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from multi_agent.bus import Publish
 from multi_agent.errors import AgentError, ToolError
 from multi_agent.events import ToolCalled, ToolReturned
-from multi_agent.llm.journal import Occurrences
+from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.settings import Source
 from multi_agent.sources import readable, source_of, tool_passage
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from multi_agent.bus import Publish
 from multi_agent.library import Library
-from multi_agent.llm.journal import Occurrences
+from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.settings import Source
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import FileReader, Tool, ToolKit

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm

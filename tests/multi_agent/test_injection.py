@@ -26,7 +26,7 @@ from multi_agent.errors import ContextViolation, ToolError
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.quotes import locate
 from multi_agent.grounding.support import Statement, SupportRules
-from multi_agent.llm.journal import Occurrences
+from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.prompts.show_evidence import show_evidence

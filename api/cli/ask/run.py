@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from api.cli.ask.approvals import TerminalApprovals
 from api.errors import UsageError, fault_list
-from api.services.collections import Collections
-from api.services.research import PanelFactory, request_fields
+from api.services.documents.collections import Collections
+from api.services.research.research import PanelFactory, request_fields
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError

@@ -21,7 +21,7 @@ from api.cli.common import (
 from api.cli.render.schema import schema_lines
 
 if TYPE_CHECKING:
-    from api.services.agents import AgentDescription
+    from api.services.catalog.agents import AgentDescription
 
 app = command_group("agents", "List, add, change, enable and disable agents.")
 
@@ -159,7 +159,7 @@ def _lines(agent: AgentDescription) -> list[str]:
 
 
 def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:
-    from api.services.agents import AgentChanges
+    from api.services.catalog.agents import AgentChanges
 
     changed = make_candor(home).agents.change(name, AgentChanges(**changes))
     _print_result(changed, message, as_json)

@@ -23,7 +23,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     Example: candor approvals
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.approvals import open_approvals
+    from api.services.research.approvals import open_approvals
 
     candor = make_candor(home)
     found = open_approvals(candor.tools.approvals, candor.trace, LOCAL_CALLER)
@@ -64,7 +64,7 @@ def refuse(approval_id: ApprovalId, as_json: Json = False, home: Home = None) ->
 
 def _decide(approval_id: str, decision: dict[str, Any], as_json: bool, home: Path | None) -> None:
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.approvals import Decision, decide
+    from api.services.research.approvals import Decision, decide
 
     candor = make_candor(home)
     decided = decide(candor.tools.approvals, candor.trace, approval_id, Decision.model_validate(decision), LOCAL_CALLER)

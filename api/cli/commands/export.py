@@ -30,7 +30,7 @@ def export(
     """
     from api.auth.permissions import LOCAL_CALLER
     from api.services.exports.export import Format
-    from api.services.runs import export_run
+    from api.services.research.runs import export_run
 
     if format_name not in list(Format):
         raise UsageError(f"Unknown format {format_name!r}. Choose from {', '.join(Format)}.")

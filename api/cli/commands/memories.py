@@ -21,7 +21,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     Example: candor memories
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.memories import list_memories
+    from api.services.catalog.memories import list_memories
 
     found = list_memories(make_candor(home).memories, LOCAL_CALLER)
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
@@ -42,7 +42,7 @@ def add(
     Example: candor memories add "Answer in German."
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.memories import add_memory
+    from api.services.catalog.memories import add_memory
 
     added = add_memory(make_candor(home).memories, LOCAL_CALLER, "how_to" if how_to else "preference", text)
     if as_json:
@@ -63,7 +63,7 @@ def edit(
     Example: candor memories edit mem_0f3a5c7e9b1d "Answer in German, in short sentences."
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.memories import edit_memory
+    from api.services.catalog.memories import edit_memory
 
     changed = edit_memory(make_candor(home).memories, LOCAL_CALLER, memory_id, text)
     if as_json:
@@ -79,7 +79,7 @@ def remove(memory_id: MemoryId, as_json: Json = False, home: Home = None) -> Non
     Example: candor memories rm mem_0f3a5c7e9b1d
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.memories import delete_memory
+    from api.services.catalog.memories import delete_memory
 
     delete_memory(make_candor(home).memories, LOCAL_CALLER, memory_id)
     if as_json:

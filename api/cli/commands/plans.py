@@ -27,7 +27,7 @@ from api.cli.common import (
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.services.plans import PlanFile, Plans
+    from api.services.catalog.plans import PlanFile, Plans
     from multi_agent.orchestrator.planning.proposal import Proposal
     from multi_agent.plan import PlanExample
 
@@ -127,7 +127,7 @@ def edit(
 
     Example: candor plans edit weekly
     """
-    from api.services.plans import PlanFile
+    from api.services.catalog.plans import PlanFile
     from multi_agent.errors import AgentError
 
     plans = make_candor(home).plans
@@ -161,7 +161,7 @@ def export(
 
     Example: candor plans export weekly --output weekly.json
     """
-    from api.services.plans import PlanFile
+    from api.services.catalog.plans import PlanFile
 
     text = PlanFile.of(make_candor(home).plans.get(name)).text
     if output is None:
@@ -187,7 +187,7 @@ def import_file(
 
     Example: candor plans import weekly.json
     """
-    from api.services.plans import PlanFile
+    from api.services.catalog.plans import PlanFile
 
     given = PlanFile.parse(_read(file), str(file))
     plans = make_candor(home).plans
@@ -215,7 +215,7 @@ def _save_proposal(
 ) -> PlanExample:
     """Print the proposal, and save it when the person confirms. A proposal that is not saved is kept in a file."""
     from api.cli.render.plans import show_plan
-    from api.services.plans import PlanFile
+    from api.services.catalog.plans import PlanFile
 
     if not as_json:
         show_plan(make_console(), proposal.question, proposal.plan)

@@ -47,7 +47,7 @@ def files(run: RunId, as_json: Json = False, home: Home = None) -> None:
     Example: candor runs files run_3f2a
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.tools import list_files
+    from api.services.catalog.tools import list_files
 
     candor = make_candor(home)
     found = list_files(candor.tools, candor.trace, run, LOCAL_CALLER)
@@ -69,7 +69,7 @@ def keep(
     """
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.ingest import run_ingest
-    from api.services.kept_files import keep_file
+    from api.services.documents.kept_files import keep_file
 
     candor = make_candor(home)
     spec = keep_file(candor.tools, candor.trace, candor.uploads, run, name, LOCAL_CALLER)

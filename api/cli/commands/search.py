@@ -45,7 +45,7 @@ def search(
 
     Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """
-    from api.services.search import timed_search
+    from api.services.documents.search import timed_search
 
     given = dict(_named_value(each) for each in where or ())
     hits, durations = timed_search(

@@ -53,7 +53,7 @@ def show(
 def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> None:
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.answers import show_kept
-    from api.services.kept_text import evidence_text
+    from api.services.research.kept_text import evidence_text
 
     kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, run_id, number, LOCAL_CALLER)
     if as_json:

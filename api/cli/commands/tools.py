@@ -24,7 +24,7 @@ def list_all(
     """
     import asyncio
 
-    from api.services.tools import describe_tools
+    from api.services.catalog.tools import describe_tools
 
     found = asyncio.run(describe_tools(make_candor(home).tools, ask_servers=servers))
     rows = [(each.name, "yes" if each.dangerous else "", each.unavailable or each.description) for each in found]
@@ -43,7 +43,7 @@ def show(
     """
     import asyncio
 
-    from api.services.tools import describe_tool
+    from api.services.catalog.tools import describe_tool
 
     found = asyncio.run(describe_tool(make_candor(home).tools, name))
     if as_json:

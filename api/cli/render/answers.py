@@ -10,9 +10,9 @@ from rich.text import Text
 
 from api.cli.render.events import vote_lines
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
-from api.services.execution_summary import execution_facts
 from api.services.exports.export import gaps_heading
-from api.services.kept_text import KeptText
+from api.services.research.execution_summary import execution_facts
+from api.services.research.kept_text import KeptText
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import format_arguments
-from multi_agent.llm.journal import JournalEntry
+from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.prompts.show_passages import show_location
 from multi_agent.storage.tool_calls import ToolEntry
 

@@ -15,7 +15,7 @@ from multi_agent import events
 from multi_agent.answer import Vote
 from multi_agent.events import Event
 from multi_agent.library import within
-from multi_agent.llm.observed import ResponseFaults
+from multi_agent.llm.wrappers.observed import ResponseFaults
 from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
 

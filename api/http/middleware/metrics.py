@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.services.collections import Collections
+from api.services.documents.collections import Collections
 from ingest.ledger.ledger import Ledger
 from multi_agent.events import Event, ModelCalled, ModelFailed, StepFailed, StepFinished
 from multi_agent.llm.llm import Usage

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Response
 
 from api.http.deps import AgentsDep, CurrentCaller, SettingsDep
 from api.http.errors import problem_responses
-from api.services.agents import AgentChanges, AgentDescription
+from api.services.catalog.agents import AgentChanges, AgentDescription
 from multi_agent.catalog.entries import CustomAgent
 from vectorstore.models import FrozenModel
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Query
 
 from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
-from api.services.approvals import Decision, decide, open_approvals
+from api.services.research.approvals import Decision, decide, open_approvals
 from multi_agent.toolbox.approvals import Approval
 
 router = APIRouter(prefix="/v1/approvals", tags=["approvals"])

@@ -24,8 +24,8 @@ from api.http.openai_chat import ChatCompletion, ChatError, ChatModel, ChatModel
 from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream_response
 from api.jobs.research import Runs
 from api.problems import EXPECTED, problem_of
-from api.services.chat_models import chat_models
-from api.services.progress import progress
+from api.services.research.chat_models import chat_models
+from api.services.research.progress import progress
 from multi_agent.answer import Answer, Status
 from multi_agent.settings import Source
 from multi_agent.storage.trace import Trace

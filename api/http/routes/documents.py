@@ -10,7 +10,7 @@ from pydantic import Field
 from api.auth.permissions import Right
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, LedgerDep, PoolDep
 from api.http.errors import problem_responses
-from api.services.search import search as search_pool
+from api.services.documents.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, FrozenModel, Scalar

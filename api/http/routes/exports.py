@@ -10,7 +10,7 @@ from api.http.deps import CurrentCaller, TraceDep
 from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
 from api.services.exports.export import Format
-from api.services.runs import export_run
+from api.services.research.runs import export_run
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 

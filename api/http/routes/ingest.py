@@ -35,8 +35,8 @@ from api.http.uploads import UploadLimits, receive_files
 from api.jobs.ingest import submit_ingest
 from api.jobs.models import Job
 from api.jobs.runner import Jobs
-from api.services.ingest import IngestJobSpec, require_readable
-from api.services.kept_files import keep_file
+from api.services.documents.ingest import IngestJobSpec, require_readable
+from api.services.documents.kept_files import keep_file
 from vectorstore.models import NAME, FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["documents"])

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from api.http.deps import CurrentCaller, MemoriesDep
 from api.http.errors import problem_responses
-from api.services.memories import add_memory, delete_memory, edit_memory, list_memories
+from api.services.catalog.memories import add_memory, delete_memory, edit_memory, list_memories
 from multi_agent.memory.memories import Kind, MemoryEntry
 from vectorstore.models import FrozenModel
 

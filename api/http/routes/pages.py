@@ -29,9 +29,9 @@ from api.http.deps import (
 from api.http.errors import problem_response, problem_responses
 from api.http.routes.documents import DocumentId
 from api.problems import problem_of
-from api.services.collections import Collections
-from api.services.documents import Documents
-from api.services.originals import open_original
+from api.services.documents.collections import Collections
+from api.services.documents.documents import Documents
+from api.services.documents.originals import open_original
 from ingest.errors import PageNotShown
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord

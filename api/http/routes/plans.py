@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from api.auth.permissions import Caller, Right
 from api.http.deps import CurrentCaller, PlansDep
 from api.http.errors import problem_responses
-from api.services.plans import PlanFile, Plans
+from api.services.catalog.plans import PlanFile, Plans
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.orchestrator.planning.proposal import Proposal
 from multi_agent.plan import Plan, PlanExample

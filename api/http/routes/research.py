@@ -17,7 +17,7 @@ from api.http.errors import problem_responses
 from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
-from api.services.research import request_fields
+from api.services.research.research import request_fields
 from multi_agent.answer import Answer
 from multi_agent.request import Request
 from vectorstore.models import FrozenModel

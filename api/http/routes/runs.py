@@ -12,10 +12,10 @@ from api.auth.permissions import Right
 from api.http.deps import CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
-from api.services.runs import find_run, list_runs
+from api.services.research.runs import find_run, list_runs
 from multi_agent.answer import Answer
 from multi_agent.events import Event
-from multi_agent.llm.journal import JournalEntry
+from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Path, Response
 
 from api.http.deps import CurrentCaller, SkillsDep
 from api.http.errors import problem_responses
-from api.services.skills import SkillDescription
+from api.services.catalog.skills import SkillDescription
 from multi_agent.catalog.entries import Skill
 
 router = APIRouter(prefix="/v1/skills", tags=["agents"])

@@ -11,9 +11,9 @@ from fastapi.responses import FileResponse
 from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
-from api.services import tools as service
-from api.services.kept_text import KeptText, kept_text
-from api.services.tools import RunFile, ToolDescription
+from api.services.catalog import tools as service
+from api.services.catalog.tools import RunFile, ToolDescription
+from api.services.research.kept_text import KeptText, kept_text
 from multi_agent.storage.tool_calls import ToolEntry
 
 router = APIRouter(prefix="/v1", tags=["tools"])

@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from pydantic import Field
 
-from api.services.execution_summary import execution_facts
+from api.services.research.execution_summary import execution_facts
 from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin, readable

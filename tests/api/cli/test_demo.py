@@ -17,8 +17,8 @@ import pytest
 import multi_agent
 import multi_agent.agents
 from api.cli.demo import demo_questions, split_by_question
-from multi_agent.llm.journal import RecordedJournal
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.journal import RecordedJournal
 from support.panel import Panel
 
 Run = Callable[..., Any]

@@ -15,8 +15,8 @@ from api.jobs.ingest import IngestJobs, submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
-from api.services.collection_pool import CollectionPool
-from api.services.ingest import IngestJobSpec, run_ingest_job
+from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.ingest import IngestJobSpec, run_ingest_job
 from ingest.pipeline.reports import IngestReport, Progress
 from support.jobs import running, wait_until_ended
 from support.waiting import until, wait_for

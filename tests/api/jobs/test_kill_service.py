@@ -21,7 +21,7 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.events import Event, RunFinished, RunResumed
-from multi_agent.llm.journal import JournalEntry
+from multi_agent.llm.wrappers.journal import JournalEntry
 from support.panel import Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import ServiceProcess

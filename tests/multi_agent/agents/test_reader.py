@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.agent import DOCUMENTS
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.errors import LLMError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.agents.reader import Reader
 from multi_agent.context import PictureSource
 from multi_agent.errors import PictureUnavailable

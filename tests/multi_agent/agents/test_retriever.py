@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.agent import DOCUMENTS
 from multi_agent.agents.retriever import Retriever, RetrieverInputs, RetrieverOutput
 from multi_agent.errors import AgentError

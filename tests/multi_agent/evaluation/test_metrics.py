@@ -14,7 +14,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError, MetricError
 from multi_agent.evaluation.metric import MetricKit, collect_figures, discover
 from multi_agent.evaluation.metrics.retrieval import compute_scores
-from multi_agent.llm.observed import ResponseFaults
+from multi_agent.llm.wrappers.observed import ResponseFaults
 from support.cases import answer, case, cited, claimed, passage, question, refused
 
 SQUAD = json.loads((Path(__file__).parent / "squad_results.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.agents.reader import Reader, ReaderAnswer
 from multi_agent.agents.synthesizer import Synthesizer
 from multi_agent.context import Claim, Evidence

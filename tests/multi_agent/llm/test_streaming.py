@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable
 from multi_agent.llm.endpoints.response_form import FORMS
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.journal import JournalingLLM, RecordedJournal
 from multi_agent.llm.llm import Completion, Message
 from multi_agent.llm.probe import check
+from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import (
     PROTOCOLS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.orchestrator.given_library import GivenLibrary
 from multi_agent.request import RagResult
 from vectorstore.models import GivenPassage

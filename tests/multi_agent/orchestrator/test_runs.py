@@ -12,8 +12,8 @@ from multi_agent.answer import Status
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.llm.models import Models
-from multi_agent.llm.replay import ReplayingLLM
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from support import scripted_endpoint as endpoint

@@ -11,7 +11,7 @@ import pytest
 
 from multi_agent.answer import Answer
 from multi_agent.llm.models import Models
-from multi_agent.llm.replay import ReplayingLLM
+from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox

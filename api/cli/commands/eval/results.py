@@ -136,7 +136,7 @@ def calibrate(
 
     Example: candor eval calibrate eval_3f2a labels.csv
     """
-    from api.services.evaluations import read_labels
+    from api.services.evaluation.evaluations import read_labels
     from multi_agent.evaluation.calibration import calibrate as compare_grades
 
     result = make_candor(home).evaluations.store.get(evaluation)

@@ -21,8 +21,8 @@ from api.cli.common import (
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.services.evaluation_gate import EvaluationGate
-    from api.services.evaluations import Evaluations
+    from api.services.evaluation.evaluations import Evaluations
+    from api.services.evaluation.gate import EvaluationGate
     from multi_agent.evaluation.records import EvaluationResult
 
 app = command()
@@ -85,8 +85,8 @@ def run(
     Example: candor eval run questions.jsonl --collection papers --fail-if 'f1 < 0.7'
     """
     from api.cli.render.evaluations import missing_gold_lines
-    from api.services.evaluation_gate import create_gate
-    from api.services.evaluations import choose_metrics
+    from api.services.evaluation.evaluations import choose_metrics
+    from api.services.evaluation.gate import create_gate
     from multi_agent.evaluation.draft_questions import DRAFT
     from multi_agent.evaluation.question_set import load_questions
 
@@ -137,8 +137,8 @@ def resume(
 
     Example: candor eval resume eval_3f2a
     """
-    from api.services.evaluation_gate import create_gate
-    from api.services.evaluations import choose_metrics
+    from api.services.evaluation.evaluations import choose_metrics
+    from api.services.evaluation.gate import create_gate
 
     evaluations = make_candor(home).evaluations
     result = evaluations.store.get(evaluation)

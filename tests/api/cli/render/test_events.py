@@ -9,7 +9,7 @@ from rich.console import Console
 
 from api.cli.render.events import show_event, show_faults
 from multi_agent.events import Event, ResponseRepaired
-from multi_agent.llm.observed import ResponseFaults
+from multi_agent.llm.wrappers.observed import ResponseFaults
 
 
 def make_console() -> tuple[Console, io.StringIO]:

@@ -21,12 +21,12 @@ from multi_agent.errors import (
     LLMUnreachable,
     PromptTooLong,
 )
-from multi_agent.llm.caller import CallerLLM
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.factory import build_client, build_llm
 from multi_agent.llm.llm import LLM, Message
-from multi_agent.llm.retry import RetryingEndpoint
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
+from multi_agent.llm.wrappers.caller import CallerLLM
+from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import (
     PROTOCOLS,

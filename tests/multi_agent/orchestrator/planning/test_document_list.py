@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.services.library import CollectionLibrary
+from api.services.research.library import CollectionLibrary
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.planning.document_list import DocumentList, list_documents
 

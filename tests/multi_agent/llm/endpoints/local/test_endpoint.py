@@ -15,9 +15,9 @@ from multi_agent.llm.endpoint import EndpointRequest, Reply
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.factory import build_client, build_llm
 from multi_agent.llm.llm import Message
-from multi_agent.llm.retry import RetryingEndpoint
+from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.typed import TypedLLM
+from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from support.scripted_engine import MISSING, SCRIPTED, UNREADABLE, write_model_file
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -1,0 +1,161 @@
+"""Saved plans: list, propose, check, save, change, delete, and exchange them as files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from api.errors import UsageError, fault_list
+from api.services.documents.collections import Collections
+from multi_agent.catalog.catalog import AgentCatalog
+from multi_agent.errors import AgentError, UnknownPlan
+from multi_agent.events import PlanMade, PlanRevised
+from multi_agent.llm.llm import LLM
+from multi_agent.memory.plans import PlanMemory
+from multi_agent.orchestrator.planning.old_question import documents_in
+from multi_agent.orchestrator.planning.proposal import Proposal, propose, without_question
+from multi_agent.orchestrator.planning.templates import require_saveable
+from multi_agent.plan import Plan, PlanExample
+from multi_agent.storage.trace import Trace
+from vectorstore.models import FrozenModel
+
+
+class PlanFile(FrozenModel):
+    """A saved plan as a file."""
+
+    version: Literal[1] = Field(description="The version of this format.")
+    name: str = Field(examples=["weekly"])
+    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    plan: Plan
+
+    @classmethod
+    def of(cls, saved: PlanExample) -> PlanFile:
+        return cls(version=1, name=saved.name, question=saved.question, plan=saved.plan)
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> PlanFile:
+        """Parse a file. Raises UsageError with ``where`` (its source) and all faults."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise UsageError(f"{where} is not a valid plan: {fault_list(error)}.") from error
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return self.model_dump_json(indent=2, exclude_defaults=True) + "\n"
+
+
+class Plans:
+    """Plans saved under a name. ``make_llm`` builds the planner's model. Calls block."""
+
+    def __init__(
+        self,
+        memory: PlanMemory,
+        trace: Trace,
+        catalog: AgentCatalog,
+        collections: Collections,
+        make_llm: Callable[[], LLM],
+    ) -> None:
+        self._memory, self._trace, self._catalog, self._collections = memory, trace, catalog, collections
+        self._make_llm = make_llm
+
+    def get(self, name: str) -> PlanExample:
+        """Return a saved plan. Raises UnknownPlan."""
+        return self._memory.get(name)
+
+    def require_free(self, name: str) -> None:
+        """Raise NameTaken if there is a saved plan of this name."""
+        self._memory.require_free(name)
+
+    async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
+        """Ask the model for a template of a run's last plan, without saving it.
+
+        Raises RunNotFound, LLMError; AgentError if the run had no plan.
+        """
+        plan, question = await asyncio.to_thread(self._plan_of, run_id)
+        registry = await asyncio.to_thread(self._catalog.registry)
+        return await propose(self._make_llm(), plan, question, registry, keep_documents=keep_documents)
+
+    def save_from_run(self, name: str, run_id: str, *, keep_documents: bool = False) -> PlanExample:
+        """Save the last plan of a run without asking a model.
+
+        Raises RunNotFound, NameTaken, PlanError if the plan names the run's question; AgentError if it had no plan.
+        """
+        plan, question = self._plan_of(run_id)
+        registry = self._catalog.registry()
+        template = without_question(plan, question, registry, keep_documents=keep_documents)
+        documents = documents_in(plan, registry)
+        require_saveable(template, question, registry, documents, keep_documents=keep_documents)
+        return self._save(name, template, question)
+
+    def save_proposal(self, name: str, proposal: Proposal, *, keep_documents: bool = False) -> PlanExample:
+        """Save a proposed template. Raises PlanError, NameTaken."""
+        registry, plan = self._catalog.registry(), proposal.plan
+        require_saveable(plan, proposal.question, registry, documents_in(plan, registry), keep_documents=keep_documents)
+        return self._save(name, plan, proposal.question)
+
+    def save(
+        self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
+    ) -> PlanExample:
+        """Save a plan for questions like ``question``.
+
+        With ``keep_documents``, it may name the documents of ``collection``. Raises PlanError with all faults of the
+        plan, CollectionNotFound, CollectionMismatch, NameTaken.
+        """
+        self._require_saveable(plan, question, self._documents_of(collection), keep_documents)
+        return self._save(name, plan, question.strip())
+
+    def replace(
+        self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
+    ) -> PlanExample:
+        """Replace a saved plan. It may keep the documents that it names already. Raises UnknownPlan and as ``save``."""
+        registry = self._catalog.registry()
+        kept = documents_in(self.get(name).plan, registry)
+        added = set(documents_in(plan, registry)) - set(kept)
+        documents = [*kept, *self._documents_of(collection)]
+        self._require_saveable(plan, question, documents, keep_documents or not added)
+        self._memory.replace(name, plan, question.strip())
+        return self.get(name)
+
+    def put(
+        self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
+    ) -> tuple[PlanExample, bool]:
+        """Replace a saved plan or save a new one. Return it, and whether it is new. Raises as ``save``."""
+        try:
+            return self.replace(name, plan, question, collection, keep_documents=keep_documents), False
+        except UnknownPlan:
+            return self.save(name, plan, question, collection, keep_documents=keep_documents), True
+
+    def delete(self, name: str) -> None:
+        """Delete a saved plan. Raises UnknownPlan."""
+        self._memory.delete(name)
+
+    def _plan_of(self, run_id: str) -> tuple[Plan, str]:
+        """Return the last plan of a run, and its question."""
+        run = self._trace.run(run_id)
+        events = self._trace.events(run.run_id)
+        followed = [event.body for event in events if isinstance(event.body, PlanMade | PlanRevised)]
+        if not followed:
+            raise AgentError(f"Run {run.run_id!r} ended before it had a plan; there is nothing to save.")
+        return followed[-1].plan, run.question
+
+    def _require_saveable(self, plan: Plan, question: str, documents: list[str], keep_documents: bool) -> None:
+        require_saveable(plan, question, self._catalog.registry(), documents, keep_documents=keep_documents)
+
+    def _documents_of(self, collection: str | None) -> list[str]:
+        if not collection:
+            return []
+        self._collections.alias_of(collection)
+        return [entry.name for entry in self._collections.catalogue(collection)]
+
+    def _save(self, name: str, plan: Plan, question: str) -> PlanExample:
+        self._memory.save(name, plan, question)
+        return self._memory.get(name.strip())
+
+    def list(self) -> list[PlanExample]:
+        """Return the saved plans."""
+        return list(self._memory.list())

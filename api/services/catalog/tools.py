@@ -1,0 +1,118 @@
+"""Tools: describe them, and show what a run did with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from api.auth.permissions import Caller
+from api.errors import FileNotThere
+from api.services.research.runs import find_run
+from multi_agent.errors import ToolError, ToolServerFailed
+from multi_agent.storage.tool_calls import ToolEntry
+from multi_agent.storage.trace import Trace
+from multi_agent.tool import ToolCard
+from multi_agent.toolbox.mcp_servers import ALL, McpServers
+from multi_agent.toolbox.sandbox import Sandbox
+from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.toolbox.toolbox import Toolbox
+from vectorstore.models import FrozenModel
+
+
+class ToolDescription(FrozenModel):
+    """A tool that agents can be granted."""
+
+    name: str = Field(description="Name to grant the tool by. 'NAME.*' grants all tools of an MCP server.")
+    description: str
+    inputs: dict[str, Any] = Field(description="JSON schema of the arguments.")
+    dangerous: bool = Field(description="Whether a person must approve each call.")
+    key: str = Field(default="", description="Name of the key that the tool uses. The key itself is never shown.")
+    unavailable: str = Field(default="", description="Why the current settings rule the tool out. Empty if available.")
+
+    @classmethod
+    def of(cls, card: ToolCard, settings: ToolSettings, key: str = "") -> ToolDescription:
+        """Describe a tool by its card."""
+        return cls(
+            name=card.name, description=card.description, inputs=card.inputs.model_json_schema(),
+            dangerous=card.dangerous, key=key, unavailable=card.unavailable(settings),
+        )  # fmt: skip
+
+
+class RunFile(FrozenModel):
+    """A file that a tool wrote or downloaded."""
+
+    name: str
+    size: int
+    url: str = Field(default="", description="Web address that it was downloaded from. Empty if a tool wrote it.")
+
+
+async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDescription]:
+    """Describe all tools. With ``ask_servers``, ask each MCP server for its tools; else list the servers only."""
+    settings = toolbox.settings
+    described = [ToolDescription.of(tool.card, settings) for tool in toolbox.registry]
+    servers = McpServers(settings)
+    try:
+        for server in settings.mcp_servers:
+            if not ask_servers:
+                described.append(_whole_server(server.name))
+                continue
+            try:
+                cards = [tool.card for tool in await servers.tools(server.name, ALL)]
+                described += [ToolDescription.of(card, settings, server.key) for card in cards]
+            except ToolServerFailed as error:
+                described.append(_whole_server(server.name, str(error)))
+    finally:
+        await servers.close()
+    return described
+
+
+async def describe_tool(toolbox: Toolbox, name: str) -> ToolDescription:
+    """Describe one tool. Asks the MCP servers if it is a tool of one. Raises UnknownTool, ToolServerFailed."""
+    toolbox.registry.require(name)
+    server, dot, tool = name.partition(".")
+    if not dot:
+        return ToolDescription.of(toolbox.registry.get(name).card, toolbox.settings)
+    key = next(each.key for each in toolbox.settings.mcp_servers if each.name == server)
+    servers = McpServers(toolbox.settings)
+    try:
+        [found] = await servers.tools(server, tool)
+    finally:
+        await servers.close()
+    return ToolDescription.of(found.card, toolbox.settings, key)
+
+
+def list_tool_calls(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[ToolEntry]:
+    """Return every tool call of a run with its full result. Raises RunNotFound."""
+    return toolbox.calls.entries(find_run(trace, run_id, caller).run_id)
+
+
+def list_files(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[RunFile]:
+    """Return the files of a run. Raises RunNotFound."""
+    sandbox = _sandbox(toolbox, trace, run_id, caller)
+    return [_describe(sandbox, name) for name in sandbox.names()]
+
+
+def find_file(toolbox: Toolbox, trace: Trace, run_id: str, name: str, caller: Caller) -> Path:
+    """Return the path of one file of a run. Raises RunNotFound, FileNotThere."""
+    try:
+        return _sandbox(toolbox, trace, run_id, caller).path(name)
+    except ToolError as error:
+        raise FileNotThere(str(error)) from error
+
+
+def _describe(sandbox: Sandbox, name: str) -> RunFile:
+    origin = sandbox.origin(name)
+    return RunFile(name=name, size=sandbox.size(name), url=origin.url if origin else "")
+
+
+def _sandbox(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> Sandbox:
+    return toolbox.sandbox(find_run(trace, run_id, caller).run_id)
+
+
+def _whole_server(server: str, unavailable: str = "") -> ToolDescription:
+    return ToolDescription(
+        name=f"{server}.{ALL}", description=f"All tools of the MCP server {server!r}.", inputs={}, dangerous=True,
+        unavailable=unavailable,
+    )  # fmt: skip

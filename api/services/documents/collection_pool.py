@@ -1,0 +1,102 @@
+"""The service's open collections. Only one process can open an embedded collection, so all requests share one handle.
+
+Another process that opens such a collection gets CollectionLocked, with this service named as the owner.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from api.errors import ServiceEnding
+from api.services.documents.collections import Collections
+from api.services.documents.priority_executor import PriorityExecutor
+from api.services.research.library import CollectionLibrary
+from vectorstore.errors import CollectionNotFound
+from vectorstore.models import CollectionSpec
+from vectorstore.store import Collection
+
+
+@dataclass(frozen=True)
+class OpenCollection:
+    """One open collection in three views: all stored versions, the live documents, and the panel's library."""
+
+    stored: Collection
+    collection: Collection
+    library: CollectionLibrary
+
+
+class CollectionPool:
+    """Opens each collection on first use and keeps it open until ``close``. Calls block.
+
+    ``searches`` gives searches of users priority over searches of runs.
+    """
+
+    def __init__(self, collections: Collections) -> None:
+        self._collections = collections
+        self._lock = threading.Lock()
+        self._write_locks: dict[str, threading.Lock] = {}
+        self._opened: dict[str, OpenCollection] = {}
+        self._closed = False
+        self.searches = PriorityExecutor()
+
+    def get(self, name: str) -> OpenCollection:
+        """Return the live version of a collection; runs that use a replaced version keep it.
+
+        Raises StoreError, ServiceEnding.
+        """
+        with self._lock:
+            if self._closed:
+                raise ServiceEnding
+            alias = self._collections.alias_of(name)
+            if alias not in self._opened:
+                self._opened[alias] = self._open(name, alias)
+            return self._opened[alias]
+
+    @contextmanager
+    def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:
+        """Yield the stored collection, and keep it open. The caller must hold its ingest lock. Raises StoreError."""
+        try:
+            opened = self.get(spec.collection)
+        except CollectionNotFound:
+            self._collections.store.create(spec).close()
+            opened = self.get(spec.collection)
+        yield opened.stored
+
+    def drop(self, name: str) -> None:
+        """Close and delete a collection. Readers that still use it get an error. Raises StoreError, IngestError."""
+        with self._lock:
+            self._collections.drop(name, lambda: self._close(name))
+
+    @contextmanager
+    def write_lock(self, name: str) -> Iterator[None]:
+        """Hold the lock that orders the ingests of this process into one collection."""
+        with self._lock:
+            lock = self._write_locks.setdefault(name, threading.Lock())
+        with lock:
+            yield
+
+    def _open(self, name: str, alias: str) -> OpenCollection:
+        self._collections.load_embedder()  # before opening, so a failure leaves nothing open
+        stored = self._collections.store.open(alias)
+        collection = self._collections.live(stored)
+        opened = OpenCollection(stored, collection, self._collections.library(name, collection))
+        gc.collect()  # see docs/concurrency.md
+        gc.freeze()
+        return opened
+
+    def _close(self, name: str) -> None:
+        for alias in [alias for alias, opened in self._opened.items() if opened.stored.spec.collection == name]:
+            self._opened.pop(alias).collection.close()
+
+    def close(self) -> None:
+        """Close all collections. Idempotent."""
+        self.searches.close()
+        with self._lock:
+            self._closed = True
+            while self._opened:
+                _, opened = self._opened.popitem()
+                opened.collection.close()

@@ -1,0 +1,170 @@
+"""Collections: list, open, change and delete them.
+
+``collection_pool.py`` keeps collections open for the service; ``ingest.py`` creates and fills them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from api.auth.permissions import Caller, Right
+from api.errors import UsageError
+from vectorstore.errors import CollectionMismatch, CollectionNotFound
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from api.services.research.library import CollectionLibrary
+    from api.storage.uploads import Uploads
+    from ingest.ledger.aliases import CollectionAliases
+    from ingest.ledger.ledger import Ledger
+    from ingest.ledger.lock import IngestLock
+    from multi_agent.library import CatalogueEntry
+    from vectorstore.embedding.embedder import Embedder
+    from vectorstore.models import Chunk, CollectionSpec
+    from vectorstore.store import Collection, VectorStore
+
+
+class Collections:
+    """All collections of a data folder. Calls block.
+
+    ``load_embedder`` returns the embedding model and loads it on the first call; ``embedding_model`` is its name.
+    ``draw_page`` takes a collection, a chunk and a page number, and returns the picture of the page as PNG.
+    """
+
+    def __init__(
+        self,
+        store: VectorStore,
+        aliases: CollectionAliases,
+        ledger: Ledger,
+        uploads: Uploads,
+        engine: Engine,
+        embedding_model: str,
+        load_embedder: Callable[[], Embedder],
+        draw_page: Callable[[str, Chunk, int], bytes],
+    ) -> None:
+        self.store, self.aliases, self.ledger = store, aliases, ledger
+        self.load_embedder, self._draw_page = load_embedder, draw_page
+        self._uploads, self._engine, self._embedding_model = uploads, engine, embedding_model
+
+    def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
+        """Return ``name``, or the name of the only collection (of those in ``among``). Raises UsageError."""
+        if name:
+            return name
+        names = [each.collection for each in self.list() if among is None or each.collection in among]
+        if len(names) == 1:
+            return names[0]
+        if not names:
+            raise UsageError("There is no collection yet. Create one with `candor ingest FOLDER`.")
+        raise UsageError(f"Name a collection (--collection on the command line). There are {', '.join(names)}.")
+
+    def resolve_for(self, caller: Caller, right: Right, name: str | None) -> str:
+        """Return the collection's name if the caller has the right over it.
+
+        The right is checked before the collection is looked up. Raises UsageError, CollectionNotFound, Forbidden.
+        """
+        resolved = self.resolve(name, among=caller.readable)
+        caller.require(right, resolved)
+        return resolved
+
+    def require(self, name: str) -> CollectionSpec:
+        """Return the specification of an existing collection. Raises CollectionNotFound."""
+        known = {spec.collection: spec for spec in self.list()}
+        if name not in known:
+            raise CollectionNotFound(name, list(known))
+        return known[name]
+
+    def alias_of(self, name: str) -> str:
+        """Return the name under which the store keeps the live version.
+
+        Raises CollectionNotFound, CollectionMismatch.
+        """
+        existing = self.require(name)
+        if existing.embedding_model != self._embedding_model:
+            raise CollectionMismatch(
+                f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
+                f"{self._embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
+                f"it, or embed it again with the configured model: `candor ingest FOLDER --collection {name}`."
+            )
+        return existing.name
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[Collection]:
+        """Open the live documents of a collection for searches. Raises StoreError."""
+        with self.store.open(self.alias_of(name)) as collection:
+            yield self.live(collection)
+
+    @contextmanager
+    def open_library(self, name: str) -> Iterator[CollectionLibrary]:
+        """Open a collection for research. Raises StoreError."""
+        with self.open(name) as collection:
+            yield self.library(name, collection)
+
+    @contextmanager
+    def change(self, name: str) -> Iterator[Collection]:
+        """Open a collection with all its versions under its lock. Raises StoreError, IngestError."""
+        self.require(name)
+        with self.lock(name), self.store.open(self.aliases.resolve(name)) as collection:
+            yield collection
+
+    def lock(self, name: str) -> AbstractContextManager[IngestLock]:
+        """Return the lock that a process needs to change the collection. Entering it raises IngestUnderWay."""
+        from ingest.ledger.lock import ingest_lock
+
+        return ingest_lock(self._engine, name)
+
+    def live(self, collection: Collection) -> Collection:
+        """Return a view of an open collection that hides outdated versions of its documents."""
+        from ingest.ledger.versions import LiveCollection
+
+        return LiveCollection(collection, self.ledger)
+
+    def library(self, name: str, collection: Collection) -> CollectionLibrary:
+        """Return an open collection as the panel reads it. Raises EmbeddingModelError."""
+        from api.services.research.library import CollectionLibrary
+        from vectorstore.retrieval import Retriever
+
+        retriever = Retriever(collection, self.load_embedder())
+        return CollectionLibrary(name, lambda: self.catalogue(name), retriever, partial(self._draw_page, name))
+
+    def catalogue(self, name: str) -> list[CatalogueEntry]:
+        """Return the searchable documents of a collection."""
+        from api.services.research.library import list_catalogue
+
+        return list_catalogue(self.ledger, name)
+
+    def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:
+        """Delete a collection, its documents' records and its uploaded files. Keeps its runs.
+
+        ``release`` is called under the lock, before the deletion: it closes the collection if this process has it open.
+        Raises StoreError, IngestError.
+        """
+        from ingest.pipeline.reembed import drop_replaced
+
+        self.require(name)
+        with self.lock(name):
+            release()
+            drop_replaced(name, self.store, self.ledger, self.aliases)
+            stored_name = self.aliases.resolve(name)
+            self.store.drop(stored_name)
+            self.ledger.forget(name)
+            self.aliases.forget(stored_name)
+            self._uploads.drop(name)
+
+    def searchable(self) -> list[str]:
+        """Return the names of the collections that have documents and fit the configured embedding model."""
+        counted = self.ledger.counts()
+        return [
+            spec.collection
+            for spec in self.list()
+            if spec.embedding_model == self._embedding_model
+            and any(each.chunks for each in counted.get(spec.collection, {}).values())
+        ]
+
+    def list(self) -> list[CollectionSpec]:
+        """Return all collections, each in its live version."""
+        live = self.aliases.live()
+        return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]

@@ -1,0 +1,69 @@
+"""Documents of collections: list, find, read and remove them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from api.errors import UsageError
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
+
+if TYPE_CHECKING:
+    from api.services.documents.collections import Collections
+    from api.storage.uploads import Uploads
+    from ingest.ledger.ledger import Ledger
+    from vectorstore.store import Collection
+
+
+class Documents:
+    """The documents of all collections. Calls block."""
+
+    def __init__(self, collections: Collections, ledger: Ledger, uploads: Uploads) -> None:
+        self._collections, self._ledger, self._uploads = collections, ledger, uploads
+
+    def find(self, reference: str, collection: str | None) -> DocumentRecord:
+        """Find a document by its id, the beginning of its id, its path or its name.
+
+        Raises UsageError, CollectionNotFound, IngestError.
+        """
+        return self._ledger.find(self._existing(collection), reference)
+
+    def text(self, document: DocumentRecord) -> DocumentText:
+        """Return the parsed text of a document. Raises IngestError."""
+        return self._ledger.text(document.collection, document.id)
+
+    def remove(self, reference: str, collection: str | None) -> DocumentRecord:
+        """Remove a document and return its last record. Raises UsageError, IngestError, StoreError."""
+        found = self.find(reference, collection)
+        with self._collections.change(found.collection) as opened:
+            self._remove(opened, found)
+        return found
+
+    def remove_from(self, opened: Collection, found: DocumentRecord) -> None:
+        """Remove a document from a collection that this process has open. Raises IngestError, StoreError."""
+        with self._collections.lock(found.collection):
+            self._remove(opened, found)
+
+    def _remove(self, opened: Collection, found: DocumentRecord) -> None:
+        """Remove a document, its members if it is an archive, and its file if it was uploaded."""
+        from ingest.ledger.versions import remove_document
+
+        for member in self._ledger.list(found.collection):
+            if member.container == found.path and member.state is not DocumentState.REMOVED:
+                remove_document(opened, self._ledger, member, "removed by hand, with what held it")
+        remove_document(opened, self._ledger, found, "removed by hand")
+        path = Path(found.path)
+        if not found.container and self._uploads.holds(found.collection, path):
+            self._uploads.remove(path)
+
+    def _existing(self, collection: str | None) -> str:
+        return self._collections.require(self._collections.resolve(collection)).collection
+
+    def list(self, collection: str | None, state: str | None) -> list[DocumentRecord]:
+        """Return the documents of a collection, optionally only those in one state.
+
+        Raises UsageError, CollectionNotFound.
+        """
+        if state is not None and state not in list(DocumentState):
+            raise UsageError(f"Unknown state {state!r}. The states are {', '.join(DocumentState)}.")
+        return self._ledger.list(self._existing(collection), DocumentState(state) if state else None)

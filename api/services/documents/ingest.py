@@ -1,0 +1,321 @@
+"""The use case of ingesting: plan, embed again if the embedding model has changed, then execute the plan.
+
+The command line and the jobs of the service both call it. One ingest walks the files, reads the ledger and checks the
+embedding model once, while it holds the lock of the collection.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from api.errors import SettingsError, UsageError
+from api.settings import Settings
+from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
+from ingest.pipeline.reports import IngestReport, Progress
+from vectorstore.errors import CollectionLocked
+from vectorstore.models import NAME, CollectionSpec, FrozenModel
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from api.services.documents.collection_pool import CollectionPool
+    from api.storage.uploads import Uploads
+    from ingest.chunking.chunker import Chunker
+    from ingest.isolation.isolated_parser import IsolatedParser
+    from ingest.ledger.aliases import CollectionAliases
+    from ingest.ledger.ledger import Ledger
+    from ingest.ledger.lock import IngestLock
+    from ingest.ledger.records import DocumentSummary
+    from ingest.parser import Parser
+    from ingest.pipeline.figures import FigureDescriber
+    from ingest.pipeline.model_facts import FactFinder
+    from ingest.pipeline.reembed import ModelChange, ReembedReport
+    from vectorstore.embedding.embedder import Embedder
+    from vectorstore.store import Collection, VectorStore
+
+_REBUILD_DROPPED = (
+    "The embedding model is again the one of this collection. Vectors that an unfinished ingest has embedded with "
+    "another model are dropped."
+)
+
+
+class IngestJobSpec(FrozenModel):
+    """What an ingest job needs to be done later, and to be done again after a crash."""
+
+    collection: str
+    paths: tuple[str, ...] = Field(default=(), description="absolute paths of files and folders")
+    documents: tuple[str, ...] = Field(default=(), description="ids of documents that are in the collection")
+    retry_failed: bool = Field(default=False, description="try failed files again though they have not changed")
+    sync: bool = Field(default=False, description="remove documents whose files are gone from below the paths")
+
+    @property
+    def request(self) -> IngestRequest:
+        """The job as the pipeline takes it."""
+        return IngestRequest(
+            self.collection, tuple(map(Path, self.paths)), self.documents, self.retry_failed, self.sync
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _PreparedIngest:
+    """All that an ingest finds out before it changes anything."""
+
+    plan: Plan
+    known: dict[str, DocumentSummary]
+    """The ledger's snapshot of the collection, as it is after the model change."""
+    spec: CollectionSpec
+    """What to open, or to create if there is none, unless the model changes."""
+    model_change: ModelChange | None
+    chunker: Chunker
+    seconds: float
+
+
+class IngestService:
+    """Plans and executes ingests."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        engine: Engine,
+        store: VectorStore,
+        ledger: Ledger,
+        aliases: CollectionAliases,
+        load_embedder: Callable[[], Embedder],
+        uploads: Uploads,
+        describer: FigureDescriber | None = None,
+        fact_finder: FactFinder | None = None,
+    ) -> None:
+        """``describer`` describes the figures of documents and ``fact_finder`` finds their facts; None skips a step."""
+        self._home = settings.home
+        self._settings = settings.ingest
+        self._engine = engine
+        self._store = store
+        self._ledger = ledger
+        self._aliases = aliases
+        self._load_embedder = load_embedder
+        self._uploads = uploads
+        self._describer, self._fact_finder = describer, fact_finder
+
+    @property
+    def _embedder(self) -> Embedder:
+        return self._load_embedder()
+
+    def check(self, request: IngestRequest) -> None:
+        """Raise IngestError or UsageError if the ingest cannot start. Checks no individual file."""
+        from ingest.parser import load_parser
+
+        self._new_spec(request.collection, self._create_chunker())
+        self._with_models(load_parser(self._settings.parser))
+        known = {} if request.paths else self._ledger.snapshot(request.collection)
+        require_files(request, known, own=self._home, base=self._uploads.folder(request.collection))
+
+    def plan(self, request: IngestRequest) -> Plan:
+        """Return what an ingest would do; open no file and create no collection. Raises IngestError, UsageError."""
+        return self._prepare(request).plan
+
+    def ingest(
+        self,
+        request: IngestRequest,
+        progress: Callable[[Progress], None] = lambda _: None,
+        *,
+        on_plan: Callable[[Plan], None] = lambda _: None,
+        on_reembedded: Callable[[ReembedReport], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+        open_collection: Callable[[CollectionSpec], AbstractContextManager[Collection]] | None = None,
+    ) -> IngestReport:
+        """Ingest into the collection, which is created if there is none.
+
+        Searches continue: they see each document whole, first in its old version and then in its new one. Once
+        ``cancelled``, no further file is started; the next ingest does the rest. ``open_collection`` replaces the
+        store's ``create`` where this process has collections open.
+
+        Raises IngestError, StoreError, UsageError. An ingest that is impossible creates no collection.
+        """
+        from ingest.ledger.lock import ingest_lock
+        from ingest.pipeline.pipeline import IngestPipeline
+        from ingest.pipeline.web_address import AddressedParser
+
+        with ingest_lock(self._engine, request.collection) as lock, ExitStack() as kept:
+            prepared = self._prepare(request)
+            on_plan(prepared.plan)
+            for model in (self._describer, self._fact_finder):
+                if model:
+                    kept.enter_context(model.kept())
+                    model.check()
+            spec = self._change_model(prepared, lock, progress, on_reembedded, cancelled)
+            if cancelled():
+                return _cancelled_report(request.collection)
+            with self._create_parser() as parser, (open_collection or self._store.create)(spec) as collection:
+                pipeline = IngestPipeline(
+                    parser=AddressedParser(self._with_models(parser), self._uploads.url),
+                    chunker=prepared.chunker,
+                    embedder=self._embedder,
+                    collection=collection,
+                    ledger=self._ledger,
+                    settings=self._settings,
+                    parse_threads=self._settings.parse_workers,
+                    check=lock.check,
+                )
+                return pipeline.ingest(
+                    prepared.plan, prepared.known, progress, cancelled=cancelled, planning_seconds=prepared.seconds
+                )  # fmt: skip
+
+    def _prepare(self, request: IngestRequest) -> _PreparedIngest:
+        """Walk the files, read the ledger and check the embedding model, each once."""
+        from ingest.parser import load_parser
+        from ingest.pipeline.reembed import ModelChange
+
+        started = time.perf_counter()
+        name, chunker = request.collection, self._create_chunker()
+        spec, known, change = self._new_spec(name, chunker), self._ledger.snapshot(name), None
+        if stored := self._find_spec(name):
+            # Its chunking is the one it was created with: the ledger knows the chunking of each document.
+            spec = spec.model_copy(update={"name": stored.name, "chunking": stored.chunking})
+        if stored and stored.embedding_model != spec.embedding_model:
+            change = ModelChange(
+                collection=name,
+                before=stored.embedding_model,
+                now=spec.embedding_model,
+                documents=sum(each.chunks > 0 for each in known.values()),
+            )
+            known = change.apply(known, chunker.fingerprint)
+        plan = plan_ingest(
+            request,
+            known,
+            index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
+            own=self._home,
+            base=self._uploads.folder(name),
+        )
+        if change:
+            plan = plan.with_notice(change.notice)
+        elif self._aliases.building(name):
+            plan = plan.with_notice(_REBUILD_DROPPED)
+        return _PreparedIngest(plan, known, spec, change, chunker, time.perf_counter() - started)
+
+    def _change_model(
+        self,
+        prepared: _PreparedIngest,
+        lock: IngestLock,
+        progress: Callable[[Progress], None],
+        on_reembedded: Callable[[ReembedReport], None],
+        cancelled: Callable[[], bool],
+    ) -> CollectionSpec:
+        """Embed the collection with the configured model if it was embedded with another; return the live one.
+
+        If cancelled, searches use the collection as it was, and the next ingest continues here.
+        """
+        from ingest.pipeline.reembed import Reembedding, drop_replaced, open_successor
+
+        spec, chunker = prepared.spec, prepared.chunker
+        if change := prepared.model_change:
+            name = change.collection
+            with open_successor(self._new_spec(name, chunker), self._store, self._aliases) as successor:
+                rebuild = Reembedding(
+                    change, successor=successor, ledger=self._ledger, chunker=chunker, embedder=self._embedder,
+                    batch=self._settings.embed_batch, check=lock.check,
+                )  # fmt: skip
+                report = rebuild.run(prepared.known, progress, cancelled)
+            if report is None:
+                return spec
+            self._aliases.promote(name)
+            on_reembedded(report)
+            spec = successor.spec
+        with suppress(CollectionLocked):  # still searched by another process: the next ingest drops it
+            drop_replaced(prepared.plan.collection, self._store, self._ledger, self._aliases)
+        return spec
+
+    def _find_spec(self, name: str) -> CollectionSpec | None:
+        stored_name = self._aliases.resolve(name)
+        return next((spec for spec in self._store.list() if spec.name == stored_name), None)
+
+    def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
+        """The spec of a collection created with the current settings. Raises UsageError for an invalid name."""
+        if not NAME.fullmatch(name):
+            raise UsageError(f"{name!r} cannot name a collection: use at most 63 letters, digits, '-' and '_'.")
+        return CollectionSpec(
+            name=name,
+            embedding_model=self._embedder.model,
+            dimension=self._embedder.dimension,
+            chunking=chunker.fingerprint,
+        )
+
+    def _create_chunker(self) -> Chunker:
+        from ingest.chunking.chunker import Chunker
+
+        limit = self._embedder.max_tokens
+        tokens = self._settings.chunk_tokens or limit
+        if tokens > limit:
+            raise SettingsError(
+                f"ingest.chunk_tokens is {tokens}, but {self._embedder.model!r} reads only {limit} tokens of a "
+                "passage: lower it, or name another embedding model."
+            )
+        return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
+
+    def _with_models(self, parser: Parser) -> Parser:
+        """Return the parser, wrapped to ask models for facts and descriptions of figures if the settings say so."""
+        from ingest.pipeline.figures import DescribingParser
+        from ingest.pipeline.model_facts import FactsParser
+
+        if self._fact_finder:
+            parser = FactsParser(parser, self._fact_finder)
+        return DescribingParser(parser, self._describer) if self._describer else parser
+
+    def _create_parser(self) -> IsolatedParser:
+        from ingest.isolation.isolated_parser import IsolatedParser
+        from ingest.reader import ParserOptions
+
+        settings = self._settings
+        return IsolatedParser(
+            settings.parser,
+            workers=settings.parse_workers,
+            timeout_s=settings.parse_timeout_s,
+            memory_mb=settings.parse_memory_mb,
+            options=ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages),
+        )
+
+
+def run_ingest_job(
+    ingest: IngestService,
+    pool: CollectionPool,
+    spec: IngestJobSpec,
+    progress: Callable[[Progress], None],
+    cancelled: Callable[[], bool],
+) -> IngestReport:
+    """Ingest into a collection that the service has open, after other jobs of this process on the same collection.
+
+    Raises IngestError, StoreError, UsageError.
+    """
+    with pool.write_lock(spec.collection):
+        return ingest.ingest(
+            spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create
+        )  # fmt: skip
+
+
+def require_readable(settings: Settings, paths: Sequence[str]) -> None:
+    """Raise UsageError unless the service may read all these paths, links followed."""
+    roots = [root.expanduser().resolve() for root in settings.service.ingest_roots]
+    for path in map(Path, paths):
+        if not path.is_absolute():
+            raise UsageError(f"{str(path)!r} is not an absolute path.")
+        real = path.resolve()
+        if real.is_relative_to(settings.home.resolve()) or not any(real.is_relative_to(root) for root in roots):
+            allowed = ", ".join(map(str, roots)) or "there are none yet"
+            raise UsageError(
+                f"The service may not read {str(path)!r}: service.ingest_roots names the folders that it may ingest "
+                f"from ({allowed}). Upload the files, or add the folder there."
+            )
+
+
+def _cancelled_report(collection: str) -> IngestReport:
+    return IngestReport(
+        collection=collection, files=0, indexed=0, unchanged=0, failed=(), failed_before=0, left_out=(), removed=(),
+        chunks=0, embedded=0, tokens=0, pages=0, stage_seconds={}, seconds=0.0, slowest=(), cancelled=True,
+    )  # fmt: skip

@@ -1,0 +1,26 @@
+"""Adds a file of a run to the collection of the run. A person does this; no tool can."""
+
+from __future__ import annotations
+
+from api.auth.permissions import Caller, Right
+from api.services.catalog.tools import find_file
+from api.services.documents.ingest import IngestJobSpec
+from api.services.research.runs import find_run
+from api.storage.uploads import Uploads, safe_name
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.toolbox import Toolbox
+
+
+def keep_file(
+    toolbox: Toolbox, trace: Trace, uploads: Uploads, run_id: str, name: str, caller: Caller
+) -> IngestJobSpec:
+    """Store a copy of the file like an upload, with its web address, and return the ingest to be done.
+
+    Raises RunNotFound, CollectionNotFound, Forbidden, FileNotThere, UsageError, HomeError.
+    """
+    run = find_run(trace, run_id, caller)
+    caller.require(Right.WRITE, run.collection)
+    file = find_file(toolbox, trace, run.run_id, name, caller)
+    origin = toolbox.sandbox(run.run_id).origin(name)
+    path = uploads.add_copy(run.collection, safe_name(name), file, origin.url if origin else "")
+    return IngestJobSpec(collection=run.collection, paths=(str(path),))

@@ -1,0 +1,54 @@
+"""Searches a collection for passages without a language model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.collections import Collections
+from vectorstore.models import ChunkFilter, Hit, Scalar
+
+_ANY: Mapping[str, Scalar] = {}
+
+
+def search(
+    pool: CollectionPool, collection: str, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
+) -> list[Hit]:
+    """Return the hits in a collection of the pool, best first. ``where`` filters by metadata and facts.
+
+    Raises StoreError, ServiceEnding.
+    """
+    return pool.get(collection).library.retriever.search([query], limit, ChunkFilter(metadata=dict(where)))
+
+
+def timed_search(
+    collections: Collections, collection: str | None, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
+) -> tuple[list[Hit], dict[str, float]]:
+    """Open a collection, search it and close it. Return the hits, best first, and the seconds of each stage.
+
+    ``where`` filters by metadata and facts. Raises UsageError, StoreError.
+    """
+    clock = _Clock()
+    with collections.open(collections.resolve(collection)) as opened:
+        from vectorstore.retrieval import Retriever
+
+        clock.lap("open collection")
+        embedder = collections.load_embedder()
+        clock.lap("load embedding model")
+        hits = Retriever(opened, embedder).search([query], limit, ChunkFilter(metadata=dict(where)))
+        clock.lap("embed query and search")
+    return hits, clock.laps
+
+
+class _Clock:
+    """Measures the seconds between laps."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = now - self._last
+        self._last = now

@@ -1,0 +1,279 @@
+"""Evaluations: asks a question set of a collection in one or more configurations, and measures the answers.
+
+The runs of an evaluation are ordinary runs, with one difference: they neither show the planner plans that worked before
+nor save any. Each question is answered independently, and no configuration learns from another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TextIO
+
+from pydantic import ValidationError
+
+from api.auth.permissions import Caller, Right
+from api.errors import UsageError, fault_list
+from api.services.documents.collections import Collections
+from api.services.research.research import PanelFactory
+from ingest.ledger.ledger import Ledger
+from ingest.ledger.records import DocumentState
+from multi_agent.answer import Answer
+from multi_agent.errors import RunNotFound
+from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.draft_questions import choose_passages, draft
+from multi_agent.evaluation.errors import EvaluationNotFound
+from multi_agent.evaluation.gold_check import DocumentInfo, find_missing_gold
+from multi_agent.evaluation.metric import MetricClass, discover
+from multi_agent.evaluation.observe import Source, observe
+from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions, find_delimiter
+from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
+from multi_agent.evaluation.runner import Runner, RunnerKit
+from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
+from multi_agent.library import Library
+from multi_agent.llm.llm import LLM
+from multi_agent.llm.models import Models
+from multi_agent.llm.wrappers.caller import CallerLLM
+from multi_agent.llm.wrappers.journal import JournalingLLM
+from multi_agent.memory.memory import NO_MEMORY
+from multi_agent.request import Request
+from multi_agent.settings import Budget
+from multi_agent.storage.trace import Trace
+
+SETTABLE = ("research", "llm")
+"""The settings groups that a configuration can override. The index and its location are the same for all."""
+_CACHED_TEXTS = 64
+_GRADES = {"1": 1.0, "1.0": 1.0, "0.5": 0.5, "0,5": 0.5, "0": 0.0, "0.0": 0.0}
+
+
+class Evaluations:
+    """Starts and runs evaluations; ``store`` keeps their results."""
+
+    def __init__(
+        self, store: EvaluationStore, panel: PanelFactory, collections: Collections, ledger: Ledger, trace: Trace
+    ) -> None:
+        self.store = store
+        self._panel, self._collections, self._ledger, self._trace = panel, collections, ledger, trace
+
+    def find(self, evaluation: str, caller: Caller) -> EvaluationResult:
+        """Find an evaluation by its id or the beginning of its id.
+
+        Raises EvaluationNotFound, also for an evaluation over a collection that the caller may not read.
+        """
+        missing = EvaluationNotFound(f"There is no evaluation {evaluation!r}.")
+        try:
+            result = self.store.get(evaluation)
+        except EvaluationNotFound as error:
+            raise missing from error
+        if not caller.may(Right.READ, result.evaluation.collection):
+            raise missing
+        return result
+
+    def read_configuration(self, path: Path) -> Configuration:
+        """Read a configuration from a TOML file.
+
+        Its keys are `mode`, `agent`, `endpoint`, `samples`, `run_budget` and the tree `settings`. Raises UsageError.
+        """
+        try:
+            given = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"Cannot read the configuration {str(path)!r}: {error}.") from error
+        return self.make_configuration({"label": path.stem, **given}, str(path))
+
+    def make_configuration(self, given: Mapping[str, Any], source: str) -> Configuration:
+        """Validate a configuration and resolve its model; ``source`` names it in errors. Raises UsageError."""
+        try:
+            configuration = Configuration.model_validate({"model": "", **given})
+            panel = self._panel_for(configuration)
+            _request(Question(id="q", question="?"), configuration).validated()
+        except ValidationError as error:
+            raise UsageError(f"Invalid configuration {source!r}: {fault_list(error)}.") from error
+        return configuration.model_copy(update={"model": panel.model_name(configuration.endpoint)})
+
+    def start(
+        self,
+        questions: QuestionSet,
+        collection: str,
+        configuration: Configuration,
+        *,
+        metrics: Sequence[str] = (),
+        judge: str | None = None,
+    ) -> EvaluationResult:
+        """Store a new evaluation without rows; ``resume`` runs it.
+
+        ``judge`` names the endpoint of the judge's model: '' is the default endpoint, None means no judge. Raises
+        UsageError for unknown metrics, UnknownModel for an unknown endpoint.
+        """
+        model = "" if judge is None else self._panel.model_name(judge)
+        chosen = choose_metrics(metrics, judged=judge is not None)
+        evaluation = Evaluation(
+            id=new_evaluation_id(),
+            set_name=questions.name,
+            fingerprint=questions.fingerprint,
+            collection=collection,
+            configuration=configuration,
+            metrics=tuple(chosen),
+            judge=model,
+            judge_endpoint=judge,
+            started_at=datetime.now(UTC),
+        )
+        self.store.add(evaluation, questions.questions)
+        return self.store.get(evaluation.id)
+
+    def missing_gold(self, collection: str, questions: Sequence[Question]) -> list[str]:
+        """Return one line for each gold entry that the collection does not contain."""
+        records = self._ledger.list(collection, DocumentState.INDEXED)
+        documents = [DocumentInfo(each.id, each.name, each.pages) for each in records]
+        return find_missing_gold(questions, documents, lambda document: self._ledger.text(collection, document).text)
+
+    async def resume(
+        self,
+        library: Library,
+        result: EvaluationResult,
+        *,
+        parallel: int,
+        budget: Budget,
+        publish: Callable[[Row], None],
+        models: Models | None = None,
+        pausing: Callable[[], bool] = lambda: True,
+    ) -> State:
+        """Ask the questions that have no finished row, and pass each new row to ``publish``.
+
+        ``models`` shares the limits of the endpoints with other runs; a configuration with its own endpoint ignores
+        it. If ``pausing()`` is true on cancellation, unfinished runs resume with the evaluation. Raises errors that are
+        not failures of a single question.
+        """
+        evaluation = result.evaluation
+        panel, trace = self._panel_for(evaluation.configuration), self._trace
+        if models is None or "llm" in evaluation.configuration.settings:
+            models = panel.models()
+        orchestrator = replace(panel.orchestrator(library, models), memory=NO_MEMORY)  # the same for every caller
+        chosen = choose_metrics(evaluation.metrics, judged=evaluation.judge_endpoint is not None)
+
+        @lru_cache(maxsize=_CACHED_TEXTS)
+        def source_of(document: str) -> Source:
+            record = self._ledger.get(evaluation.collection, document)
+            return Source(record.title if record else "", self._ledger.text(evaluation.collection, document).text)
+
+        async def ask(question: Question, run_id: str) -> Answer:
+            try:
+                if trace.run(run_id).ended:  # finished, but the process was killed before it was measured
+                    return trace.answer(run_id)
+            except RunNotFound:
+                pass
+            request = _request(question, evaluation.configuration)
+            return await orchestrator.research(request, run_id=run_id, examples=(), pausing=pausing)
+
+        def make_case(question: Question, answer: Answer) -> Case:
+            return observe(question, answer, trace.events(answer.run_id), source_of)
+
+        def judge(run_id: str) -> LLM | None:
+            """Return the judge's model. It writes to the run's journal, so no call is paid twice."""
+            if evaluation.judge_endpoint is None:
+                return None
+            return CallerLLM(JournalingLLM(models.get(evaluation.judge_endpoint), trace.journal(run_id)), "Judge")
+
+        kit = RunnerKit(ask, make_case, tuple(chosen.values()), judge)
+        return await Runner(kit, self.store, parallel=parallel, budget=budget, on_row=publish).run(result)
+
+    def run_all(
+        self,
+        results: Iterable[EvaluationResult],
+        *,
+        parallel: int,
+        budget: Budget,
+        on_row: Callable[[Evaluation, Row], None],
+    ) -> None:
+        """Resume evaluations one after the other, in this thread. Raises StoreError, AgentError."""
+        for result in results:
+            evaluation = result.evaluation
+            with self._collections.open_library(evaluation.collection) as library:
+
+                def publish(row: Row, evaluation: Evaluation = evaluation) -> None:
+                    on_row(evaluation, row)
+
+                asyncio.run(self.resume(library, result, parallel=parallel, budget=budget, publish=publish))
+
+    def draft_questions(
+        self, collection: str, count: int, seed: int, *, output: TextIO, on_skip: Callable[[str], None]
+    ) -> int:
+        """Let the model propose questions; write each to ``output`` at once, so an interrupt loses none.
+
+        Returns how many were written; ``on_skip`` receives the reason for each passage without one. Raises StoreError,
+        LLMError, OSError.
+        """
+        with self._collections.open_library(collection) as library:
+            passages = choose_passages(library.scan(), count, seed)
+
+        async def write_drafts() -> int:
+            written = 0
+            async for each in draft(self._panel.models().default, passages):
+                if isinstance(each, Question):
+                    output.write(dump_questions([each]))
+                    output.flush()
+                    written += 1
+                else:
+                    on_skip(f"No question: {each}")
+            return written
+
+        return asyncio.run(write_drafts())
+
+    def _panel_for(self, configuration: Configuration) -> PanelFactory:
+        """Return a panel with the settings of the configuration. Raises UsageError, ValidationError."""
+        own, settings = configuration.settings, self._panel.settings
+        if unknown := own.keys() - set(SETTABLE):
+            raise UsageError(f"A configuration cannot set {', '.join(sorted(unknown))}, only {' and '.join(SETTABLE)}.")
+        if "api_key" in own.get("llm", {}):
+            raise UsageError("A configuration is stored and shown. Set the key with CANDOR_LLM__API_KEY instead.")
+        changed = {
+            name: type(now).model_validate({**now.model_dump(exclude_unset=True), **own[name]})
+            for name in own
+            for now in [getattr(settings, name)]
+        }
+        research = changed.get("research", settings.research).model_copy(update={"remember_plans": False})
+        return self._panel.with_settings(settings.model_copy(update={**changed, "research": research}))
+
+
+def read_labels(path: Path) -> dict[str, float]:
+    """Read a person's grades by question id from a CSV file; skips rows without a grade. Raises UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        rows = csv.DictReader(text.splitlines(), delimiter=find_delimiter(text, "grade"))
+        return {row["id"]: _GRADES[row["grade"].strip()] for row in rows if row["grade"].strip()}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"Cannot read the labels {str(path)!r}: {error}.") from error
+    except (KeyError, AttributeError) as error:
+        raise UsageError(
+            f"The labels {str(path)!r} need the columns id and grade, and grades of 1, 0.5 or 0. There is no column "
+            f"or grade {error}."
+        ) from error
+
+
+def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
+    """Return the named metrics, or all. Metrics that need a judge are available only if ``judged``.
+
+    Raises UsageError.
+    """
+    known = {name: metric for name, metric in discover().items() if judged or not metric.card.needs_judge}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(
+            f"Unknown metric {', '.join(unknown)}. There are {', '.join(known)}. Metrics that ask a model need --judge."
+        )
+    return {name: known[name] for name in names or known}
+
+
+def _request(question: Question, configuration: Configuration) -> Request:
+    return Request(
+        question=question.question,
+        mode=configuration.mode,
+        agent=configuration.agent,
+        model=configuration.endpoint,
+        samples=configuration.samples,
+        budget=configuration.run_budget,
+    )

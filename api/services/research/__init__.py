@@ -1,0 +1,1 @@
+"""Use cases of runs: ask, follow, read and export answers."""

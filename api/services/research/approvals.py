@@ -1,0 +1,60 @@
+"""Approvals of dangerous tool calls: list the open ones and decide them.
+
+The caller who started a run can decide its approvals, and so can callers with write access to its collection. An
+approval of a run that the caller may not read does not exist for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from api.auth.permissions import Caller, Right
+from api.services.research.runs import find_run
+from multi_agent.errors import ApprovalClosed, ApprovalNotFound, RunNotFound
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.approvals import Approval, Approvals, Choice
+from vectorstore.models import FrozenModel
+
+
+class Decision(FrozenModel):
+    """A person's decision on a dangerous call."""
+
+    decision: Choice
+    arguments: dict[str, Any] | None = Field(
+        default=None, description="The arguments to call the tool with. Required with `edited`, rejected otherwise."
+    )
+
+
+def open_approvals(approvals: Approvals, trace: Trace, caller: Caller, run_id: str | None = None) -> list[Approval]:
+    """Return the approvals that runs wait for, of one run or of all that the caller may read. Raises RunNotFound."""
+    wanted = find_run(trace, run_id, caller).run_id if run_id is not None else None
+    return [each for each in approvals.list(wanted) if _is_awaited(trace, each, caller)]
+
+
+def decide(approvals: Approvals, trace: Trace, approval_id: str, decision: Decision, caller: Caller) -> Approval:
+    """Decide an approval and return it.
+
+    Raises ApprovalNotFound, ApprovalClosed, Forbidden, and ToolError for invalid arguments.
+    """
+    try:  # Look up the run first: a hidden approval then takes as long as a missing one.
+        run = find_run(trace, approval_id.partition("-")[0], caller)
+    except RunNotFound:
+        raise ApprovalNotFound(approval_id) from None
+    approval = approvals.get(approval_id)
+    if approval.run_id != run.run_id:
+        raise ApprovalNotFound(approval_id)
+    if run.key != caller.key:
+        caller.require(Right.WRITE, run.collection)
+    if run.ended and approval.status == "open":  # the run was killed
+        raise ApprovalClosed(f"The run of approval {approval_id!r} has ended, so nothing waits for a decision.")
+    return approvals.decide(approval_id, decision.decision, caller.name, decision.arguments)
+
+
+def _is_awaited(trace: Trace, approval: Approval, caller: Caller) -> bool:
+    """Return whether the caller may read the run and it is active. A killed run leaves its approvals open."""
+    try:
+        return not find_run(trace, approval.run_id, caller).ended
+    except RunNotFound:
+        return False

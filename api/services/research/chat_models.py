@@ -1,0 +1,69 @@
+"""The models that chat clients can choose: collections, and agents over a collection, that can answer."""
+
+from __future__ import annotations
+
+from api.auth.permissions import Caller, Right
+from api.services.documents.collections import Collections
+from api.settings import Settings
+from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
+from multi_agent.errors import LLMUnavailable, UnknownTool
+from multi_agent.orchestrator.planning.dependencies import allowed_registry
+from multi_agent.orchestrator.planning.one_step import can_be_asked
+from multi_agent.orchestrator.planning.validation import ANSWERS
+from multi_agent.settings import SUPERVISORS, Source
+from multi_agent.toolbox.toolbox import Toolbox
+
+_ANSWERS_ALONE = frozenset({"findings", "notes"})  # a synthesis is written from what others found
+
+
+def chat_models(
+    collections: Collections,
+    registry: AgentRegistry,
+    toolbox: Toolbox,
+    settings: Settings,
+    caller: Caller,
+    sources: tuple[Source, ...],
+) -> list[str]:
+    """Return the names of the models that the caller may ask and that can answer from these sources.
+
+    Left out are collections without documents or for another embedding model, and agents that cannot work alone, write
+    no answer, or lack their tools. Raises LLMUnavailable if the settings let no run start.
+    """
+    _require_endpoints(registry, settings)
+    registry = allowed_registry(registry, toolbox, sources)
+    if not any(agent.card.writes & ANSWERS for agent in registry):
+        return []
+    agents = [agent.card.name for agent in registry if _can_answer(agent, toolbox)]
+    readable = [name for name in collections.searchable() if caller.may(Right.READ, name)]
+    return [model for name in readable for model in (name, *(f"{name}:{agent}" for agent in agents))]
+
+
+def _can_answer(agent: RegisteredAgent, toolbox: Toolbox) -> bool:
+    """Return whether the agent works alone, says something, and can use a tool if it reads nothing else."""
+    if not can_be_asked(agent.card) or not agent.card.writes & _ANSWERS_ALONE:
+        return False
+    try:
+        usable = [_is_usable(name, toolbox) for name in agent.card.tools]
+    except UnknownTool:  # its steps would fail
+        return False
+    reads_passages = agent.prompt is not None and "passages" in agent.prompt.placeholders
+    return reads_passages or any(usable) or not usable
+
+
+def _is_usable(tool: str, toolbox: Toolbox) -> bool:
+    """Return whether the settings allow the tool. Raises UnknownTool if it does not exist or is disabled."""
+    toolbox.registry.require(tool)
+    of_server = "." in tool  # only its MCP server knows more
+    return of_server or not toolbox.registry.get(tool).card.unavailable(toolbox.settings)
+
+
+def _require_endpoints(registry: AgentRegistry, settings: Settings) -> None:
+    """Raise LLMUnavailable if an agent or a part of the supervisor needs a model endpoint that does not exist."""
+    own = {agent.card.name: agent.card.model for agent in registry}
+    for caller in (*SUPERVISORS, *own):
+        endpoint = own.get(caller) or settings.research.agent_models.get(caller, "")
+        if endpoint and endpoint not in settings.llms:
+            raise LLMUnavailable(
+                f"{caller} needs the model endpoint {endpoint!r}, which does not exist, so no question can be "
+                f"answered. Add [llms.{endpoint}] to candor.toml, or choose another endpoint for {caller}."
+            )

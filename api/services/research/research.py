@@ -1,0 +1,94 @@
+"""Asking: builds requests from user input, validates them, and builds the orchestrator that answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from api.settings import Settings
+from multi_agent.catalog.catalog import AgentCatalog
+from multi_agent.library import Library
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.llm import LLM
+from multi_agent.llm.models import Models
+from multi_agent.llm.wrappers.pace import Pace
+from multi_agent.memory.memories import Memories
+from multi_agent.memory.plans import PlanMemory
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.request import Request
+from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.toolbox import Toolbox
+
+
+def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a ``Request``: naming agents selects mode 'direct' unless a mode was chosen."""
+    fields = {name: given[name] for name in Request.model_fields if name in given}
+    if (fields.get("agent") or fields.get("agents")) and fields.get("mode", "auto") == "auto":
+        fields["mode"] = "direct"
+    return fields
+
+
+class PanelFactory:
+    """Builds models and orchestrators from the settings."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        trace: Trace,
+        plans: PlanMemory,
+        tools: Toolbox,
+        memories: Memories,
+        make_catalog: Callable[[Settings], AgentCatalog],
+    ) -> None:
+        self.settings = settings
+        self.trace, self._plans, self.tools, self._memories = trace, plans, tools, memories
+        self._make_catalog = make_catalog
+
+    @cached_property
+    def catalog(self) -> AgentCatalog:
+        """All agents and skills."""
+        return self._make_catalog(self.settings)
+
+    @cached_property
+    def _known_models(self) -> Models:
+        """Models to look up names in. They receive no requests, so they belong to no event loop."""
+        return self.models()
+
+    def models(self) -> Models:
+        """Build the models of the settings. They belong to the event loop that first uses them.
+
+        All processes with the same data folder share the limits on parallel requests to an endpoint.
+        """
+        shared = self.settings.home / "endpoints"
+        pace = Pace(self.trace.recent_calls())
+        return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared, pace)
+
+    def model_name(self, endpoint: str) -> str:
+        """Return the model of a named endpoint; '' names the default one. Raises UnknownModel."""
+        return self._known_models.get(endpoint).model
+
+    def planner_model(self) -> LLM:
+        """Build the model of the planner. It belongs to the event loop that first uses it. Raises UnknownModel."""
+        return self.models().get(self.settings.research.agent_models.get("Planner", ""))
+
+    def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
+        """Build an orchestrator over a library; ``key`` selects whose memories it may use."""
+        return Orchestrator(
+            models or self.models(),
+            library,
+            self.catalog.registry(),
+            self.trace,
+            self._plans,
+            self.settings.research,
+            self.tools,
+            self._memories.for_key(key),
+        )
+
+    def validate(self, request: Request, library: Library) -> Request:
+        """Return the request with its question trimmed. Raises AgentError if no run could follow it."""
+        return self.orchestrator(library, self._known_models).validate(request).request
+
+    def with_settings(self, settings: Settings) -> PanelFactory:
+        """Return a factory with other settings on the same database."""
+        return PanelFactory(settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog)

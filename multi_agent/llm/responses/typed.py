@@ -1,0 +1,276 @@
+"""Turns an endpoint into a language model: parses responses into typed values and retries invalid ones.
+
+``instructor`` drives the retries for all protocols. This module decides what it sees of a response (repaired, without
+thinking), asks again for a shorter response after an incomplete one, and keeps the exchanges and the usage of a call.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, repeat
+from types import SimpleNamespace
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+
+from multi_agent.errors import InvalidResponse, LLMError
+from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
+from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
+from multi_agent.llm.responses.repair import Repaired, repair
+from multi_agent.llm.responses.schema import outline_of, schema_of
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.vision import Vision
+from multi_agent.prompt import Prompt
+
+_EXCERPT = 200
+
+
+class TypedLLM(LLM):
+    """The LLM of one endpoint."""
+
+    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, vision: Vision | None = None) -> None:
+        self._endpoint = endpoint
+        self._settings = settings
+        self._vision = vision or Vision(settings)
+
+    @property
+    def model(self) -> str:
+        return self._settings.model
+
+    async def takes_pictures(self) -> bool:
+        return await self._vision.available()
+
+    async def check_settings(self) -> None:
+        if self._settings.vision == "on":
+            await self._vision.available()
+
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        messages = with_schema(request.messages, request.response_model)
+        conversation = _Conversation(self._endpoint, self._settings, request, messages)
+        try:
+            value = await self._converse(conversation, messages, request.response_model)
+        except LLMError as error:
+            error.usage, error.exchanges = conversation.usage, tuple(conversation.exchanges)
+            raise
+        return Completion(
+            value=value,
+            model=self.model,
+            usage=conversation.usage,
+            exchanges=tuple(conversation.exchanges),
+        )
+
+    async def _converse(
+        self, conversation: _Conversation, messages: list[Message], response_model: type[ResponseT]
+    ) -> ResponseT:
+        import instructor
+        from instructor.core import InstructorRetryException
+        from instructor.core.hooks import Hooks
+
+        # This method raises a typed error for everything that instructor logs. Log output would hide that error.
+        logging.getLogger("instructor").setLevel(logging.CRITICAL)
+        hooks = Hooks()
+        hooks.on("parse:error", conversation.reject)
+        create: Any = instructor.patch(create=conversation.create, mode=instructor.Mode.JSON_SCHEMA)
+        try:
+            checked = await create(
+                response_model=_checker(response_model),
+                messages=[{"role": message.role, "content": message.content} for message in messages],
+                max_retries=self._settings.response_retries,
+                strict=False,  # accept "3" for 3, as pydantic does by default
+                hooks=hooks,
+            )
+            return cast("ResponseT", checked.value)
+        except InstructorRetryException as error:
+            if isinstance(error.__cause__, LLMError):
+                raise error.__cause__ from error.__cause__.__cause__
+            if isinstance(error.__cause__, ValidationError):
+                raise self._invalid(conversation, response_model) from error.__cause__
+            raise
+
+    def _invalid(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
+        last, setting = conversation.exchanges[-1], self._settings.setting
+        return InvalidResponse(
+            f"The {self._settings.name} returned no valid {response_model.__name__} in {len(conversation.exchanges)} "
+            f"attempts. The last response starts with {last.response[:_EXCERPT]!r}. Error: {last.fault}. Choose "
+            f"a model that follows JSON schemas with {setting('model')}, or raise {setting('response_retries')}."
+        )
+
+
+@lru_cache(maxsize=512)
+def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
+    """Return a type for instructor that validates responses against ``response_model`` but has no fields to inspect.
+
+    Instructor derives a subclass and a schema from the type it gets, and walks all its fields, on every call. For a
+    plan that takes longer than everything else Candor does for the call.
+    """
+    from instructor import ResponseSchema
+
+    class Checked(ResponseSchema):
+        value: Any
+
+        @classmethod
+        def model_validate_json(cls, json_data: str | bytes | bytearray, **how: Any) -> Any:
+            return cls.model_construct(value=response_model.model_validate_json(json_data, **how))
+
+        @classmethod
+        def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
+            return {}  # not sent: the conversation has the schema of the type
+
+    return Checked
+
+
+class _Conversation:
+    """The requests and responses of one call, behind the client interface that instructor drives."""
+
+    def __init__(
+        self, endpoint: Endpoint, settings: EndpointSettings, request: LLMRequest[Any], opening: Sequence[Message]
+    ) -> None:
+        """``opening`` holds the messages that instructor starts with; it appends others."""
+        self._endpoint = endpoint
+        self._pictures = [message.pictures for message in opening]
+        self._settings = settings
+        self._response_model: type[BaseModel] = request.response_model
+        self._on_text = request.on_text
+        self._temperature = settings.sampling_temperature if request.varied else settings.temperature
+        self._shortened = settings.response_retries == 0
+        self.exchanges: list[Exchange] = []
+        self.usage = Usage()
+
+    async def create(self, *, messages: list[dict[str, Any]], **_: object) -> SimpleNamespace:
+        """Send the messages and return the parts of OpenAI's response object that instructor reads.
+
+        After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if that one is
+        incomplete, too.
+        """
+        pictures = chain(self._pictures, repeat(()))  # instructor handles only text
+        sent = tuple(Message(**text, pictures=each) for text, each in zip(messages, pictures, strict=False))
+        if self.exchanges:  # instructor's own request quotes pydantic's links
+            sent = (*sent[:-1], Message.user(Prompt.part("correct_response", fault=self.exchanges[-1].fault)))
+        answer, incomplete = await self._ask(sent)
+        if incomplete and not self._shortened:
+            self._shortened = True
+            answer, incomplete = await self._ask(_ask_shorter(sent, incomplete))
+        if incomplete:
+            raise self._incomplete(incomplete)
+        message = SimpleNamespace(role="assistant", content=answer)
+        return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
+
+    async def _ask(self, messages: tuple[Message, ...]) -> tuple[str, str]:
+        """Send the messages. Return the response as JSON, and why it is incomplete, or an empty text if it is not."""
+        on_text = self._report_text if self._on_text else None
+        schema = schema_of(self._response_model)
+        reply = await self._endpoint.send(EndpointRequest(messages, schema, self._temperature, on_text))
+        response, thinking, repaired = _read(reply, self._response_model)
+        stopped = reply.cut or ("it reached the output limit" if reply.truncated else "")
+        accepted = (f"ended the response after the JSON object: {stopped}",) if stopped and repaired.valid else ()
+        self.exchanges.append(Exchange(response=response, thinking=thinking, repairs=(*repaired.repairs, *accepted)))
+        self.usage += self._usage_of(reply)
+        if not stopped or repaired.valid:
+            return repaired.text, ""
+        self.reject(f"stopped: {stopped}")
+        return repaired.text, stopped
+
+    def _incomplete(self, reason: str) -> InvalidResponse:
+        setting, number = self._settings.setting, len(self.exchanges)
+        return InvalidResponse(
+            f"The {self._settings.name} did not complete its {self._response_model.__name__} in {number} "
+            f"{'attempt' if number == 1 else 'attempts'}: {reason} ({self.usage.completion_tokens} tokens, thinking "
+            f"included). Ask a narrower question, or choose a more capable model with {setting('model')}. If its "
+            f"responses are long, raise {setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
+            f"{setting('context_window')} if needed."
+        )
+
+    async def _report_text(self, text: str) -> None:
+        if self._on_text:
+            await self._on_text(partial_answer(text))
+
+    def reject(self, fault: object) -> None:
+        """Record why the last response is invalid."""
+        message = _describe(fault) if isinstance(fault, ValidationError) else str(fault)
+        self.exchanges[-1] = self.exchanges[-1].model_copy(update={"fault": message})
+
+    def _usage_of(self, reply: Reply) -> Usage:
+        prices = (self._settings.prompt_price, self._settings.completion_price)
+        return Usage(
+            model_calls=1,
+            prompt_tokens=reply.prompt_tokens,
+            cached_tokens=reply.cached_tokens,
+            completion_tokens=reply.completion_tokens,
+            seconds=reply.seconds,
+            cost=(reply.prompt_tokens * prices[0] + reply.completion_tokens * prices[1]) / 1_000_000,
+        )
+
+
+def with_schema(messages: Sequence[Message], response_model: type[BaseModel]) -> list[Message]:
+    """Return the messages with the outline of the response appended to the system message.
+
+    Constrained decoding enforces the form, but most servers do not show the schema to the model. Without it, the model
+    would fill fields without knowing their descriptions.
+    """
+    instruction = Prompt.part("response_form", outline=outline_of(response_model))
+    if messages and messages[0].role == "system":
+        return [Message.system(f"{messages[0].content}\n\n{instruction}"), *messages[1:]]
+    return [Message.system(instruction), *messages]
+
+
+def _ask_shorter(messages: tuple[Message, ...], reason: str) -> tuple[Message, ...]:
+    """Return the messages with a request for a shorter response.
+
+    The incomplete response is left out: it costs tokens, and a model continues a loop that it reads. The request is
+    part of the last message, as some chat templates require the roles to alternate.
+    """
+    request = Prompt.part("shorter_response", reason=reason)
+    *earlier, last = messages
+    return (*earlier, last.model_copy(update={"content": f"{last.content}\n\n{request}"}))
+
+
+def _read(reply: Reply, response_model: type[BaseModel]) -> tuple[str, str, Repaired]:
+    """Return the response, the thinking before it, and the response repaired.
+
+    Thinking without an end tag counts as a response if it ends with a JSON object that is valid.
+    """
+    response, thinking = split_thinking(reply.text)
+    repaired = repair(response, response_model)
+    if thinking and not response:
+        inside = repair(thinking, response_model)
+        if inside.valid and thinking.endswith(("}", "```")):
+            response, thinking = thinking.removeprefix(inside.before).strip(), inside.before
+            repaired = inside._replace(repairs=("ended the thinking before the JSON object", *inside.repairs[1:]))
+    thoughts = "\n".join(filter(None, (reply.thinking, thinking)))
+    return response, thoughts, repaired
+
+
+_THINK = re.compile(r"\s*(?:```\w*\s*)?<(think|thinking)>")
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return the answer, and the thinking before it between ``<think>`` and ``</think>``.
+
+    Some chat templates remove the opening tag. A missing closing tag means that there is no answer.
+    """
+    thoughts = []
+    while opening := _THINK.match(text):
+        thinking, _, text = text[opening.end() :].partition(f"</{opening[1]}>")
+        thoughts.append(thinking.strip())
+    text = text.strip()
+    if not thoughts and "</think>" in text and not text.startswith(("{", "[", "```")):
+        thinking, _, text = text.partition("</think>")
+        return text.strip(), thinking.strip()
+    return text, "\n".join(thoughts)
+
+
+def partial_answer(text: str) -> str:
+    """Return the part of the answer in a response that is still being written."""
+    answer, _ = split_thinking(text)
+    return answer.partition("\n")[2] if answer.startswith("```") else answer
+
+
+def _describe(error: ValidationError) -> str:
+    """Return location and message of each error, without pydantic's links."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc']))}: {each['msg']}" if each["loc"] else each["msg"] for each in errors
+    )

@@ -1,0 +1,191 @@
+"""The journal of a run: its contract, the wrapper that keeps one, and a journal in a file.
+
+The journal records every answered model call. A resumed run takes finished responses from its journal instead of
+calling the model. ``multi_agent/storage`` keeps the journals of live runs in SQL. The file journal here holds
+recordings, such as the demo's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
+
+from multi_agent.errors import RecordingMissing
+from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
+from multi_agent.llm.responses.schema import schema_of
+from vectorstore.models import FrozenModel
+
+
+class JournalEntry(FrozenModel):
+    """One answered request."""
+
+    key: str = Field(description="hash of the request")
+    occurrence: int = Field(ge=0, description="number among the equal requests of the run, from 0")
+    caller: str = Field(default="", description="name of the agent or part that made the request")
+    model: str
+    messages: tuple[Message, ...]
+    response_model: str = Field(description="name of the response type")
+    value: JsonValue = Field(description="the accepted response")
+    exchanges: tuple[Exchange, ...]
+    usage: Usage
+    recorded_at: AwareDatetime
+
+
+class Journal(Protocol):
+    """Storage for the entries of a run."""
+
+    def find(self, key: str, occurrence: int) -> JournalEntry | None:
+        """Return the entry of a request, or None if the request has not been answered."""
+        ...
+
+    def record(self, entry: JournalEntry) -> None:
+        """Store the entry."""
+        ...
+
+
+def request_key(
+    model: str, messages: Sequence[Message], response_model: type[BaseModel], *, varied: bool = False
+) -> str:
+    """Return a hash of everything that identifies a request: model, messages, response schema and ``varied``."""
+    request: dict[str, Any] = {
+        "model": model,
+        "messages": [message.model_dump() for message in messages],
+        "name": response_model.__name__,
+        "schema": schema_of(response_model),
+    }
+    if varied:  # left out otherwise, so that keys from before this field existed remain valid
+        request["varied"] = True
+    return hashlib.sha256(json.dumps(request, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+class Occurrences:
+    """Numbers the equal requests of one run from 0, over all its callers."""
+
+    def __init__(self) -> None:
+        self._claimed: defaultdict[str, set[int]] = defaultdict(set)
+
+    def claim(self, key: str) -> int:
+        """Return the lowest free number for ``key``. Concurrent equal requests each call it before their first await,
+        so they get different numbers.
+        """
+        occurrence = next(number for number in count() if number not in self._claimed[key])
+        self._claimed[key].add(occurrence)
+        return occurrence
+
+    def free(self, key: str, occurrence: int) -> None:
+        """Make the number available again."""
+        self._claimed[key].discard(occurrence)
+
+
+class JournalingLLM(LLMWrapper):
+    """An LLM that answers from its journal where it can, and records every other response.
+
+    Create one per caller, or per step, with the ``occurrences`` of the run. A failed request frees its number, so
+    the same request gets the same number when it is made again. Call ``release`` before a step is repeated as a whole:
+    the journal then answers the requests that its first attempt completed.
+    """
+
+    def __init__(self, inner: LLM, journal: Journal, occurrences: Occurrences | None = None) -> None:
+        super().__init__(inner)
+        self._journal = journal
+        self._occurrences = occurrences or Occurrences()
+        self._claimed: set[tuple[str, int]] = set()
+
+    def release(self) -> None:
+        """Free the numbers of all requests made through this LLM. None of them may be in progress."""
+        for key, occurrence in self._claimed:
+            self._occurrences.free(key, occurrence)
+        self._claimed.clear()
+
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        key = request_key(self.model, request.messages, request.response_model, varied=request.varied)
+        occurrence = self._occurrences.claim(key)
+        self._claimed.add((key, occurrence))
+        if recorded := self._journal.find(key, occurrence):
+            return completion_of(recorded, request.response_model)
+        try:
+            completion = await super().answer(request)
+        except BaseException:  # a cancelled request is unanswered, too
+            self._free(key, occurrence)
+            raise
+        completion = completion.model_copy(update={"key": key, "occurrence": occurrence})
+        self._journal.record(_entry_of(completion, request))
+        return completion
+
+    def _free(self, key: str, occurrence: int) -> None:
+        if (key, occurrence) in self._claimed:  # after ``release``, another caller may have claimed it
+            self._claimed.discard((key, occurrence))
+            self._occurrences.free(key, occurrence)
+
+
+def _entry_of(completion: Completion[ResponseT], request: LLMRequest[ResponseT]) -> JournalEntry:
+    return JournalEntry(
+        key=completion.key,
+        occurrence=completion.occurrence,
+        caller=request.caller,
+        model=completion.model,
+        messages=request.messages,
+        response_model=type(completion.value).__name__,
+        value=completion.value.model_dump(mode="json", by_alias=True),
+        exchanges=completion.exchanges,
+        usage=completion.usage,
+        recorded_at=datetime.now(UTC),
+    )
+
+
+def completion_of(entry: JournalEntry, response_model: type[ResponseT]) -> Completion[ResponseT]:
+    """Return the recorded response as a completion.
+
+    Raises RecordingMissing if it is no longer valid for ``response_model``.
+    """
+    try:
+        value = response_model.model_validate_json(json.dumps(entry.value))
+    except ValidationError as error:
+        caller = f" of {entry.caller!r}" if entry.caller else ""
+        raise RecordingMissing(
+            f"The recorded response {entry.key[:12]}{caller} is not a valid {response_model.__name__} "
+            f"({error.error_count()} errors): the type changed after the recording. Record it again with a live model."
+        ) from error
+    return Completion(
+        value=value,
+        model=entry.model,
+        usage=entry.usage,
+        exchanges=entry.exchanges,
+        key=entry.key,
+        occurrence=entry.occurrence,
+        replayed=True,
+    )
+
+
+class RecordedJournal:
+    """A journal in memory that can be loaded from and saved to a file of JSON lines."""
+
+    def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
+        self._entries = {(entry.key, entry.occurrence): entry for entry in entries}
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        with path.open(encoding="utf-8") as lines:
+            return cls(JournalEntry.model_validate_json(line) for line in lines if line.strip())
+
+    def dump(self, path: Path) -> None:
+        """Write all entries in the order in which they were recorded."""
+        path.write_text("".join(f"{entry.model_dump_json()}\n" for entry in self.entries), encoding="utf-8")
+
+    @property
+    def entries(self) -> tuple[JournalEntry, ...]:
+        return tuple(self._entries.values())
+
+    def find(self, key: str, occurrence: int) -> JournalEntry | None:
+        return self._entries.get((key, occurrence))
+
+    def record(self, entry: JournalEntry) -> None:
+        self._entries[entry.key, entry.occurrence] = entry

@@ -1,0 +1,132 @@
+"""Tests of the ingest service: one plan per ingest, executed under the collection's lock."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.ingest import IngestJobSpec, run_ingest_job
+from ingest.errors import IngestUnderWay, NothingToIngest
+from ingest.ledger.lock import ingest_lock
+from ingest.pipeline.plan import IngestRequest
+from vectorstore.edge import EdgeStore
+from vectorstore.models import CollectionSpec
+
+SNAPSHOT = "SELECT documents.id, documents.path"  # how the statement starts; other reads select all columns
+
+_listeners: list[list[str]] = []
+
+
+@contextmanager
+def listed_folders() -> Iterator[list[str]]:
+    """Yield the folders that are listed within the block."""
+    _install_hook()
+    listed: list[str] = []
+    _listeners.append(listed)
+    try:
+        yield listed
+    finally:
+        _listeners.remove(listed)
+
+
+@cache
+def _install_hook() -> None:
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if event in ("os.listdir", "os.scandir"):
+            for listed in _listeners:
+                listed.append(str(arguments[0]))
+
+    sys.addaudithook(hook)
+
+
+@contextmanager
+def executed_statements(candor: Candor) -> Iterator[list[str]]:
+    """Yield the SQL statements that Candor's database executes within the block."""
+    executed: list[str] = []
+
+    def record(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        executed.append(statement)
+
+    event.listen(candor.engine, "before_cursor_execute", record)
+    try:
+        yield executed
+    finally:
+        event.remove(candor.engine, "before_cursor_execute", record)
+
+
+class CountingStore(EdgeStore):
+    """Counts how often it is asked for its collections."""
+
+    lists = 0
+
+    def list(self) -> list[CollectionSpec]:
+        self.lists += 1
+        return super().list()
+
+
+@pytest.fixture
+def candor(make_candor: Callable[..., Candor]) -> Candor:
+    candor = make_candor()
+    candor.store = CountingStore(candor.settings.home / "collections")
+    return candor
+
+
+@pytest.fixture
+def deep(folder: Path) -> Path:
+    """A folder with a folder in it."""
+    (folder / "deep").mkdir()
+    (folder / "deep" / "more.md").write_text("# More\n\nA heat pump works below zero.\n")
+    return folder
+
+
+def test_an_ingest_plans_once(candor: Candor, deep: Path) -> None:
+    for indexed in (3, 0):  # a new collection, then an unchanged one
+        with listed_folders() as listed, executed_statements(candor) as executed:
+            lists = candor.store.lists
+            assert run_ingest(candor, [deep], "papers", progress=False).indexed == indexed
+        assert sorted(path for path in listed if Path(path).is_relative_to(deep)) == [str(deep), str(deep / "deep")]
+        assert sum(statement.startswith(SNAPSHOT) for statement in executed) == 1
+        assert candor.store.lists - lists == 1, "the model is checked once"
+
+
+def test_an_ingest_job_plans_once(candor: Candor, deep: Path) -> None:
+    pool = CollectionPool(candor.collections)
+    spec = IngestJobSpec(collection="papers", paths=(str(deep),))
+    try:
+        with listed_folders() as listed, executed_statements(candor) as executed:
+            assert run_ingest_job(candor.ingest, pool, spec, lambda _: None, lambda: False).indexed == 3
+    finally:
+        pool.close()
+    assert sorted(path for path in listed if Path(path).is_relative_to(deep)) == [str(deep), str(deep / "deep")]
+    assert sum(statement.startswith(SNAPSHOT) for statement in executed) == 1
+
+
+def test_a_check_stops_at_the_first_file(candor: Candor, deep: Path) -> None:
+    (deep / "a.md").write_text("# First\n")
+    (deep / "deep").rename(deep / "z")
+    with listed_folders() as listed:
+        candor.ingest.check(IngestRequest("papers", (deep,)))
+    assert [path for path in listed if Path(path).is_relative_to(deep)] == [str(deep)]
+    assert candor.collections.list() == []
+
+
+def test_a_retry_without_failures_creates_no_collection(candor: Candor) -> None:
+    with pytest.raises(NothingToIngest):
+        run_ingest(candor, [], "papers", retry_failed=True, progress=False)
+    assert candor.collections.list() == []
+
+
+def test_nothing_is_planned_without_the_lock(candor: Candor, folder: Path) -> None:
+    plans: list[object] = []
+    with ingest_lock(candor.engine, "papers"), pytest.raises(IngestUnderWay):
+        candor.ingest.ingest(IngestRequest("papers", (folder,)), on_plan=plans.append)
+    assert plans == []

@@ -1,0 +1,250 @@
+"""Questions that the web and tools answer, from the command line and over REST: search, pages, downloads, figures."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from api.services.catalog.agents import AgentChanges
+from multi_agent.catalog.entries import Skill
+from multi_agent.toolbox.settings import ToolSettings
+from support.handyman import TURN, Terminal, calls, done
+from support.internet import NOISE, OPINION, WEIGHT, publish
+from support.panel import READING, TRIAGE, Panel, role_of, synthesis, triage
+from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.service import RunningService
+from support.waiting import until
+from support.web import Web
+
+Run = Callable[..., Any]
+Ask = Callable[..., dict[str, Any]]
+LOUD = "How loud is it?"
+QUESTION = "Search the web for the weight of the Borea 12."
+pytestmark = pytest.mark.skipif(
+    not shutil.which("chromium"), reason="Chromium is not installed (on Debian: apt-get install chromium)."
+)
+
+
+class Model:
+    """The scripted model. A test sets its rounds of tool calls, and what it points at in the results."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+        self.quote, self.agent = "", "WebResearcher"
+        self.answers: dict[str, str] = {}
+
+    def __call__(self, request: Request) -> Reply | str:
+        roles = {TRIAGE: lambda asked: json.dumps(triage(asked, agent=self.agent)), TURN: self._turn}
+        if role_of(request) in self.answers:
+            return self.answers[role_of(request)]
+        return Panel(self.quote, roles=roles)(request)
+
+    def _turn(self, request: Request) -> str:
+        taken = sum(message["role"] == "assistant" for message in request.messages)
+        return self.turns[taken] if taken < len(self.turns) else done()
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Web]:
+    with Web() as started:
+        publish(started, tmp_path)
+        yield started
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
+    with ScriptedEndpoint(model) as started:
+        yield started
+
+
+@pytest.fixture
+def candor(
+    make_candor: Callable[..., Candor], folder: Path, web: Web, endpoint: ScriptedEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Candor:  # fmt: skip
+    """Candor with the agents enabled. The command line gets the same settings from a file."""
+    tools = ToolSettings(
+        web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=shutil.which("chromium"),
+        timeout_s=300, browser_seconds=120,
+    )  # fmt: skip
+    for name, value in tools.model_dump(exclude_unset=True, mode="json").items():
+        monkeypatch.setenv(f"CANDOR_TOOLS__{name.upper()}", str(value))
+    made = make_candor(llm=endpoint.settings("openai"), tools=tools)
+    for name, value in (("provider", "openai"), ("base_url", endpoint.url("openai")), ("model", "scripted")):
+        monkeypatch.setenv(f"CANDOR_LLM__{name.upper()}", value)
+    run_ingest(made, [folder], "papers", progress=False)
+    for agent in ("WebResearcher", "ForumResearcher", "Utility"):
+        made.agents.change(agent, AgentChanges(enabled=True))
+    return made
+
+
+@pytest.fixture(params=["rest", "cli"])
+def ask(request: pytest.FixtureRequest, candor: Candor) -> Iterator[Ask]:
+    """``ask(QUESTION, sources=["web"])`` returns the answer, over REST and from the command line.
+
+    The service starts before ``run`` replaces the output of the process.
+    """
+    if request.param == "cli":
+        run = request.getfixturevalue("run")
+
+        def on_the_command_line(question: str, sources: list[str], **options: str) -> dict[str, Any]:
+            flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+            home = candor.settings.home
+            result = run("ask", question, "--sources", ",".join(sources), *flags, "--json", "--home", home)
+            assert result.out, result.err
+            return result.json
+
+        yield on_the_command_line
+        return
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
+
+        def over_rest(question: str, sources: list[str], **options: Any) -> dict[str, Any]:
+            response = http.post("/v1/research", json={"question": question, "sources": sources, **options})
+            assert response.status_code == 200, response.text
+            return response.json()
+
+        yield over_rest
+
+
+def search(query: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    return "web_search", {"query": query, "source_type": "official", **more}
+
+
+def test_search_the_web_goes_straight_to_the_web_agent(
+    ask: Ask, web: Web, model: Model, endpoint: ScriptedEndpoint, candor: Candor, run: Run
+) -> None:
+    model.turns = [calls(search("Borea 12 weight")), calls(("read_web_page", {"url": web.url("/app")}))]
+    model.quote = "120 kg"
+    answer = ask(QUESTION, ["documents", "web"])
+    assert (answer["status"], answer["mode"]) == ("answered", "fast")
+    [quote] = answer["evidence"]
+    assert quote["quote"] == WEIGHT
+    assert (quote["origin"]["kind"], quote["origin"]["url"]) == ("web", web.url("/app"))
+    assert web.asked[0].startswith("/search?q=Borea+12+weight&format=json&categories=general")
+    assert [role_of(each) for each in endpoint.requests] == [TRIAGE, TURN, TURN, TURN, READING]
+    shown = run("show", answer["run_id"], "1", "--home", candor.settings.home).out
+    assert WEIGHT in shown
+    assert web.url("/app") in shown
+
+
+def test_forums_are_searched_within_the_time_of_the_task(ask: Ask, web: Web, model: Model) -> None:
+    model.turns = [
+        calls(("web_search", {"query": "Borea frost"})),
+        calls(("read_web_page", {"url": web.url("/thread")})),
+    ]
+    model.quote = OPINION
+    answer = ask("Does it freeze?", ["web"], agent="ForumResearcher")
+    assert answer["status"] == "answered"
+    assert [each["quote"] for each in answer["evidence"]] == [f"anna: {OPINION}"]
+    assert web.asked[0] == "/search?q=Borea+frost&format=json&categories=social+media&time_range=year"
+
+
+def test_figures_of_tools_are_evidence(ask: Ask, model: Model) -> None:
+    model.turns = [calls(
+        ("convert_units", {"value": "264.55", "unit": "pound", "into": "kg"}),
+        ("dates", {"operation": "difference", "date": "2026-01-01", "until": "2026-03-01"}),
+    )]  # fmt: skip
+    claims = [{"sentences": [1], "text": "264.55 pounds are 119.9978615 kg."},
+              {"sentences": [2], "text": "From 2026-01-01 to 2026-03-01 it is 59 days."}]  # fmt: skip
+    model.answers[READING] = json.dumps(synthesis(claims, sufficient=True, short="119.9978615 kg; 59 days"))
+    answer = ask("How heavy are 264.55 pounds, and how many days are January and February?", ["tools"], agent="Utility")
+    assert answer["status"] == "answered", answer["reasoning"]
+    assert [each["origin"]["tool"] for each in answer["evidence"]] == ["convert_units", "dates"]
+    assert all(claim["supported"] for claim in answer["claims"])
+
+
+def test_an_agent_reads_no_more_pages_than_its_task_allows(
+    candor: Candor, web: Web, model: Model, endpoint: ScriptedEndpoint
+) -> None:
+    model.turns = [calls(("read_web_page", {"url": web.url("/thread")}), ("read_web_page", {"url": web.url("/app")}))]
+    model.quote = OPINION
+    inputs = {"question": "Does it freeze?", "max_sources": 1, "source_types": ["news"], "related_queries": ["frost"]}
+    step = {"id": "look", "agent": "WebResearcher", "instruction": "Look.", "inputs": inputs}
+    model.answers["PlannerResponse"] = json.dumps({"intent": "know", "requirements": ["it"], "steps": [step]})
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
+        asked = {"question": "Does it freeze?", "sources": ["web"], "mode": "high"}
+        answer = http.post("/v1/research", json=asked).json()
+    assert answer["status"] == "answered", answer["reasoning"]
+    [first, second, *_] = [each for each in endpoint.requests if role_of(each) == TURN]
+    assert "- news: reports of newspapers and agencies" in first.prompt
+    assert "official: pages" not in first.prompt
+    assert "Suggested searches:\n- frost" in first.prompt
+    assert "You may read 1 pages at most." in first.prompt
+    assert first.schema is not None
+    assert '"general"' not in json.dumps(first.schema), "the search knows only the types of the task"
+    assert "read_web_page was called for 1, which is all that this task allows." in second.prompt
+    assert "/app" not in web.asked
+
+
+@pytest.fixture
+def downloading(candor: Candor, web: Web, model: Model) -> tuple[str, str, list[int]]:
+    """A WebResearcher that downloads a PDF and reads it. Returns its quote, with address and pages."""
+    tools = ("download_file", "read_download")
+    candor.skills.add(Skill(name="downloads", instructions="Download PDFs.", tools=tools))
+    candor.agents.change("WebResearcher", AgentChanges(skills=("downloads",)))
+    download = ("download_file", {"url": web.url("/noise.pdf"), "name": "noise.pdf"})
+    model.turns, model.quote = [calls(download), calls(("read_download", {"name": "noise.pdf"}))], "38 decibels"
+    return NOISE, web.url("/noise.pdf"), [2]
+
+
+def test_a_downloaded_file_is_quoted_under_its_address(candor: Candor, downloading: tuple[Any, ...]) -> None:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
+        asked = {"question": LOUD, "agent": "WebResearcher", "sources": ["web"], "wait": False}
+        run_id = http.post("/v1/research", json=asked).json()["run_id"]
+        until(lambda: http.get("/v1/approvals", params={"run_id": run_id}).json())
+        [waiting] = http.get("/v1/approvals").json()
+        http.post(f"/v1/approvals/{waiting['approval_id']}", json={"decision": "approved"})
+        until(lambda: http.get(f"/v1/runs/{run_id}").json()["answer"])
+        [quote] = http.get(f"/v1/runs/{run_id}").json()["answer"]["evidence"]
+        assert (quote["quote"], quote["origin"]["url"], quote["pages"]) == downloading
+        files = http.get(f"/v1/runs/{run_id}/files").json()
+        assert [(each["name"], each["url"]) for each in files] == [("noise.pdf", downloading[1])]
+        kept = http.post(f"/v1/runs/{run_id}/files/noise.pdf/ingest")
+        until(lambda: http.get(kept.headers["location"]).json()["status"] == "done")
+        document = http.get("/v1/documents/noise.pdf", params={"collection": kept.json()["collection"]}).json()
+        assert (document["state"], document["metadata"]["url"]) == ("indexed", downloading[1])
+
+
+def test_candor_ask_downloads_a_file_after_approval(
+    candor: Candor, downloading: tuple[Any, ...], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    asked = ("ask", LOUD, "--agent", "WebResearcher", "--sources", "web", "--json", "--home", candor.settings.home)
+    told = run(*asked)
+    [quote] = told.json["evidence"]
+    assert (quote["quote"], quote["origin"]["url"], quote["pages"]) == downloading
+    assert "WebResearcher wants to call download_file" in told.err
+
+
+def test_without_a_search_engine_the_run_says_what_to_set(
+    candor: Candor, run: Run, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANDOR_TOOLS__WEB_SEARCH", "off")
+    home = candor.settings.home
+    result = run("ask", QUESTION, "--agent", "WebResearcher", "--sources", "web", "--json", "--home", home)
+    assert result.json["status"] == "failed"
+    assert "WebResearcher read nothing. web_search: No search engine is set" in json.dumps(result.json)
+
+
+def test_the_agents_are_off_until_a_person_enables_them(make_candor: Callable[..., Candor], run: Run) -> None:
+    home = make_candor().settings.home
+    listed = {each["name"]: each["enabled"] for each in run("agents", "--json", "--home", home).json}
+    off = {name for name, enabled in listed.items() if not enabled}
+    assert off == {"WebResearcher", "ForumResearcher", "Utility"}
+    assert run("agents", "enable", "Utility", "--home", home).code == 0
+    assert run("agents", "give", "WebResearcher", "--no-skills", "--home", home).code == 0
+    listed = {each["name"]: each["enabled"] for each in run("agents", "--json", "--home", home).json}
+    assert (listed["Utility"], listed["WebResearcher"]) == (True, False)
