@@ -97,7 +97,7 @@ Embed = Callable[[str], Vectors]
 
 
 class Given(NamedTuple):
-    """The entries returned for all questions: the number of wanted ones, and the mean number of others per question."""
+    """The entries returned for all questions: how many of the wanted ones, and how many others per question."""
 
     right: int
     wanted: int

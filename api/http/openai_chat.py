@@ -89,7 +89,7 @@ class ChatRequest(BaseModel):
 
     @property
     def conversation(self) -> tuple[Exchange, ...]:
-        """The latest earlier questions with their answers. Raises UsageError if a message is not text."""
+        """The last questions before the current one, with their answers. Raises UsageError if a message is not text."""
         asked = [at for at, message in enumerate(self.messages) if message.role == "user"]
         return tuple(
             Exchange.in_short(self.messages[at].text, self._answer_between(at, after)) for at, after in pairwise(asked)

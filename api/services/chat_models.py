@@ -39,9 +39,10 @@ def chat_models(
 
 
 def _can_answer(agent: RegisteredAgent, toolbox: Toolbox) -> bool:
-    """Return whether the agent works alone, writes findings or notes, and has its input.
+    """Return whether the agent works alone, writes findings or notes, and can use the tools that it needs.
 
-    An agent that does not read passages needs one usable tool, unless it has no tools."""
+    An agent that does not read passages needs one usable tool, unless it has no tools.
+    """
     if not can_be_asked(agent.card) or not agent.card.writes & _ANSWERS_ALONE:
         return False
     try:

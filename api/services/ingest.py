@@ -93,7 +93,7 @@ class IngestService:
         describer: FigureDescriber | None = None,
         fact_finder: FactFinder | None = None,
     ) -> None:
-        """``describer`` describes the figures of documents and ``fact_finder`` finds their facts. None skips it."""
+        """``describer`` describes figures and ``fact_finder`` finds facts of documents; None skips the step."""
         self._home = settings.home
         self._settings = settings.ingest
         self._engine = engine

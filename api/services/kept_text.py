@@ -43,7 +43,8 @@ def evidence_text(
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:
     """Return the text of evidence that was kept with the run.
 
-    Raises RunNotFound, RunUnderWay, and EvidenceNotFound, also for evidence from a document."""
+    Raises RunNotFound, RunUnderWay, and EvidenceNotFound, also for evidence from a document.
+    """
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin is None:
         raise EvidenceNotFound(

@@ -114,7 +114,8 @@ class Plans:
     ) -> PlanExample:
         """Replace a saved plan. The new plan may name the documents of the old one.
 
-        Raises UnknownPlan and the errors of ``save``."""
+        Raises UnknownPlan and the errors of ``save``.
+        """
         registry = self._catalog.registry()
         kept = documents_in(self.get(name).plan, registry)
         added = set(documents_in(plan, registry)) - set(kept)

@@ -25,7 +25,7 @@ _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "faile
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
-    """Print the answer, its evidence and what the run did. ``home`` is the value of ``--home``, for `candor trace`."""
+    """Print the answer, its evidence and a run summary. ``home`` is the value of ``--home``, for `candor trace`."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     if answer.completed_question not in ("", answer.question):
