@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 class Candor:
     """All parts of Candor for one data folder.
 
-    ``separate_query_process`` is passed to ``make_embedder``. ``embed_query`` replaces the embedding model for plans
-    and memories, in a process that loads none.
+    ``separate_query_process`` is passed to ``make_embedder``. ``embed_query`` embeds questions for plans and
+    memories in a process that does not load the embedding model.
     """
 
     def __init__(

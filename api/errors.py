@@ -1,4 +1,4 @@
-"""Errors of the ``api`` package. ``problems.py`` maps them, and those of the other packages, to HTTP statuses."""
+"""Errors of the ``api`` package. ``problems.py`` maps the errors of all packages to HTTP statuses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RangeNotThere(Refused):
 
 
 class Unauthorized(Refused):
-    """The request has no valid key. The message does not say why a key is invalid, so it reveals no key's state."""
+    """The request has no valid key. The message hides whether a key is wrong, expired or revoked."""
 
     headers: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="candor"'}
 
@@ -79,7 +79,7 @@ class Unauthorized(Refused):
 
 
 class LimitReached(Refused):
-    """The key has used up its limit for today."""
+    """The key has reached its daily limit."""
 
     def __init__(self, what: str, again_in_s: int) -> None:
         super().__init__(f"This key has reached its limit of {what}, which counts from midnight UTC.")
@@ -114,7 +114,7 @@ class NotOurs(Exception):
 
 
 def error_message(error: Exception) -> str:
-    """Return the message of an error; of SQLAlchemy's errors, the database driver's message without the statement."""
+    """Return the message of an error; for SQLAlchemy errors, the database driver's message without the statement."""
     cause = getattr(error, "orig", None)
     if cause is None:
         return str(error)
@@ -126,5 +126,5 @@ def error_message(error: Exception) -> str:
 
 
 def fault_list(error: ValidationError) -> str:
-    """Return the faults that pydantic found, as "place: message", separated by semicolons."""
+    """Return the faults of a pydantic validation as "location: message", separated by semicolons."""
     return "; ".join(": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in error.errors())

@@ -103,7 +103,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
 )  # fmt: skip
 
 EXPECTED = tuple(kind for kind, *_ in PROBLEMS)
-"""Errors that are problems. Any other error is a bug."""
+"""Errors that are reported as problems. Any other error is a bug."""
 
 
 def problem_of(error: Exception) -> Problem:

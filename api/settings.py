@@ -97,14 +97,14 @@ class Settings(BaseSettings):
     @field_validator("llms")
     @classmethod
     def _set_tables(cls, value: dict[str, EndpointSettings]) -> dict[str, EndpointSettings]:
-        """Tell each endpoint its table, so that its errors name the right settings."""
+        """Pass each endpoint the name of its table, so that its errors name the right settings."""
         return {name: settings.in_table(f"llms.{name}") for name, settings in value.items()}
 
     @field_validator("research")
     @classmethod
     def _set_amounts_read(cls, value: ResearchSettings, found: ValidationInfo) -> ResearchSettings:
-        """Derive how much a call reads from the smallest context window among the models of the panel."""
-        if not {"llm", "llms"} <= found.data.keys():  # they are invalid
+        """Derive the amounts that a call reads from the smallest context window of the panel's models."""
+        if not {"llm", "llms"} <= found.data.keys():  # missing if invalid
             return value
         named = (found.data["llms"].get(name) for name in value.agent_models.values())
         return value.for_window(min(each.context_window for each in (found.data["llm"], *named) if each))
@@ -118,7 +118,7 @@ class Settings(BaseSettings):
     @field_validator("tools")
     @classmethod
     def _give_keys(cls, value: ToolSettings, found: ValidationInfo) -> ToolSettings:
-        """Tell the tools the keys that they name."""
+        """Pass the tools the keys that they name."""
         return value.with_keys(found.data["keys"]) if "keys" in found.data else value
 
     @classmethod
@@ -174,6 +174,6 @@ def _setting_name(location: tuple[int | str, ...]) -> str:
 def _explain(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown setting"
-    if error["loc"][0] == "keys" or isinstance(error["input"], BaseModel | dict):  # a key stays secret
+    if error["loc"][0] == "keys" or isinstance(error["input"], BaseModel | dict):  # the input may contain a key
         return str(error["msg"])
     return f"{error['msg']}, not {error['input']!r}"

@@ -1,10 +1,10 @@
-"""Measure which how-to notes and plans memory gives for a question, with embedding models of different scales.
+"""Measure which how-to notes and plans memory returns for a question, with embedding models of different scales.
 
     python -m benchmarks.memory
 
-Each of 12 notes belongs to three questions. A note is given correctly if it is among the three that memory returns for
-its question. The plans are those of the sample questions: an example is of the same subject if its question has the
-same document. Beside it, the same with fixed limits for the cosine (0.25 for notes, 0.5 for plans), which were chosen
+Each of 12 notes belongs to three questions. A note is correct if it is among the three that memory returns for its
+question. The plans are those of the sample questions. A plan is correct if its question has the same document. For
+comparison, the table also has the results with fixed cosine limits (0.25 for notes, 0.5 for plans), which were chosen
 for all-MiniLM-L6-v2.
 """
 
@@ -97,7 +97,7 @@ Embed = Callable[[str], Vectors]
 
 
 class Given(NamedTuple):
-    """What memory gave for all questions: how many of the wanted entries, and how many others per question."""
+    """The entries returned for all questions: how many of the wanted ones, and how many others per question."""
 
     right: int
     wanted: int
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def embeddings() -> Iterator[tuple[str, Embed]]:
-    """Yield the real model, and others made from it whose cosines lie on other scales."""
+    """Yield the real model, and models derived from it whose cosines have other scales."""
     real = make_embedder(EmbeddingSettings(precision="float32")).embed_query
     projection = np.random.default_rng(7).normal(size=(128, 384)).astype(np.float32)
 
@@ -162,7 +162,7 @@ def note_similarities(embed: Embed) -> tuple[Vectors, Vectors]:
 
 
 def plan_similarities(embed: Embed) -> tuple[Vectors, Vectors]:
-    """Return the similarity of each two sample questions, and whether they have the same document."""
+    """Return the similarity of each pair of sample questions, and whether they have the same document."""
     lines = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     lines = [line for line in lines if line["gold"]]
     subjects = np.array([line["gold"][0]["document"] for line in lines])
@@ -173,7 +173,7 @@ def plan_similarities(embed: Embed) -> tuple[Vectors, Vectors]:
 
 
 def given(similar: Vectors, belongs: Vectors, most: int, least: float) -> Given:
-    """Count the entries of at least this similarity among the ``most`` best ones of each question."""
+    """Count the entries with a similarity of at least ``least`` among the ``most`` best ones of each question."""
     right, others = 0, 0
     for row, own in zip(similar, belongs, strict=True):
         best = [at for at in np.argsort(-row)[:most] if row[at] >= least]

@@ -42,7 +42,7 @@ CONFIGURATIONS = {"reactions": True, "no reactions": False}
 
 
 def main() -> None:
-    """Ingest, ask, print."""
+    """Ingest the documents, ask the questions and print the results."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--home", type=Path, required=True, help="data folder for the collection, runs and figures")
     options.add_argument(

@@ -1,6 +1,6 @@
-"""The values of the vector store: chunks, filters, hits, collection specifications.
+"""The data models of the vector store: chunks, filters, hits, collection specifications.
 
-Every span is a half-open pair of character offsets into the parsed text of the document, which the ingest ledger
+Every span is a half-open range of character offsets into the parsed text of the document, which the ingest ledger
 stores: ``parsed_text[chunk.start:chunk.end] == chunk.text``.
 """
 
@@ -20,10 +20,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
 PICTURED_PAGES = "pictured_pages"
-"""Metadata key: the pages of the document that show more than their text, in the format of ``page_ranges``."""
+"""Metadata key: the pages of the document that show more than text, in the format of ``page_ranges``."""
 
 DESCRIBED_PAGE = "described_page"
-"""Metadata key: the number of the page whose figures the passage describes. A model wrote such a passage."""
+"""Metadata key: the number of the page whose figures the passage describes. A model writes such passages."""
 
 
 class FrozenModel(BaseModel):
@@ -85,7 +85,7 @@ class GivenPassage(FrozenModel):
 
 
 Origin = Annotated[WebPage | ToolOutput | GivenPassage, Field(discriminator="kind")]
-"""Where a passage is from, if not from a document of the collection."""
+"""The source of a passage that is not from a document of the collection."""
 
 
 class Chunk(FrozenModel):
@@ -113,12 +113,12 @@ class Chunk(FrozenModel):
 
     @property
     def pages(self) -> tuple[int, ...]:
-        """Numbers of the pages that the passage is on, ascending."""
+        """Numbers of the passage's pages, ascending."""
         return tuple(span.number for span in self.page_spans)
 
     @property
     def pictured_pages(self) -> tuple[int, ...]:
-        """Numbers of its pages that show more than their text, ascending: scans and pages with large figures."""
+        """Numbers of its pages that show more than text, ascending: scans and pages with large figures."""
         listed = pages_in(str(self.metadata.get(PICTURED_PAGES, "")))
         return tuple(page for page in self.pages if any(page in pages for pages in listed))
 
@@ -152,7 +152,7 @@ class Chunk(FrozenModel):
 
 
 def page_ranges(pages: Iterable[int]) -> str:
-    """Return page numbers as a text such as ``2, 5-7``."""
+    """Format page numbers as text, such as ``2, 5-7``."""
     numbers = sorted(set(pages))
     starts = [page for page in numbers if page - 1 not in numbers]
     ends = [page for page in numbers if page + 1 not in numbers]
@@ -160,7 +160,7 @@ def page_ranges(pages: Iterable[int]) -> str:
 
 
 def pages_in(ranges: str) -> list[range]:
-    """Return the pages in a text from ``page_ranges``. Raises ValueError for any other text."""
+    """Parse text in the format of ``page_ranges``. Raises ValueError if it is invalid."""
     parts = (part.partition("-") for part in ranges.split(", ") if part)
     return [range(int(first), int(last or first) + 1) for first, _, last in parts]
 

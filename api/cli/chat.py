@@ -1,4 +1,4 @@
-"""What ``candor chat`` does: reads lines, runs commands, and asks every other line as a question of one session."""
+"""Runs ``candor chat``: reads lines, executes commands and answers all other lines as questions of one session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HELP = {
 
 
 class Chat:
-    """One chat. ``options`` are those of ``candor ask``; an empty ``session`` gets a new name."""
+    """A chat in the terminal. ``options`` are those of ``candor ask``; an empty ``session`` starts a new one."""
 
     def __init__(
         self, candor: Candor, collection: str | None, options: dict[str, Any], home: Path | None, *, as_json: bool
@@ -83,7 +83,7 @@ class Chat:
             answer = run_question(candor.panel, candor.collections, request, self._collection, progress=progress)
         except (UsageError, AgentError, StoreError) as error:
             print_message(f"candor: {error_message(error)}")
-        except KeyboardInterrupt:  # before the run could store that it was cancelled
+        except KeyboardInterrupt:  # Ctrl-C before the run stored its cancellation
             print_message("Cancelled.")
         else:
             self._show(answer)
@@ -104,10 +104,10 @@ def _new_session() -> str:
 
 
 def _lines() -> Iterator[str]:
-    """Yield the lines that are not blank, until the end of the input. At the prompt, Ctrl-C drops the line."""
+    """Yield the non-blank lines of standard input. Ctrl-C at the prompt discards the line."""
     prompt = "> " if sys.stdin.isatty() else ""
     if prompt and importlib.util.find_spec("readline"):
-        importlib.import_module("readline")  # `input` then edits lines and keeps a history
+        importlib.import_module("readline")  # adds line editing and a history to `input`
     while True:
         try:
             line = input(prompt).strip()

@@ -1,4 +1,4 @@
-"""What the commands share: common options, command groups, and printing of results and messages."""
+"""Common options, command groups, and printing of results and messages."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.")]
 
 
 class _ListByDefault(TyperGroup):
-    """Group that runs its ``list`` command, with its options, when no command is named."""
+    """A group that runs its ``list`` command, with the given options, if no command is named."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # the type of its context is private to Typer
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Typer's context type is private
         bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
         return super().parse_args(ctx, ["list", *args] if bare else args)
 
 
 def command() -> typer.Typer:
-    """Return the app of a module with a top-level command."""
+    """Build the app of a module with a top-level command."""
     return typer.Typer(rich_markup_mode=None)
 
 
 def command_group(name: str, summary: str) -> typer.Typer:
-    """Return the app of a group of commands; ``candor NAME`` alone runs its ``list``."""
+    """Build the app of a command group; ``candor NAME`` alone runs its ``list``."""
     return typer.Typer(
         name=name,
         cls=_ListByDefault,
@@ -53,7 +53,7 @@ def command_group(name: str, summary: str) -> typer.Typer:
 
 
 def make_candor(home: Path | None, **overrides: Any) -> Candor:
-    """Return Candor with the settings in force. Raises SettingsError."""
+    """Build Candor from the current settings. Raises SettingsError."""
     from api.bootstrap import Candor
     from api.settings import load_settings
 
@@ -75,7 +75,7 @@ def require_text(text: str, name: str) -> str:
 
 
 def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
-    """Return the entry as changed by a file or, without one, in the person's editor. Raises AgentError, UsageError."""
+    """Read the changed entry from ``file`` or, if None, from the user's editor. Raises AgentError, UsageError."""
     import click
 
     from multi_agent.catalog.store import as_toml, read_file, read_toml
@@ -121,5 +121,5 @@ def print_written(path: Path, message: str, as_json: bool) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a message for a person to standard error."""
+    """Print a message to standard error."""
     print(text, file=sys.stderr)

@@ -33,7 +33,7 @@ COLLECTION = "sample_docs"
 QUESTIONS = 3
 RECORDING = "recording.jsonl"
 _TODAY = date(2026, 11, 22)
-"""Prompts name the day; with another one, they would not match the recording."""
+"""The date in the prompts. With another date, they would not match the recording."""
 
 REPLAYED = (
     "The model's responses are replayed from a recording (answered by hand, from the prompts alone). Everything else "
@@ -53,9 +53,9 @@ class DemoResult(FrozenModel):
 def run_demo(
     home: Path | None, *, live: bool, record: Path | None = None, only: int | None = None, progress: bool
 ) -> DemoResult:
-    """Ingest the documents and answer the questions, or ``only`` the one with this number, from 1.
+    """Ingest the documents and answer the questions, or only question number ``only``, counted from 1.
 
-    Raises the errors of ingesting and of research.
+    Raises the errors of ingests and of research.
     """
     candor = Candor(_settings(home, check_claims=not live or record is not None))
     with as_file(files("sample_docs") / "documents") as folder:
@@ -93,9 +93,9 @@ def _selected(items: list[T], number: int | None) -> list[T]:
 
 
 def split_by_question(entries: Sequence[JournalEntry], questions: Sequence[str]) -> list[list[JournalEntry]]:
-    """Return the entries of each question. A recording has the runs one after the other, in the order of the questions.
+    """Split the entries by question. A recording contains the runs in the order of the questions.
 
-    The entries of a question start with the first prompt that contains it: that of Triage.
+    The entries of a question start with the first prompt that contains it, the prompt of Triage.
     """
     runs: list[list[JournalEntry]] = [[] for _ in questions]
     current = 0
@@ -112,7 +112,7 @@ def _mentions(entry: JournalEntry, question: str) -> bool:
 
 
 def drift_warning(drifted: Sequence[DriftedCall], recorded: int) -> str:
-    """Return the warning for replayed calls with prompts that differ from the recorded ones."""
+    """Return the warning for replayed calls whose prompts differ from the recorded prompts."""
     calls = Counter(f"{call.caller} ({call.response_model})" for call in drifted)
     details = ", ".join(f"{count} of {call}" for call, count in calls.items())
     return (
@@ -122,7 +122,7 @@ def drift_warning(drifted: Sequence[DriftedCall], recorded: int) -> str:
 
 
 def _drop_foreign_collection(candor: Candor, folder: Path, *, progress: bool) -> None:
-    """Drop the demo's collection if another installation of Candor created it. Its documents would be duplicates."""
+    """Drop the demo's collection if another installation of Candor created it, to avoid duplicate documents."""
     foreign = [each for each in candor.ledger.list(COLLECTION) if not Path(each.path).is_relative_to(folder)]
     if foreign:
         if progress:
@@ -139,8 +139,8 @@ def demo_questions() -> list[str]:
 def _settings(home: Path | None, *, check_claims: bool) -> Any:
     """Return settings that give the same prompts on every machine: own data folder, float32, default agents.
 
-    Earlier plans are not shown as examples, as they would change the prompts of a second demo. ``check_claims`` is for
-    a recording and its replay: the recorded model is a capable one.
+    Plan examples are off, because they would change the prompts of a second demo. ``check_claims`` is on for a
+    recording and its replay, because the recorded model is capable.
     """
     base = load_settings(home)
     embedding = base.store.embedding.model_copy(update={"precision": "float32"})

@@ -1,9 +1,9 @@
 """The ``candor`` command: finds the commands, runs one, and turns errors into messages and exit codes.
 
-Every module of ``api/cli/commands`` is found by being there: it offers ``app``, made by ``command()`` or
-``command_group()`` of ``api/cli/common.py``. A folder there is a group: its docstring is the group's help. Results go
-to standard output, everything else to standard error. Commands import heavy modules inside their functions, so that
-``candor --help`` stays quick.
+Modules in ``api/cli/commands`` are discovered automatically. Each defines ``app`` with ``command()`` or
+``command_group()`` of ``api/cli/common.py``. A folder is a group, and its docstring is the group's help. Results go to
+standard output, everything else to standard error. Commands import heavy modules inside their functions, so that
+``candor --help`` stays fast.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, error_m
 
 
 def make_app() -> typer.Typer:
-    """Return the command line: single commands first, then groups, each in alphabetical order."""
+    """Build the command line: single commands first, then groups, each in alphabetical order."""
     app = typer.Typer(
         name="candor",
         help="Cited, checked and explained answers from your own documents.\n\n"
@@ -55,7 +55,7 @@ app = make_app()
 
 
 def main() -> None:
-    """Run the command line. Exit code 0: done; 1: failed; 2: wrong use. Known errors print one paragraph."""
+    """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Expected errors print one paragraph."""
     as_json = "--json" in sys.argv
     try:
         with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def main() -> None:
     except UsageError as error:
         _fail(str(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has stopped, as in `candor runs | head`
+        sys.stderr.close()  # the reader closed the pipe, as in `candor runs | head`
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
@@ -77,7 +77,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _expected() -> tuple[type[Exception], ...]:
-    """Return the errors that carry a message for the user. All others are defects and keep their traceback."""
+    """Return the errors that carry a message for the user. All others are bugs and keep their traceback."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from ingest.errors import IngestError

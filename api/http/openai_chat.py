@@ -1,8 +1,8 @@
 """The request and response models of OpenAI's chat API, and the conversion of answers to them.
 
-A collection is a model (``papers``), and so is a collection with an agent (``papers:Reader``). The last message of the
-user is the question; the messages of user and assistant before it are the conversation that completes it. The answer is
-a text with citation marks and its sources; every mark has an annotation with a link to the evidence.
+A model is a collection (``papers``) or a collection with an agent (``papers:Reader``). The last user message is the
+question; the user and assistant messages before it complete the question. The answer is a text with citation marks and
+sources. The mark of each quote has an annotation with a link to the evidence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LINK = re.compile(r"\](?=[(\[:])")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
 _NO_ANSWER = "The documents do not hold a complete answer."
-# These would change the answer. Other parameters control how a language model writes; they are accepted and ignored.
+# These parameters would change the answer. Others control how a language model writes; they are accepted and ignored.
 _UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
 
 
@@ -84,12 +84,12 @@ class ChatRequest(BaseModel):
 
     @property
     def note(self) -> str:
-        """What part of the request is ignored. Often empty."""
+        """A note on the ignored part of the request; empty if nothing is ignored."""
         return _IGNORED_MESSAGES if any(each.role in ("system", "developer") for each in self.messages) else ""
 
     @property
     def conversation(self) -> tuple[Exchange, ...]:
-        """The last questions before the last one, each with the answer that followed. Raises UsageError as ``text``."""
+        """The last questions before the current one, with their answers. Raises UsageError if a message is not text."""
         asked = [at for at, message in enumerate(self.messages) if message.role == "user"]
         return tuple(
             Exchange.in_short(self.messages[at].text, self._answer_between(at, after)) for at, after in pairwise(asked)
@@ -243,7 +243,7 @@ class Reply:
         return [self.chunk({"role": "assistant", "content": ""}), *note]
 
     def last_chunks(self, run: RunSummary, answer: Answer) -> list[dict[str, Any]]:
-        """Return the text line by line, its annotations, and the usage if the client wants it."""
+        """Return the text line by line, its annotations, and the usage if the client requested it."""
         text = annotated_text(run, answer, self._url)
         chunks = [self.chunk({"content": line}) for line in text.text.splitlines(keepends=True)]
         annotations = [each.model_dump(mode="json") for each in text.annotations]
@@ -306,7 +306,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
 
 
 def inert(text: str) -> str:
-    """Return the text without Markdown links and images and without HTML tags, which chat clients would load."""
+    """Disable Markdown links, images and HTML tags in the text, because chat clients would load them."""
     return _TAG.sub("‹", _LINK.sub("] ", readable(text)))
 
 

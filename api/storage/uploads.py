@@ -24,7 +24,7 @@ import psutil
 from api.errors import HomeError, UsageError
 
 _INCOMING = ".incoming"  # not a valid collection name
-_ORIGINS = ".origins"  # nor is this
+_ORIGINS = ".origins"  # not a valid collection name
 _MAX_PART_BYTES = 255  # limit of common file systems
 _MAX_LENGTH = 1000
 
@@ -45,7 +45,7 @@ class Uploads:
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:
-        """Create a folder to receive files into, and delete it with what is left in it at the end of the block."""
+        """Create a folder for incoming files. Deletes it with its remaining files at the end of the block."""
         with _translate_errors(self._folder):
             (self._folder / _INCOMING).mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=self._folder / _INCOMING))
@@ -57,7 +57,7 @@ class Uploads:
     def accept(self, collection: str, received: Mapping[PurePosixPath, Path]) -> list[Path]:
         """Move received files to their final paths, replacing files of the same name, and return these paths.
 
-        Raises UsageError, before any file is moved, if a name is the name of a folder.
+        Raises UsageError before any file is moved if a folder has the same name, or a file the name of a parent folder.
         """
         folder = self.folder(collection)
         for name in received:
@@ -66,9 +66,9 @@ class Uploads:
             return [self._move(path, folder / name) for name, path in received.items()]
 
     def add_copy(self, collection: str, name: PurePosixPath, file: Path, url: str) -> Path:
-        """Store a copy of a file of a run. ``url`` is where it was downloaded; empty if a tool wrote it.
+        """Store a copy of a file of a run. ``url`` is its web address; empty if a tool wrote it.
 
-        Replaces an earlier download from the same address. Raises UsageError if another file has the name.
+        Replaces an earlier download from the same address. Raises UsageError if another file has this name.
         """
         path = self.folder(collection) / name
         _check_free(self.folder(collection), name)
@@ -95,7 +95,7 @@ class Uploads:
         return ""
 
     def remove(self, path: Path) -> None:
-        """Delete an uploaded file, and the folders that it leaves empty."""
+        """Delete an uploaded file and the folders that become empty."""
         for each in (path, self._origin(path)):
             with _translate_errors(each):
                 each.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class Uploads:
 
 
 def safe_name(name: str) -> PurePosixPath:
-    """Return the name of an uploaded file, with its folders, in Unicode normal form C. Raises UsageError if invalid."""
+    """Return the relative path of an uploaded file in Unicode normal form C. Raises UsageError if it is invalid."""
     path = unicodedata.normalize("NFC", name).replace("\\", "/")
     parts = path.split("/")
     problem = next((problem for part in parts if (problem := _problem(part))), "")
@@ -147,7 +147,7 @@ def safe_name(name: str) -> PurePosixPath:
 
 
 def _problem(part: str) -> str:
-    """Return what is wrong with a part of a name, or an empty string."""
+    """Return why a part of a name is invalid, or an empty string."""
     if not part.strip():
         return "a part of it is empty"
     if part == "..":

@@ -30,7 +30,7 @@ class Outline:
 
     @cached_property
     def title(self) -> str:
-        """The first of these that contains a word: the title fact, the first heading, the file name.
+        """The title fact, the first heading or the file name: the first one that contains a word.
 
         For a PDF, the file name comes before the first heading. The reader infers headings from the layout, and forms
         of one kind all start with the same heading ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").

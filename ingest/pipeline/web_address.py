@@ -13,7 +13,7 @@ URL = "url"
 
 
 class AddressedParser:
-    """A parser that adds the address of downloaded files. ``url_of`` returns it by path; empty if there is none."""
+    """A parser that adds the address of downloaded files. ``url_of`` returns it for a path, or an empty string."""
 
     def __init__(self, parser: Parser, url_of: Callable[[Path], str]) -> None:
         self.name = parser.name

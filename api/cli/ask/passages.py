@@ -13,7 +13,7 @@ _RESULTS = TypeAdapter(tuple[RagResult, ...])
 
 
 def read_passages(path: Path) -> tuple[RagResult, ...]:
-    """Return the passages in a JSON file. Raises UsageError if it cannot be read or holds something else."""
+    """Return the passages in a JSON file. Raises UsageError if it is unreadable, invalid or empty."""
     try:
         passages = _RESULTS.validate_json(path.read_bytes())
     except OSError as error:

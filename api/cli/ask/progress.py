@@ -1,4 +1,4 @@
-"""Shows a run on standard error while it works: a line for each important event, and the time of the current call."""
+"""Shows the progress of a run on standard error: a line per important event, and the time of the current call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFRESHES = 2  # per second
 def live_progress(collection: str) -> Iterator[Subscriber]:
     """Print the first line of a run and yield a subscriber that shows its events.
 
-    On a terminal, the last line counts the seconds against the estimate.
+    On a terminal, the last line shows the elapsed time and the estimated time left.
     """
     console = SafeConsole(file=sys.stderr, highlight=False)
     progress = LiveProgress(ProgressLines(console))
@@ -36,7 +36,7 @@ def live_progress(collection: str) -> Iterator[Subscriber]:
 
         async def listen(event: Event) -> None:
             if isinstance(event.body, events.ApprovalRequested):
-                live.stop()  # the person types the decision there
+                live.stop()  # the approval prompt needs the terminal
             await progress.listen(event)
             if isinstance(event.body, events.ApprovalDecided):
                 live.start()
@@ -45,7 +45,7 @@ def live_progress(collection: str) -> Iterator[Subscriber]:
 
 
 class LiveProgress:
-    """What a run does at the moment, beside the lines of what it has done."""
+    """The live display of a run: lines for past events, and a status line for the current call."""
 
     def __init__(self, lines: ProgressLines) -> None:
         self.lines = lines
@@ -60,7 +60,7 @@ class LiveProgress:
             self._calls.append((time.monotonic(), event.step, body))
         elif isinstance(body, events.ModelCalled | events.ModelFailed):
             self._end_call(event.step, body.caller)
-        elif isinstance(body, events.StepRetried | events.StepFailed):  # no event ends its cancelled calls
+        elif isinstance(body, events.StepRetried | events.StepFailed):  # cancelled calls have no end event
             self._calls = [call for call in self._calls if call[1] != event.step]
         if isinstance(body, events.ModelCalled) and not body.replayed:
             self._speed = speed(body.usage)
@@ -74,11 +74,11 @@ class LiveProgress:
             self._calls.remove(ended)
 
     def line(self) -> Text:
-        """Return the line that counts the time."""
+        """Return the status line: the current call and the elapsed time."""
         return Text(f"  {self._waiting(time.monotonic())}", style="cyan", no_wrap=True, overflow="ellipsis")
 
     def _waiting(self, now: float) -> str:
-        calls = list(self._calls)  # the event loop changes it while the display reads it
+        calls = list(self._calls)  # the event loop changes the list while the display reads it
         total = f"{duration(now - self._began)} in all"
         if not calls:
             return f"{self._doing} · {total}"
@@ -89,7 +89,7 @@ class LiveProgress:
 
 
 def time_left(asked: events.ModelAsked, elapsed: float) -> str:
-    """Return what the estimate of a call says after ``elapsed`` seconds."""
+    """Describe the estimated time left of a call after ``elapsed`` seconds."""
     if asked.expected_seconds is None:
         return "no estimate before the first call ends"
     left = asked.expected_seconds - elapsed

@@ -33,7 +33,7 @@ def run_question(
     progress: bool,
     models: Models | None = None,
 ) -> Answer:
-    """Return the answer; after Ctrl-C, the stored answer of the cancelled run.
+    """Research the question and return the answer; after Ctrl-C, the stored answer of the cancelled run.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
@@ -53,7 +53,7 @@ def run_question(
 
 
 def parse_inputs(given: Sequence[str]) -> dict[str, str]:
-    """Return the values of ``--input NAME=VALUE`` by name. Raises UsageError for one without a name or a value."""
+    """Return the values of ``--input NAME=VALUE`` by name. Raises UsageError if a name or ``=`` is missing."""
     pairs = [each.partition("=") for each in given]
     for whole, (name, equals, _) in zip(given, pairs, strict=True):
         if not name.strip() or not equals:
@@ -62,7 +62,7 @@ def parse_inputs(given: Sequence[str]) -> dict[str, str]:
 
 
 def make_request(question: str, options: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:
-    """Build the request from command-line options. Limits that are given override those of ``budget``.
+    """Build the request from command-line options. Limits other than None override those of ``budget``.
 
     Raises UsageError if an option is invalid.
     """

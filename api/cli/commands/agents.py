@@ -145,7 +145,7 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 
 def _lines(agent: AgentDescription) -> list[str]:
-    """Describe a built-in agent or one of a package, with the inputs of its tasks."""
+    """Describe a built-in agent or an agent from a package, with the inputs of its tasks."""
     named = (("Tools", agent.tools), ("Skills", agent.skills))
     return [
         f"{agent.name} ({agent.origin}): {agent.description}",

@@ -11,7 +11,7 @@ from api.cli.common import Home, Json, command_group, make_candor, print_json, p
 app = command_group("memories", "List and change what the planner remembers between questions.")
 
 MemoryId = Annotated[str, typer.Argument(help="Id of the memory.")]
-_LOCAL_KEY = ""  # memories belong to API keys; the person at this machine has none
+_LOCAL_KEY = ""  # memories belong to API keys; the command line uses none
 
 
 @app.command("list")

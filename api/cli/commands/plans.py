@@ -103,7 +103,7 @@ def save(
             "if it does not name its question."
         )
     plans = make_candor(home).plans
-    plans.require_free(name)  # before the model is asked
+    plans.require_free(name)  # fails before the model call
     if no_model:
         saved = plans.save_from_run(name, run_id, keep_documents=keep_documents)
     else:
@@ -213,7 +213,7 @@ def delete(
 def _save_proposal(
     plans: Plans, name: str, proposal: Proposal, *, yes: bool, keep_documents: bool, as_json: bool
 ) -> PlanExample:
-    """Print the proposal, and save it when the person confirms. A proposal that is not saved is kept in a file."""
+    """Print the proposal and save it after confirmation. Otherwise, write it to a file and raise UsageError."""
     from api.cli.render.plans import show_plan
     from api.services.catalog.plans import PlanFile
 
@@ -259,7 +259,7 @@ def _read(file: Path) -> str:
 
 
 def _keep(text: str) -> Path:
-    """Write a text that was not saved to a new file, and return its path."""
+    """Write the text of an unsaved plan to a new file and return its path."""
     with tempfile.NamedTemporaryFile("w", prefix="plan-", suffix=".json", delete=False, encoding="utf-8") as file:
         file.write(text)
     return Path(file.name)

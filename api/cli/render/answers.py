@@ -1,4 +1,4 @@
-"""Answers with their evidence."""
+"""Prints answers with their evidence."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from multi_agent.sources import describe_origin
 from vectorstore.models import GivenPassage
 
 MAX_ROWS = 20
-_AROUND = 1500  # characters of a kept text before and after its quote
+_AROUND = 1500  # characters shown before and after a quote
 _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
-    """Print the answer, its evidence and what the run did. ``home`` is the value of ``--home``, for `candor trace`."""
+    """Print the answer, its evidence and a run summary. ``home`` is the value of ``--home``, for `candor trace`."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     if answer.completed_question not in ("", answer.question):
@@ -98,7 +98,7 @@ def _source(quote: Quote) -> str:
 
 
 def show_kept(console: Console, kept: KeptText) -> None:
-    """Print where the evidence is from and the kept text around it, with the quote highlighted."""
+    """Print the source of the evidence and the text around it, with the quote highlighted."""
     source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
     console.print(Text(f"[{kept.number}] {source}", style="bold"), soft_wrap=True)
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)

@@ -1,4 +1,4 @@
-"""A console on which no text can act."""
+"""A console that is safe for untrusted text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_agent.sources import readable
 
 
 class SafeConsole(Console):
-    """Replaces control characters in text, such as the escape sequences of a terminal. Styles still work."""
+    """A console that replaces control characters in text, such as terminal escape sequences. Styles still work."""
 
     def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
         for segment in super().render(*args, **kwargs):

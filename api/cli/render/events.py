@@ -1,4 +1,4 @@
-"""Events of a run: all of them for ``candor trace``, the main ones as live progress for ``candor ask``."""
+"""Prints events of a run: all events for ``candor trace``, the main ones as live progress for ``candor ask``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
-_PASSAGES_LISTED = 5  # of a search, while the run works
-_SLOW_CALL = 3.0  # seconds from which a finished call gets a line of its own while the run works
+_PASSAGES_LISTED = 5  # passages per search in live progress
+_SLOW_CALL = 3.0  # seconds: live progress prints a line for each call that took at least this long
 
 
 def show_event(console: Console, event: Event) -> None:
@@ -37,25 +37,25 @@ def show_event(console: Console, event: Event) -> None:
 
 
 def show_faults(console: Console, faults: ResponseFaults) -> None:
-    """Print how many faults the model's responses had; nothing if there were none."""
+    """Print the number of faults in the model's responses; nothing if there were none."""
     if faults != ResponseFaults():
         counts = f"repairs: {faults.repairs}, rejected responses: {faults.rejected}, failed calls: {faults.failed}"
         console.print(Text(f"\nFaults of the model: {counts}", style="yellow"), soft_wrap=True)
 
 
 class ProgressLines:
-    """Prints a line for the events of a run that a person wants to watch, as they happen."""
+    """The live progress of a run, one line per important event."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._found: set[str] = set()  # ids of the passages listed
+        self._found: set[str] = set()  # chunk ids of the passages found so far
 
     def show_start(self, collection: str) -> None:
         """Print the first line."""
         self._print(f"Searching {collection} …")
 
     def show(self, event: Event) -> None:
-        """Print a line for an event; nothing for those that need none."""
+        """Print the lines of an event; nothing for unimportant events."""
         body = event.body
         if isinstance(body, events.StepStarted):
             self._print(f"{body.agent}{_reaction(body)} …")
@@ -80,7 +80,7 @@ class ProgressLines:
             self._print(" ".join(_EVENT_LINES[type(body)](body)), style="yellow")
 
     def _show_found(self, body: events.Searched) -> None:
-        """Print the passages that no earlier search of the run found."""
+        """Print the number of passages found, and the passages that no earlier search of the run found."""
         new = [passage for passage in body.passages if passage.chunk_id not in self._found]
         self._found.update(passage.chunk_id for passage in new)
         known = f", {len(new)} new" if len(new) < len(body.passages) else ""
@@ -99,7 +99,7 @@ class ProgressLines:
 
 
 def _reaction(body: events.StepStarted) -> str:
-    """Return what woke the agent; empty for a step of the plan."""
+    """Describe the event that started the step; return an empty string for a step of the plan."""
     woken_by = body.woken_by
     return f" reacts to {woken_by.agent} ({woken_by.event.replace('_', ' ')})" if woken_by else ""
 
@@ -146,7 +146,7 @@ def _searched(body: events.Searched) -> list[str]:
 
 
 def passage_line(passage: events.FoundPassage) -> str:
-    """Return document, pages and the first words of a passage found by a search."""
+    """Return the document, the pages and the first words of a passage that a search found."""
     place = ", ".join(filter(None, (passage.name, show_pages(passage.pages))))
     return f"{place}: {textwrap.shorten(passage.excerpt, _PASSAGE_LENGTH, placeholder=' …')}"
 

@@ -1,4 +1,4 @@
-"""Saved plans and proposed templates."""
+"""Prints saved plans and proposed templates."""
 
 from __future__ import annotations
 

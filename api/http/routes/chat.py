@@ -1,6 +1,6 @@
 """OpenAI-compatible routes: chat completions and models.
 
-Errors have the shape of OpenAI's API instead of problems, because its clients read that shape.
+Errors have OpenAI's error format instead of problems, because OpenAI clients expect it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _error_body(status: int, message: str, param: str | None = None) -> ChatErro
 
 
 class ChatRoute(APIRoute):
-    """A route with errors in the shape of OpenAI's API."""
+    """A route that returns errors in OpenAI's format."""
 
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
@@ -76,7 +76,7 @@ router = APIRouter(prefix="/v1", tags=["chat"], route_class=ChatRoute)
 
 
 def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Document these errors in the shape of OpenAI's API, and those of the middleware as problems."""
+    """Document errors with these statuses in OpenAI's format, and errors of the middleware as problems."""
     responses = problem_responses(403)
     for status in statuses:
         body = _error_body(status, "What happened, to what, and what to do.")
@@ -151,7 +151,7 @@ async def chat(
     his time?" becomes a question that names him. With `stream=true`, progress arrives as `reasoning_content`, then the
     text.
     """
-    if body.model not in names(get_args(Source)):  # a run that may not use its sources says so
+    if body.model not in names(get_args(Source)):  # all sources: a run without usable sources reports it
         raise ModelNotFound(body.model)
     caller.require(Right.READ, body.collection)
     run_id = await runs.start(body.to_request(), body.collection, caller)
@@ -197,7 +197,7 @@ def _model(name: str) -> ChatModel:
 
 
 def _failure(answer: Answer) -> str:
-    """Return why a run failed. Empty if it succeeded, even if the documents hold no answer."""
+    """Return why a run failed; empty if it succeeded, even without an answer in the documents."""
     if answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
         return ""
     return f"The run {answer.run_id} {answer.status.value}: {answer.reasoning}"

@@ -1,4 +1,4 @@
-"""Ingesting: uploads, files of the service's machine, and documents to read again. Also deletes collections.
+"""Uploads, ingests of server files, re-ingests and deletions of collections over HTTP.
 
 Ingests are jobs: they continue if the connection closes, and `GET /v1/jobs/{job_id}` shows their progress.
 """
@@ -138,7 +138,7 @@ async def ingest(
     spec = IngestJobSpec(collection=collection, **body.model_dump())
 
     def check() -> None:
-        """Report now what the job could only fail at."""
+        """Raise errors now that would otherwise fail the job."""
         require_readable(settings, spec.paths)
         service.check(spec.request)
 

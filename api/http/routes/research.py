@@ -1,4 +1,4 @@
-"""Asking questions."""
+"""Research questions over HTTP."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ResearchRequest(Request):
         return self
 
     def to_request(self) -> Request:
-        """Return the part that the panel reads. Its fields are validated already."""
+        """Return the request to the panel. Its fields are already validated."""
         given = {name: value for name, value in self if name in self.model_fields_set}
         return Request.model_construct(**request_fields(given))
 
@@ -102,7 +102,7 @@ async def research(
 
 
 async def _events_and_answer(runs: Runs, run_id: str) -> AsyncIterator[str]:
-    """Yield the events, then the answer. A stream without an answer means that the service is shutting down."""
+    """Yield the events, then the answer. If the service shuts down, the stream ends without an answer."""
     async for event in format_events(runs.follow(run_id, 0)):
         yield event
     with suppress(ServiceEnding):

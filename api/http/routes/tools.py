@@ -29,7 +29,7 @@ async def tools(
 ) -> list[ToolDescription]:
     """List the tools that agents can be granted, with their arguments and whether calls need approval."""
     if servers:
-        caller.require_admin()  # it starts programs
+        caller.require_admin()  # starts the programs of MCP servers
     return await service.describe_tools(tools, ask_servers=servers)
 
 

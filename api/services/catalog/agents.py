@@ -40,7 +40,7 @@ class AgentDescription(FrozenModel):
 
     @classmethod
     def of(cls, member: CatalogAgent, models: dict[str, str]) -> AgentDescription:
-        """Describe a member of the catalog; ``models`` are the endpoints that the settings assign to agents."""
+        """Describe an agent of the catalog; ``models`` are the endpoints that the settings assign to agents."""
         card = member.registered.card
         return cls(
             name=card.name,

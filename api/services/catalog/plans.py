@@ -37,7 +37,7 @@ class PlanFile(FrozenModel):
 
     @classmethod
     def parse(cls, text: str, where: str) -> PlanFile:
-        """Parse a file. Raises UsageError with ``where`` (its source) and all faults."""
+        """Parse a plan file. Raises UsageError with its source ``where`` and all faults."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -112,7 +112,10 @@ class Plans:
     def replace(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> PlanExample:
-        """Replace a saved plan. It may keep the documents that it names already. Raises UnknownPlan and as ``save``."""
+        """Replace a saved plan. The new plan may name the documents of the old one.
+
+        Raises UnknownPlan and the errors of ``save``.
+        """
         registry = self._catalog.registry()
         kept = documents_in(self.get(name).plan, registry)
         added = set(documents_in(plan, registry)) - set(kept)
@@ -124,7 +127,7 @@ class Plans:
     def put(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> tuple[PlanExample, bool]:
-        """Replace a saved plan or save a new one. Return it, and whether it is new. Raises as ``save``."""
+        """Replace a saved plan or save a new one. Return it, and whether it is new. Raises the errors of ``save``."""
         try:
             return self.replace(name, plan, question, collection, keep_documents=keep_documents), False
         except UnknownPlan:

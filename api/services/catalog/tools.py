@@ -1,4 +1,4 @@
-"""Tools: describe them, and show what a run did with them."""
+"""Describes tools, and returns the tool calls and files of runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunFile(FrozenModel):
 
 
 async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDescription]:
-    """Describe all tools. With ``ask_servers``, ask each MCP server for its tools; else list the servers only."""
+    """Describe all tools. With ``ask_servers``, ask each MCP server for its tools; otherwise, list only the servers."""
     settings = toolbox.settings
     described = [ToolDescription.of(tool.card, settings) for tool in toolbox.registry]
     servers = McpServers(settings)
@@ -69,7 +69,7 @@ async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDes
 
 
 async def describe_tool(toolbox: Toolbox, name: str) -> ToolDescription:
-    """Describe one tool. Asks the MCP servers if it is a tool of one. Raises UnknownTool, ToolServerFailed."""
+    """Describe one tool. For a tool of an MCP server, ask the server. Raises UnknownTool, ToolServerFailed."""
     toolbox.registry.require(name)
     server, dot, tool = name.partition(".")
     if not dot:

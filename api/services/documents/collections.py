@@ -51,7 +51,7 @@ class Collections:
         self._uploads, self._engine, self._embedding_model = uploads, engine, embedding_model
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
-        """Return ``name``, or the name of the only collection (of those in ``among``). Raises UsageError."""
+        """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
         if name:
             return name
         names = [each.collection for each in self.list() if among is None or each.collection in among]
@@ -123,7 +123,7 @@ class Collections:
         return LiveCollection(collection, self.ledger)
 
     def library(self, name: str, collection: Collection) -> CollectionLibrary:
-        """Return an open collection as the panel reads it. Raises EmbeddingModelError."""
+        """Return the panel's view of an open collection. Raises EmbeddingModelError."""
         from api.services.research.library import CollectionLibrary
         from vectorstore.retrieval import Retriever
 
@@ -155,7 +155,7 @@ class Collections:
             self._uploads.drop(name)
 
     def searchable(self) -> list[str]:
-        """Return the names of the collections that have documents and fit the configured embedding model."""
+        """Return the names of the collections that have documents and use the configured embedding model."""
         counted = self.ledger.counts()
         return [
             spec.collection
@@ -165,6 +165,6 @@ class Collections:
         ]
 
     def list(self) -> list[CollectionSpec]:
-        """Return all collections, each in its live version."""
+        """Return the live version of every collection."""
         live = self.aliases.live()
         return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]

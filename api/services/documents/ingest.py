@@ -1,6 +1,6 @@
-"""The use case of ingesting: plan, embed again if the embedding model has changed, then execute the plan.
+"""Plans ingests, re-embeds the collection if the embedding model has changed, and executes the plan.
 
-The command line and the jobs of the service both call it. One ingest walks the files, reads the ledger and checks the
+The command line and the jobs of the service both use it. An ingest walks the files, reads the ledger and checks the
 embedding model once, while it holds the lock of the collection.
 """
 
@@ -57,7 +57,7 @@ class IngestJobSpec(FrozenModel):
 
     @property
     def request(self) -> IngestRequest:
-        """The job as the pipeline takes it."""
+        """The request to the pipeline."""
         return IngestRequest(
             self.collection, tuple(map(Path, self.paths)), self.documents, self.retry_failed, self.sync
         )  # fmt: skip
@@ -65,13 +65,13 @@ class IngestJobSpec(FrozenModel):
 
 @dataclass(frozen=True)
 class _PreparedIngest:
-    """All that an ingest finds out before it changes anything."""
+    """The data that an ingest collects before it changes anything."""
 
     plan: Plan
     known: dict[str, DocumentSummary]
-    """The ledger's snapshot of the collection, as it is after the model change."""
+    """The ledger's snapshot of the collection, adjusted for the model change."""
     spec: CollectionSpec
-    """What to open, or to create if there is none, unless the model changes."""
+    """The collection to open or create, unless the model changes."""
     model_change: ModelChange | None
     chunker: Chunker
     seconds: float
@@ -93,7 +93,7 @@ class IngestService:
         describer: FigureDescriber | None = None,
         fact_finder: FactFinder | None = None,
     ) -> None:
-        """``describer`` describes the figures of documents and ``fact_finder`` finds their facts; None skips a step."""
+        """``describer`` describes figures and ``fact_finder`` finds facts of documents; None skips the step."""
         self._home = settings.home
         self._settings = settings.ingest
         self._engine = engine
@@ -118,7 +118,7 @@ class IngestService:
         require_files(request, known, own=self._home, base=self._uploads.folder(request.collection))
 
     def plan(self, request: IngestRequest) -> Plan:
-        """Return what an ingest would do; open no file and create no collection. Raises IngestError, UsageError."""
+        """Plan an ingest without opening files or creating a collection. Raises IngestError, UsageError."""
         return self._prepare(request).plan
 
     def ingest(
@@ -131,13 +131,13 @@ class IngestService:
         cancelled: Callable[[], bool] = lambda: False,
         open_collection: Callable[[CollectionSpec], AbstractContextManager[Collection]] | None = None,
     ) -> IngestReport:
-        """Ingest into the collection, which is created if there is none.
+        """Ingest into the collection. Creates it if it does not exist.
 
-        Searches continue: they see each document whole, first in its old version and then in its new one. Once
-        ``cancelled``, no further file is started; the next ingest does the rest. ``open_collection`` replaces the
-        store's ``create`` where this process has collections open.
+        Searches continue: they see each document either in its old or in its new version. If ``cancelled``, no further
+        file is started; the next ingest continues. ``open_collection`` replaces the store's ``create`` if this process
+        keeps collections open.
 
-        Raises IngestError, StoreError, UsageError. An ingest that is impossible creates no collection.
+        Raises IngestError, StoreError, UsageError. An ingest that cannot start creates no collection.
         """
         from ingest.ledger.lock import ingest_lock
         from ingest.pipeline.pipeline import IngestPipeline
@@ -177,7 +177,7 @@ class IngestService:
         name, chunker = request.collection, self._create_chunker()
         spec, known, change = self._new_spec(name, chunker), self._ledger.snapshot(name), None
         if stored := self._find_spec(name):
-            # Its chunking is the one it was created with: the ledger knows the chunking of each document.
+            # The spec keeps the chunking of its creation: the ledger stores the chunking of each document.
             spec = spec.model_copy(update={"name": stored.name, "chunking": stored.chunking})
         if stored and stored.embedding_model != spec.embedding_model:
             change = ModelChange(
@@ -208,9 +208,9 @@ class IngestService:
         on_reembedded: Callable[[ReembedReport], None],
         cancelled: Callable[[], bool],
     ) -> CollectionSpec:
-        """Embed the collection with the configured model if it was embedded with another; return the live one.
+        """Re-embed the collection if the configured model has changed. Return the spec of the live collection.
 
-        If cancelled, searches use the collection as it was, and the next ingest continues here.
+        If cancelled, searches use the old vectors, and the next ingest continues the re-embedding.
         """
         from ingest.pipeline.reembed import Reembedding, drop_replaced, open_successor
 
@@ -228,7 +228,7 @@ class IngestService:
             self._aliases.promote(name)
             on_reembedded(report)
             spec = successor.spec
-        with suppress(CollectionLocked):  # still searched by another process: the next ingest drops it
+        with suppress(CollectionLocked):  # another process still searches it; the next ingest drops it
             drop_replaced(prepared.plan.collection, self._store, self._ledger, self._aliases)
         return spec
 
@@ -237,7 +237,7 @@ class IngestService:
         return next((spec for spec in self._store.list() if spec.name == stored_name), None)
 
     def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
-        """The spec of a collection created with the current settings. Raises UsageError for an invalid name."""
+        """Return the spec of a new collection with the current settings. Raises UsageError for an invalid name."""
         if not NAME.fullmatch(name):
             raise UsageError(f"{name!r} cannot name a collection: use at most 63 letters, digits, '-' and '_'.")
         return CollectionSpec(
@@ -260,7 +260,7 @@ class IngestService:
         return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
 
     def _with_models(self, parser: Parser) -> Parser:
-        """Return the parser, wrapped to ask models for facts and descriptions of figures if the settings say so."""
+        """Wrap the parser to get facts and descriptions of figures from models, if configured."""
         from ingest.pipeline.figures import DescribingParser
         from ingest.pipeline.model_facts import FactsParser
 
@@ -289,7 +289,7 @@ def run_ingest_job(
     progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> IngestReport:
-    """Ingest into a collection that the service has open, after other jobs of this process on the same collection.
+    """Ingest into a collection that the service keeps open. Waits for other jobs of this process on the collection.
 
     Raises IngestError, StoreError, UsageError.
     """
@@ -300,7 +300,7 @@ def run_ingest_job(
 
 
 def require_readable(settings: Settings, paths: Sequence[str]) -> None:
-    """Raise UsageError unless the service may read all these paths, links followed."""
+    """Raise UsageError unless the service may read all these paths. Follows links."""
     roots = [root.expanduser().resolve() for root in settings.service.ingest_roots]
     for path in map(Path, paths):
         if not path.is_absolute():

@@ -1,7 +1,7 @@
 """Exports an answer to a file.
 
-``Report`` holds the texts that every format shows. A format, one module of this package, arranges them. JSON is the
-stored answer with its run instead.
+``Report`` holds the texts that all formats except JSON show. Each format is a module of this package. A JSON export
+contains the stored answer and its run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CONTROL = re.compile(r"[\ufffe\uffff]")  # not allowed in XML
 
 
 class Format(StrEnum):
-    """File formats."""
+    """A file format."""
 
     MARKDOWN = "md"
     HTML = "html"
@@ -65,7 +65,7 @@ class Source(FrozenModel):
 
     @property
     def shown(self) -> str:
-        """The quote in quotation marks; a picture reading without them."""
+        """The quote in quotation marks, or a picture reading without quotation marks."""
         return f"“{self.quote}”" if self.verbatim else self.quote
 
 
@@ -125,7 +125,7 @@ class Report(FrozenModel):
 
 
 def export(run: RunSummary, answer: Answer, wanted: Format) -> Export:
-    """Return the file. Its name contains only the run's id, so it is valid on every system."""
+    """Export the answer to a file. The file name contains only the run id, so it is valid on every system."""
     media_type, module = _FORMATS[wanted]
     render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{module}").render
     name = f"candor-{re.sub(r'[^A-Za-z0-9_-]', '_', run.run_id)}.{wanted.value}"
@@ -146,7 +146,7 @@ def _status(answer: Answer) -> str:
 
 
 def gaps_heading(answer: Answer) -> str:
-    """Return the heading of the gaps: a sufficient answer may still leave something open."""
+    """Return the heading of the gaps. A sufficient answer can have gaps, too."""
     return "Left open" if answer.status is Status.ANSWERED else "Missing"
 
 

@@ -1,4 +1,4 @@
-"""The models that chat clients can choose: collections, and agents over a collection, that can answer."""
+"""Lists the models for chat clients: collections, and agents over a collection, that can answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multi_agent.orchestrator.planning.validation import ANSWERS
 from multi_agent.settings import SUPERVISORS, Source
 from multi_agent.toolbox.toolbox import Toolbox
 
-_ANSWERS_ALONE = frozenset({"findings", "notes"})  # a synthesis is written from what others found
+_ANSWERS_ALONE = frozenset({"findings", "notes"})  # a synthesis needs the findings of other agents
 
 
 def chat_models(
@@ -26,8 +26,8 @@ def chat_models(
 ) -> list[str]:
     """Return the names of the models that the caller may ask and that can answer from these sources.
 
-    Left out are collections without documents or for another embedding model, and agents that cannot work alone, write
-    no answer, or lack their tools. Raises LLMUnavailable if the settings let no run start.
+    Omits collections without documents or with another embedding model, and agents that cannot work alone, write no
+    answer, or lack their tools. Raises LLMUnavailable if the settings prevent every run.
     """
     _require_endpoints(registry, settings)
     registry = allowed_registry(registry, toolbox, sources)
@@ -39,12 +39,15 @@ def chat_models(
 
 
 def _can_answer(agent: RegisteredAgent, toolbox: Toolbox) -> bool:
-    """Return whether the agent works alone, says something, and can use a tool if it reads nothing else."""
+    """Return whether the agent works alone, writes findings or notes, and can use the tools that it needs.
+
+    An agent that does not read passages needs one usable tool, unless it has no tools.
+    """
     if not can_be_asked(agent.card) or not agent.card.writes & _ANSWERS_ALONE:
         return False
     try:
         usable = [_is_usable(name, toolbox) for name in agent.card.tools]
-    except UnknownTool:  # its steps would fail
+    except UnknownTool:  # steps of this agent would fail
         return False
     reads_passages = agent.prompt is not None and "passages" in agent.prompt.placeholders
     return reads_passages or any(usable) or not usable
@@ -53,7 +56,7 @@ def _can_answer(agent: RegisteredAgent, toolbox: Toolbox) -> bool:
 def _is_usable(tool: str, toolbox: Toolbox) -> bool:
     """Return whether the settings allow the tool. Raises UnknownTool if it does not exist or is disabled."""
     toolbox.registry.require(tool)
-    of_server = "." in tool  # only its MCP server knows more
+    of_server = "." in tool  # only its MCP server can tell whether the tool is available
     return of_server or not toolbox.registry.get(tool).card.unavailable(toolbox.settings)
 
 

@@ -1,4 +1,4 @@
-"""Reads files that a run downloaded: parses and chunks them as an ingest does, and indexes nothing."""
+"""Parses and chunks files that a run downloaded, like an ingest, but does not index them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ingest.document import ParsedDocument
 
 _PASSAGE_TOKENS = 256
-_KEPT = 16  # files read lately: a model reads a long file in several calls
+_KEPT = 16  # recently read files to cache: a model reads a long file in several calls
 
 
 class DownloadReader:
-    """Implements ``multi_agent.tool.FileReader``. Parses in a process of its own, within the limits of ingests.
+    """Implements ``multi_agent.tool.FileReader``. Parses in a separate process, within the limits of ingests.
 
-    No embedding model is needed: tokens are estimated.
+    Needs no embedding model, because it estimates tokens.
     """
 
     def __init__(self, settings: IngestSettings) -> None:
@@ -47,7 +47,7 @@ class DownloadReader:
         identity = hashlib.sha256(f"{origin.url}\n{version}".encode()).hexdigest()[:32]
         source = Source(document_id=f"web-{identity}", path=origin.url, name=origin.url, version=version)
         chunks = Chunker(_count_tokens, _PASSAGE_TOKENS).chunk(parsed, source)
-        # The library cannot draw pages of files that it does not have: their metadata is left out.
+        # No metadata: it would list pages with pictures, but the library cannot draw pages of downloaded files.
         return tuple(chunk.model_copy(update={"origin": origin, "metadata": {}}) for chunk in chunks)
 
     def _parsed(self, path: Path) -> ParsedDocument:
@@ -69,7 +69,7 @@ def _count_tokens(texts: Sequence[str]) -> list[int]:
 
 
 def _same_length(text: str) -> str:
-    """Return the text without control characters, each of its spans where it was."""
+    """Replace control characters in the text without changing its offsets."""
     cleaned = readable(text)
     return cleaned if len(cleaned) == len(text) else "".join(readable(character) for character in text)
 

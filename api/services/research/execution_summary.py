@@ -1,4 +1,4 @@
-"""What a run did, in words: the same facts on the command line, in exports and for MCP clients."""
+"""Summarises a run as text, for the command line, exports and MCP clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from multi_agent.answer import Answer, ExecutionSummary, SourceCount
 
 
 def execution_facts(answer: Answer) -> dict[str, str]:
-    """Return the facts by subject. Subjects that the run had nothing to do with are left out."""
+    """Return the facts by subject. Omits subjects that do not apply to the run."""
     did = answer.summary
     facts = {
         "Steps": _steps(did),
@@ -22,7 +22,7 @@ def execution_facts(answer: Answer) -> dict[str, str]:
 
 
 def _steps(did: ExecutionSummary) -> str:
-    """Return the outcomes of the steps. Several plans were run if the first did not answer the question."""
+    """Return the outcomes of the steps. A run has several plans if the first plan did not answer the question."""
     if not did.steps:
         return ""
     plans = f" in {did.attempts} plans" if did.attempts > 1 else ""
@@ -30,7 +30,7 @@ def _steps(did: ExecutionSummary) -> str:
 
 
 def _documents(answer: Answer) -> str:
-    """Return how much of the collection was read and cited. Older answers have the coverage alone."""
+    """Return how much of the collection was read and cited. Older answers store only the coverage."""
     read, cited = answer.coverage, answer.summary.documents.cited
     if not read.chunks_total:
         return ""
@@ -44,7 +44,7 @@ def _of(count: SourceCount) -> str:
 
 
 def _tools(did: ExecutionSummary) -> str:
-    """Return the tools that were used, out of those offered, with the number of calls."""
+    """Return how many of the offered tools the run used, and the number of calls of each."""
     if not did.tools_offered:
         return ""
     used = [

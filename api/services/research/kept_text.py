@@ -1,4 +1,4 @@
-"""Returns the text around an item of evidence: of a document, or of a page, result or passage kept with the run."""
+"""Returns the text around an item of evidence, from its document or from the texts kept with the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class KeptText(FrozenModel):
 def evidence_text(
     documents: Documents, calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller
 ) -> KeptText:
-    """Return the text of any evidence. Raises RunNotFound, RunUnderWay, EvidenceNotFound, IngestError."""
+    """Return the text of an item of evidence. Raises RunNotFound, RunUnderWay, EvidenceNotFound, IngestError."""
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin:
         return _kept_with_run(calls, trace, run, quote)
@@ -41,7 +41,10 @@ def evidence_text(
 
 
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:
-    """Return the text that a tool returned. Raises RunNotFound, RunUnderWay, and EvidenceNotFound for a document."""
+    """Return the text of evidence that was kept with the run.
+
+    Raises RunNotFound, RunUnderWay, and EvidenceNotFound, also for evidence from a document.
+    """
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin is None:
         raise EvidenceNotFound(
@@ -76,7 +79,7 @@ def _given(trace: Trace, run: RunSummary) -> tuple[Chunk, ...]:
 
 
 def _joined(passages: Iterable[Chunk]) -> str:
-    """Return the text of the passages, each at its place. Blank lines fill what is between them."""
+    """Join the passages at their offsets. Newlines fill the gaps between them."""
     text = ""
     for chunk in sorted(passages, key=lambda each: each.start):
         text = text[: chunk.start].ljust(chunk.start, "\n") + chunk.text

@@ -1,4 +1,4 @@
-"""A collection as the research panel reads it: passages from the store, documents from the ledger."""
+"""The research panel's view of a collection: passages from the store, documents from the ledger."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
-_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so no DATE: it would look like the period
+_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names; a DATE would look like the period
 
 
 def no_pictures(chunk: Chunk, page: int) -> bytes:
-    """Raise PictureUnavailable, for a library without access to the files of its documents."""
+    """Raise PictureUnavailable. The default for a library without access to the files of its documents."""
     raise PictureUnavailable(f"Page {page} of {chunk.name!r} cannot be drawn: the library has no access to its files.")
 
 
@@ -48,7 +48,7 @@ class CollectionLibrary:
         return self.draw(chunk, page)
 
     def _filter(self, documents: Sequence[str]) -> ChunkFilter | None:
-        """Return None when none of the named documents exists (an empty filter would match everything)."""
+        """Return the filter for these documents; None if none exists, because an empty filter matches everything."""
         if not documents:
             return EVERYTHING
         ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents)

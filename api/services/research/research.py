@@ -1,4 +1,4 @@
-"""Asking: builds requests from user input, validates them, and builds the orchestrator that answers them."""
+"""Builds and validates requests from user input, and builds the orchestrator that answers them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from multi_agent.toolbox.toolbox import Toolbox
 
 
 def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a ``Request``: naming agents selects mode 'direct' unless a mode was chosen."""
+    """Return the fields of a ``Request``. Named agents select mode 'direct' unless a mode is given."""
     fields = {name: given[name] for name in Request.model_fields if name in given}
     if (fields.get("agent") or fields.get("agents")) and fields.get("mode", "auto") == "auto":
         fields["mode"] = "direct"
@@ -52,7 +52,7 @@ class PanelFactory:
 
     @cached_property
     def _known_models(self) -> Models:
-        """Models to look up names in. They receive no requests, so they belong to no event loop."""
+        """Models for looking up names. They receive no requests, so they belong to no event loop."""
         return self.models()
 
     def models(self) -> Models:
@@ -73,7 +73,7 @@ class PanelFactory:
         return self.models().get(self.settings.research.agent_models.get("Planner", ""))
 
     def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
-        """Build an orchestrator over a library; ``key`` selects whose memories it may use."""
+        """Build an orchestrator over a library; ``key`` is the API key whose memories it may use."""
         return Orchestrator(
             models or self.models(),
             library,
@@ -86,7 +86,7 @@ class PanelFactory:
         )
 
     def validate(self, request: Request, library: Library) -> Request:
-        """Return the request with its question trimmed. Raises AgentError if no run could follow it."""
+        """Return the request with its question trimmed. Raises AgentError if no run could execute it."""
         return self.orchestrator(library, self._known_models).validate(request).request
 
     def with_settings(self, settings: Settings) -> PanelFactory:

@@ -35,7 +35,7 @@ _COVER = 0.5  # share of the median characters per page; a first page with fewer
 _LONG_INTRODUCTION = 40  # characters: a longer text that ends with a colon introduces a list or table
 _ASCENDING = 0.6  # minimum share of ascending numbers of a name; some sections restart the numbering
 _FEWEST_NUMBERS = 3  # minimum number of different numbers of a name
-_CAPTIONS = 0.6  # minimum share of a name's lines directly above a table, if they are captions
+_CAPTIONS = 0.6  # minimum share of lines directly above a table, for the lines of a name to be captions
 _NAMED = re.compile(r"^(?P<name>[^\W\d_]{2,12})\.? (?P<number>\d{1,3})(?!\d)")
 
 # Minimum share of a look's candidates above text or tables, and minimum share of its lines that are candidates. A less
@@ -67,7 +67,7 @@ def find_headings(
 
 
 class _Evidence:
-    """Evidence for the headings of one document. The index of its first line identifies a candidate."""
+    """Evidence for the headings of one document. A candidate is identified by the index of its first line."""
 
     def __init__(self, page_lines: PageLines, bookmarks: Sequence[Bookmark]) -> None:
         self.page_lines = page_lines
@@ -138,7 +138,7 @@ class _Evidence:
         return proven
 
     def _find_titles(self) -> set[int]:
-        """Return the parts of the document's title on the first page by their first lines."""
+        """Return the first lines of the parts of the document's title on the first page."""
         first, *others = self.page_lines.pages
         large = [
             candidate
