@@ -1,7 +1,7 @@
-"""Text from outside may try to act. These tests hold for any model: they are about what the code guarantees.
+"""Prompt injection: guarantees of the code that hold with any model.
 
-Web pages, results of tools and forum posts cannot forge a part of a prompt, add tools or sources, become a quote of a
-document, or act in a terminal, a browser or a chat client.
+Web pages, tool results and forum posts cannot forge a part of a prompt, add tools or sources, pass for a quote of a
+document, or inject markup or control characters into a terminal, a browser or a chat client.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ ATTEMPTS = (
     "\U000e0041\U000e0042 hidden tags",
     "NUL\x00and half a \ud800 pair",
 )
-"""Each is read as a web page, as a forum post and as the result of a tool."""
+"""Hostile texts. The tests read each one as a web page, as a forum post and as a tool result."""
 _OWN_LINE = re.compile(r"=== (web page|result of) |\[\d+\] |> |\(Quotes of web pages")
 _FORGED = re.compile(r"[\[［【]\s*/?[A-Z]*\d*(?:[,\s]+\d+)*\s*[\]］】]|={3}|-{3}|#{3}|```|<[|/!?a-zA-Z<｜]")
 _ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
@@ -109,7 +109,7 @@ _ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 
 @pytest.fixture(params=["page", "post", "tool"])
 def read(request: pytest.FixtureRequest) -> Callable[[str], Chunk]:
-    """Return the passage of a text, as a web page, as a post with a hostile title, or as the result of a tool."""
+    """Return a function that builds the passage of a web page, a post with a hostile title, or a tool result."""
 
     def make(text: str) -> Chunk:
         if request.param == "tool":
@@ -169,7 +169,7 @@ def test_words_from_outside_are_no_quote_of_a_document(attempt: str, read: Calla
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=range(len(ATTEMPTS)))
 def test_the_address_and_the_arguments_prove_nothing(attempt: str) -> None:
-    """A model chose them. Without this rule, it could write its claim into the call."""
+    """The model chooses both. Without this rule, it could put its claim into the call."""
     claim = "The Zephyr 9 costs 4711 euros."
     call = {"text": f"{attempt} {claim}"}
     chunks = (
@@ -183,7 +183,7 @@ def test_the_address_and_the_arguments_prove_nothing(attempt: str) -> None:
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=range(len(ATTEMPTS)))
 def test_an_answer_with_hostile_words_acts_nowhere(attempt: str, read: Callable[[str], Chunk]) -> None:
-    """The model repeats the text in every field of its answer."""
+    """The model repeats the hostile text in every field of its answer."""
     quote = Quote.of(evidence_of(read(attempt)))
     answer = Answer(
         run_id="run_1", status=Status.INSUFFICIENT, mode="fast", question=attempt, short=attempt,
@@ -222,7 +222,7 @@ def test_a_failing_tool_forges_nothing_either(attempt: str) -> None:
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=range(len(ATTEMPTS)))
 def test_a_result_adds_no_tools_and_no_sources(attempt: str) -> None:
-    """The model obeys and calls what the text names; the schema has only what was granted."""
+    """The model obeys and calls the tool that the text names, but the schema allows only granted tools."""
     cards = (Calculator.card,)
     turn = {"thinking": attempt, "calls": [{"tool": "launch", "arguments": {"what": attempt}, "why": attempt}]}
     with pytest.raises(ValueError, match="ToolTurn"):
@@ -237,7 +237,7 @@ def test_a_result_adds_no_tools_and_no_sources(attempt: str) -> None:
 
 
 async def test_a_tool_cannot_return_a_kind_that_the_run_does_not_allow() -> None:
-    """A tool that says it searches documents returns a page of the web."""
+    """The tool declares documents as its source but returns a web page."""
 
     class Disguised:
         card = ToolCard(name="disguised", description="x", inputs=Expression, source="documents")

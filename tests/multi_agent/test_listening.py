@@ -1,4 +1,4 @@
-"""Which messages an agent hears, and how they look in its prompt."""
+"""Messages that an agent receives from others, and their format in its prompt."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""An agent that calls its granted tools as the model says and notes the model's report.
+"""An agent that makes the tool calls the model requests and notes the model's report.
 
 panel.registry.register(handyman("calculator", "search_documents"))
 answer = await panel.research(TASK)
 
-The model's side is ``calls(…)`` for each round, ``done()``, and ``report(…)``.
+The scripted model responds with ``calls(…)`` in each round, then ``done()``, then ``report(…)``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def done() -> str:
 
 
 def report(text: str, *sentences: int) -> str:
-    """Return a report that points at these sentences."""
+    """Return a report that cites these sentences."""
     return json.dumps({"text": text, "sentences": sentences})
 
 
@@ -105,7 +105,7 @@ def rounds(*turns: str, last: str) -> Callable[[ModelRequest], Reply | str]:
 
 
 class Terminal(io.StringIO):
-    """Replaces ``sys.stdin`` with typed answers to the approval prompts of ``candor ask``."""
+    """A replacement for ``sys.stdin`` with typed answers to the approval prompts of ``candor ask``."""
 
     def isatty(self) -> bool:
         return True

@@ -1,7 +1,7 @@
-"""A small web on this machine: a SearXNG endpoint, a page that needs JavaScript, a forum and a PDF.
+"""Local web pages: a SearXNG endpoint, a page that needs JavaScript, a forum and a PDF.
 
 with Web() as web:
-    publish(web)
+    publish(web, tmp_path)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _APP = b"<html><head><title>Borea</title></head><body><div id=app></div><script 
 
 
 def publish(web: Web, folder: Path) -> None:
-    """Put the pages into ``web``. ``folder`` is a place for a temporary file."""
+    """Add the pages to ``web``. Writes a temporary file to ``folder``."""
     web.pages["/app"] = Page(_APP)
     web.pages["/app.js"] = Page(b"fetch('/data.json').then(r => r.json()).then(d => { app.textContent = d.text })",
                                 "text/javascript")  # fmt: skip

@@ -1,6 +1,6 @@
-"""A conversation of two questions, the document that answers them, and a scripted model that plays it.
+"""A conversation of two questions, the document that answers them, and a scripted model for both.
 
-Asked "And his time?", the model finds nothing: only the completed question leads to an answer.
+The model finds nothing for "And his time?". Only the completed question leads to an answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DOCUMENT = f"# Vinterholm\n\n{WINNER}\n\n## Times\n\n{TIME}\n"
 
 
 class Marathon:
-    """A responder that records what each role was shown."""
+    """A responder that records every role and its prompt."""
 
     def __init__(self) -> None:
         self.prompts: list[tuple[str, str]] = []
@@ -36,5 +36,5 @@ class Marathon:
         return Panel("2:21:07" if COMPLETED in prompt else "won the" if WHO in prompt else "no such words")(request)
 
     def roles_that_saw(self, text: str) -> set[str]:
-        """Return the roles that had this text in a prompt."""
+        """Return the roles whose prompts contained this text."""
         return {role for role, prompt in self.prompts if text in prompt}

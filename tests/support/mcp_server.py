@@ -1,6 +1,6 @@
-"""A small MCP server for tests, over standard input and output, or over HTTP on a given port.
+"""A small MCP server for tests, over standard input and output or over HTTP on a given port.
 
-Its tools write to the folder in the variable GARDEN.
+Its tools write to the folder in the environment variable ``GARDEN``.
 """
 
 from __future__ import annotations

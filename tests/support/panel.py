@@ -1,8 +1,8 @@
 """A scripted model that responds for every role of the panel, so that a run ends with a cited answer.
 
-Triage chooses mode ``high`` where it may. The readers point at every sentence of the passages that contains one of
-``quotes``, and claim each. A test replaces single roles by its own responders. These may answer with ``{passage,
-quote}``: the panel looks up the numbers of the sentences in the prompt, as a careful reader would.
+Triage chooses mode ``high`` if the request allows it. The readers cite every sentence that contains one of ``quotes``
+and write a claim for each. A test can replace single roles with its own responders. These may answer with ``{passage,
+quote}``, which the panel replaces with the sentence numbers from the prompt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FULL_PLAN = (
 _PASSAGE = re.compile(r"^=== (.*)\n((?:\[\d+\] .*(?:\n|\Z))+)", re.MULTILINE)
 _UNIT = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _NOWHERE = 999
-"""The number for a quote that is in no shown sentence."""
+"""The sentence number for a quote that no shown sentence contains."""
 _EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -90,7 +90,7 @@ class Panel:
         }[role]
 
     def _found(self, request: Request) -> dict[int, str]:
-        """Return the sentences with one of the quotes, by number."""
+        """Return the sentences that contain one of the quotes, by number."""
         shown = {number: text for _, units in passages_of(request) for number, text in units.items()}
         return {number: text for number, text in shown.items() if any(quote in text for quote in self._quotes)}
 
@@ -106,7 +106,7 @@ class Panel:
 
 
 def passages_of(request: Request) -> list[tuple[str, dict[int, str]]]:
-    """Return location and numbered sentences of each passage in the prompt."""
+    """Return the location and the numbered sentences of each passage in the prompt."""
     shown = "\n\n".join(message["content"] for message in request.messages[1:])
     return [
         (location, {int(number): text for number, text in _UNIT.findall(units)})
@@ -115,7 +115,7 @@ def passages_of(request: Request) -> list[tuple[str, dict[int, str]]]:
 
 
 def sentences_of(request: Request, passage: int | str, quote: str) -> list[int]:
-    """Return the numbers of the sentences that hold the quote, or one that does not exist.
+    """Return the numbers of the sentences that contain the quote, or an invalid number if there is none.
 
     ``passage`` is its position in the prompt or the name of its document.
     """
@@ -131,7 +131,7 @@ def sentences_of(request: Request, passage: int | str, quote: str) -> list[int]:
 
 
 def pointing(request: Request, reply: Reply | str) -> Reply | str:
-    """Return the reply with numbers of sentences in place of quotes."""
+    """Return the reply with quotes replaced by sentence numbers."""
     try:
         response = json.loads(reply if isinstance(reply, str) else reply.text)
     except ValueError:
@@ -151,7 +151,7 @@ def _point(request: Request, item: dict[str, Any], quotes: Sequence[dict[str, An
 
 
 def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
-    """Return a response of triage, with the fields that the request asks for."""
+    """Return a triage response with the fields of the requested schema."""
     response = {
         "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader",
         "steps": "one" if mode == "fast" else "several", **more,
@@ -161,12 +161,12 @@ def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
 
 
 def fast(request: Request) -> str:
-    """Answer as triage for a question that one search answers."""
+    """Return a triage response for a question that one search answers."""
     return json.dumps(triage(request))
 
 
 def plan(*steps: tuple[str, str], method: str = "search", documents: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a planner's response with steps of (id, agent); without any, ``FULL_PLAN``."""
+    """Return a planner's response with these (id, agent) steps, or with those of ``FULL_PLAN`` if none are given."""
     retrieval = {"method": method, "documents": list(documents), "queries": []}
     made = [
         step(step_id, agent, **({"inputs": retrieval} if agent == "Retriever" else {}))

@@ -1,4 +1,4 @@
-"""An agent that calculates, and the model that plays it: "What is 17 % of 2340?" is answered from the calculator.
+"""An agent that answers "What is 17 % of 2340?" with the calculator, and a scripted model for it.
 
 candor.agent_catalog.add(RECKONER)
 with ScriptedEndpoint(reckoning()) as endpoint: …
@@ -26,7 +26,7 @@ RECKONER = CustomAgent(
 
 
 def found(*claims: tuple[str, list[int]], short: str = "", **more: Any) -> str:
-    """Return the response of an agent with tools: claims with the numbers of their sentences."""
+    """Return an answer of an agent with tools. Each claim has a text and its sentence numbers."""
     written = [{"sentences": sentences, "text": text} for text, sentences in claims]
     return json.dumps({"short": short, "claims": written, "missing": "", "sufficient": True, "layout": "prose", **more})
 

@@ -1,8 +1,8 @@
-"""The right that each route requires, one row per route. ``test_permissions.py`` tries every row with every right on
+"""The right that each route requires, one row per route. ``test_permissions.py`` tests every row with every right on
 every collection, and fails for a route without a row.
 
-In ``path`` and ``body``, {collection}, {document}, {run}, {approval} and {evaluation} stand for those that the test
-asks for: the caller's own, another's, or none at all.
+The test fills {collection}, {document}, {run}, {approval} and {evaluation} in ``path`` and ``body`` with ids of the
+caller, ids of another caller, or ids that do not exist.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Need = Literal["nothing", "key", "read", "write", "admin", "owner"]
 
 @dataclass(frozen=True)
 class Rule:
-    """What a route needs: ``nothing`` (open to strangers), any ``key``, a right over the collection that it is about,
-    or an ``owner``. Who has it gets the status ``passes``.
+    """The access that a route needs: ``nothing`` (no key), any ``key``, a right on the requested collection, or
+    ``owner``. A caller with this access gets the status code ``passes``.
     """
 
     needs: Need
@@ -31,9 +31,9 @@ class Rule:
     files: Any = None
     passes: int = 200
     destroys: bool = False
-    """Who may do it does it to a document, run or job that is not there, and ``passes`` is 404."""
+    """The test sends permitted requests with the id of a missing object, so that ``passes`` is 404."""
     makes: bool = False
-    """What it is about need not be there: it is made."""
+    """The collection need not exist: the request creates it."""
 
 
 AGENT = {"name": "Extractor", "description": "x", "prompt": "# System\nx\n# User\n$question"}
@@ -70,7 +70,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/documents/{document}/original": Rule("read", f"/v1/documents/{{document}}/original{WITHIN}"),
     "GET /v1/documents/{document}/pages/{page}": Rule(
         "read", f"/v1/documents/{{document}}/pages/1{WITHIN}", passes=404, destroys=True
-    ),  # those of the test have none
+    ),  # the documents of the test have no pages
     "GET /v1/documents/{document}/pages/{page}.png": Rule(
         "read", f"/v1/documents/{{document}}/pages/1.png{WITHIN}", passes=404, destroys=True
     ),
@@ -117,10 +117,10 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),
     "GET /v1/runs/{run_id}/evidence/{number}": Rule("read", "/v1/runs/{run}/evidence/1", passes=404),  # of a document
     "GET /v1/runs/{run_id}/files": Rule("read", "/v1/runs/{run}/files"),
-    "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/a.txt", passes=404),  # it has none
+    "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/a.txt", passes=404),  # no files
     "POST /v1/runs/{run_id}/files/{name:path}/ingest": Rule(
         "write", "/v1/runs/{run}/files/a.txt/ingest", passes=404, destroys=True
-    ),  # it has none
+    ),  # no files
     "GET /v1/models": Rule("key", "/v1/models"),
     "GET /v1/models/{model}": Rule("read", "/v1/models/{collection}"),
     "POST /v1/chat/completions": Rule(
@@ -129,8 +129,8 @@ ROUTES: dict[str, Rule] = {
     "POST /mcp": Rule("key", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
     "GET /v1/agents": Rule("key", "/v1/agents"),
     "GET /v1/agents/{name}": Rule("key", "/v1/agents/Extractor"),
-    "POST /v1/agents": Rule("owner", "/v1/agents", AGENT, passes=409),  # its name is taken
-    "PUT /v1/agents/{name}": Rule("owner", "/v1/agents/Extractor", AGENT, passes=422),  # it is a built-in one
+    "POST /v1/agents": Rule("owner", "/v1/agents", AGENT, passes=409),  # the name is taken
+    "PUT /v1/agents/{name}": Rule("owner", "/v1/agents/Extractor", AGENT, passes=422),  # a built-in agent
     "PATCH /v1/agents/{name}": Rule("owner", "/v1/agents/Extractor", {"enabled": True}),
     "DELETE /v1/agents/{name}": Rule("owner", "/v1/agents/Nobody", passes=404),
     "GET /v1/endpoints": Rule("key", "/v1/endpoints"),
@@ -156,17 +156,17 @@ ROUTES: dict[str, Rule] = {
 
 
 def routes_of(app: FastAPI) -> set[str]:
-    """All routes of the application, as ``ROUTES`` names them."""
+    """Return all routes of the application in the form of the keys of ``ROUTES``."""
     return {f"{method} {path}" for route in app.routes for method, path in _named(route)}
 
 
 def _named(route: BaseRoute) -> Iterator[tuple[str, str]]:
-    if hasattr(route, "effective_route_contexts"):  # a router that was included
+    if hasattr(route, "effective_route_contexts"):  # an included router
         for context in route.effective_route_contexts():
             yield from _named(context.starlette_route or context)
     elif isinstance(route, Mount):
         yield "MOUNT", route.path
     else:
         for method in getattr(route, "methods", None) or ("WEBSOCKET",):
-            if method != "HEAD":  # as GET, without the body
+            if method != "HEAD":  # the same as GET, without the body
                 yield method, route.path

@@ -1,4 +1,4 @@
-"""Embedding models with another scale of similarity, made from the real one."""
+"""Variants of the real embedding model with another similarity scale."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from vectorstore.store import Vectors
 
 
 def shifted(embedder: Embedder, shift: float) -> Callable[[str], Vectors]:
-    """Return an embedding whose cosines are (c + shift²) / (1 + shift²): with a shift of 1.5, all above 0.6."""
+    """Return an embedding function that changes a cosine similarity c to (c + shift²) / (1 + shift²).
+
+    With a shift of 1.5, all of them are above 0.6.
+    """
 
     def embed(text: str) -> Vectors:
         vector = np.append(embedder.embed_query(text), np.float32(shift))

@@ -33,12 +33,12 @@ class Asked(NamedTuple):
 
 
 UPLOAD_BYTES = 4000
-"""The limit of an upload that the service must be configured with."""
+"""The limit of an upload, in bytes. The service under test must use this setting."""
 REQUEST_BYTES = 3000
-"""The limit of other requests; lower, because uploads have their own limit."""
+"""The limit of other requests, in bytes. It is lower because uploads have their own limit."""
 
 Requests = Iterator[tuple[str, Asked]]
-"""Routes with requests."""
+"""Pairs of a route and a request to it."""
 
 _SKILL = {"name": "filed", "instructions": "x"}
 _AT_DOCUMENTS, _AT_AGENT, _AT_SKILL = "/v1/collections/{collection}/documents", "/v1/agents/{name}", "/v1/skills/{name}"
@@ -60,7 +60,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
 
 
 def job_of_another_service(candor: Candor) -> str:
-    """Return the id of an unfinished run that the next service takes for one of another service."""
+    """Return the id of an unfinished run that the next service treats as a run of another service."""
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
         asked = {"question": NEVER, "collection": "papers", "wait": False}
         run_id: str = http.post("/v1/research", json=asked).json()["run_id"]
@@ -76,7 +76,7 @@ def _agents(home: Path) -> Requests:
     yield f"PUT {_AT_AGENT}", Asked(place, filed)
     yield f"PATCH {_AT_AGENT}", Asked(place, {"enabled": False})
     yield f"DELETE {_AT_AGENT}", Asked(place)
-    yield f"DELETE {_AT_AGENT}", Asked("/v1/agents/Extractor")  # a built-in one
+    yield f"DELETE {_AT_AGENT}", Asked("/v1/agents/Extractor")  # a built-in agent
     yield f"PUT {_AT_AGENT}", Asked("/v1/agents/Nobody", {**AGENT, "name": "Nobody"})
     yield "POST /v1/agents", Asked("/v1/agents", {**AGENT, "name": "Nobody", "skills": ["no-such"]})
 
@@ -93,7 +93,7 @@ def _skills(home: Path, http: httpx.Client) -> Requests:
 
 
 def _unusable(home: Path) -> Requests:
-    """An invalid agent file makes the lists of agents and skills fail."""
+    """Yield requests that fail because of an invalid agent file."""
     broken = home / "agents" / "broken.toml"
     broken.write_text("name = 'Broken'\n")
     for path in ("/v1/agents", "/v1/skills"):
@@ -110,7 +110,7 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
     [document] = http.get("/v1/documents?collection=uploaded").json()
     within = "?collection=uploaded"
 
-    # With the idempotency key of that upload
+    # These requests reuse the idempotency key of that upload
     yield f"POST {_AT_DOCUMENTS}", Asked(place, headers=once, files={"files": ("other.md", b"x")})
     ingest = "/v1/collections/uploaded/ingest"
     yield "POST /v1/collections/{collection}/ingest", Asked(ingest, {"paths": [str(folder)]}, once)
@@ -133,7 +133,7 @@ def _kept(candor: Candor, run_id: str) -> Requests:
     uploaded.parent.mkdir(parents=True, exist_ok=True)
     uploaded.write_text("Another file of this name.")
     route = "POST /v1/runs/{run_id}/files/{name:path}/ingest"
-    # With the idempotency key of an upload
+    # This request reuses the idempotency key of an upload
     yield route, Asked(f"/v1/runs/{run_id}/files/new.md/ingest", headers={"Idempotency-Key": "once"})
     yield route, Asked(f"/v1/runs/{run_id}/files/other.md/ingest")
 

@@ -1,7 +1,7 @@
-"""The scenario of saved plans: saved from a question on a race, followed for a question on a warranty.
+"""A scenario for saved plans: a plan saved from a question about a race is followed for one about a warranty.
 
-``honest_model`` reads what the Reader is asked, and answers exactly that. So a plan that still names its old question
-gets the old answer.
+``honest_model`` answers exactly the question in the Reader's prompt. A plan that still contains the old question
+therefore gets the old answer.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _TEXT = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 def write_documents(folder: Path) -> None:
-    """Write a document on each question."""
+    """Write a document for each question."""
     folder.mkdir(exist_ok=True)
     (folder / "races.md").write_text(f"# Races\n\n{WINNER}\n")
     (folder / "warranty.md").write_text(f"# Warranty\n\n{PERIOD}\n")
 
 
 def honest_model(request: Request) -> Reply | str:
-    """Play the panel: plan the question on the race with its words in every text, and propose ``@{question}``."""
+    """Respond as the panel: plan with words of the race question in all texts, and propose ``@{question}`` for them."""
     role = role_of(request)
     if role == PROPOSAL:
         return json.dumps({"same_question": texts_with(request, "Vinterholm"), "parameters": []})
@@ -48,12 +48,12 @@ def honest_model(request: Request) -> Reply | str:
 
 
 def texts_with(request: Request, words: str) -> list[int]:
-    """Return the numbers of the texts of a plan that hold the words."""
+    """Return the numbers of the texts in a plan that contain the words."""
     return [int(number) for number, text in _TEXT.findall(request.messages[-1]["content"]) if words in text]
 
 
 def old_plan() -> dict[str, Any]:
-    """Return a plan as it was saved before plans were templates."""
+    """Return a plan without placeholders, as saved by versions without templates."""
     return {
         "goal": "know who won the Vinterholm Marathon",
         "steps": [{"id": "read", "agents": ["Reader"], "instruction": RACE, "final": True,

@@ -1,4 +1,4 @@
-"""A real HTTP server on a free port of localhost, with the pages that a test sets.
+"""A real HTTP server on a free port of localhost that serves the pages of a test.
 
 with Web() as web:
     web.pages["/a"] = Page(b"<h1>Pumps</h1>")
@@ -30,7 +30,7 @@ def redirect(url: str) -> Page:
 
 
 class Web:
-    """The server. ``asked`` has the requested paths with their queries, in order."""
+    """The server. ``asked`` lists the requested paths with their query strings, in order."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}

@@ -18,7 +18,7 @@ from support.viewer import OpenPage, Site, ask
 
 @pytest.fixture
 def launching(site: Site) -> Iterator[Site]:
-    """The service with an agent that calls the dangerous tool ``launch``."""
+    """Yield the service with an agent that calls the dangerous tool ``launch``."""
     site.stop()
     site.start(
         tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,), sources=("tools",))
@@ -30,7 +30,7 @@ def launching(site: Site) -> Iterator[Site]:
 
 
 def request_launch(page: Page) -> Locator:
-    """Ask the agent, and return the card of its approval."""
+    """Ask the agent and return its approval card."""
     ask(page, mode="agent:Handyman")
     card = page.get_by_role("region", name="Approval of launch")
     expect(card).to_contain_text("Handyman wants to call launch")

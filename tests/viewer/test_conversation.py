@@ -1,4 +1,4 @@
-"""A follow-up question on the ask page: the page shows how it was completed from the conversation."""
+"""Follow-up questions on the ask page, which shows the completed question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run did, and passages that the caller gave, below the answer."""
+"""The execution summary and the passages given by the caller, below the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory page: preferences and conversations. ``test_plans.py`` has saved plans."""
+"""The memory page: preferences and conversations. ``test_plans.py`` tests saved plans."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from support.viewer import OpenPage, Site, ask
 
 @pytest.fixture(scope="module")
 def races(served: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A collection with a document on the race and one on the warranty."""
+    """Ingest a document about the race and one about the warranty into a collection."""
     folder = tmp_path_factory.mktemp("races")
     write_documents(folder)
     run_ingest(served.candor, [folder], "races", progress=False)
@@ -25,7 +25,7 @@ def races(served: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def look_up(site: Site, races: None) -> Site:
-    """The site with an honest model and the saved plan ``look up``."""
+    """Return the site with the honest model and the saved plan ``look up``."""
     site.responder = honest_model
     for saved in site.candor.plans.list():
         site.candor.plans.delete(saved.name)

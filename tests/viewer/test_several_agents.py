@@ -1,4 +1,4 @@
-"""A question to several agents: chosen in the form, decided by a vote, with each agent's task in the trace."""
+"""Questions to several agents: the choice in the form, the vote, and each agent's task in the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all commands share: discovery, help, --json, and groups that run their ``list`` by default."""
+"""Features of all commands: discovery, help, ``--json``, and groups that run ``list`` by default."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_module_added_to_the_folder_is_a_command(
 
 @pytest.fixture
 def home(make_candor: Callable[..., Candor]) -> Path:
-    """A data folder with one empty collection."""
+    """Return a data folder with one empty collection."""
     candor = make_candor()
     spec = CollectionSpec(name="papers", embedding_model=candor.embedder.model, dimension=384, chunking="whole")
     candor.store.create(spec).close()

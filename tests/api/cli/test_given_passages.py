@@ -1,4 +1,4 @@
-"""``candor ask --passages``: a question about passages that the person already has."""
+"""``candor ask --passages``: questions about passages from a JSON file."""
 
 from __future__ import annotations
 

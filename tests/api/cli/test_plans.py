@@ -27,7 +27,7 @@ def race(
     monkeypatch: pytest.MonkeyPatch,
     embedder: Embedder,
 ) -> str:
-    """The id of a run on the question about the race. The commands share one embedding model."""
+    """Return the id of a run for the race question. All commands share one embedding model."""
     monkeypatch.setattr(Candor, "embedder", embedder)
     use_model(serve(honest_model))
     write_documents(tmp_path / "files")

@@ -1,4 +1,4 @@
-"""The models that chat clients see: only what can answer. Every listed model is asked, over real HTTP."""
+"""The model list for chat clients. Every listed model must answer a question over real HTTP."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ LISTED = (
 )
 LEFT_OUT = (
     agent("Sleeper", enabled=False),
-    agent("Surfer", tools=["web_search"]),  # no search engine is set
+    agent("Surfer", tools=["web_search"]),  # no search engine is configured
 )
 
 
 def respond(request: Request) -> Reply | str:
-    """Play the panel; an agent with a tool searches once."""
+    """Respond as the panel. An agent with a tool searches once."""
     if role_of(request) == REMARKS:
         return json.dumps({"reasoning": "So it is.", "notes": ["It is cold."]})
     if role_of(request) == TURN:
@@ -51,7 +51,7 @@ def respond(request: Request) -> Reply | str:
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], folder: Path, tmp_path: Path) -> Iterator[Candor]:
-    """Two collections: one with documents, and one whose only file could not be read."""
+    """Yield Candor with two collections: one with documents, and one whose only file cannot be read."""
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7 and then nothing of the kind")
     with ScriptedEndpoint(respond) as endpoint:

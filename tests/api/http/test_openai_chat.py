@@ -1,4 +1,4 @@
-"""Candor as a chat model, asked by the real client of OpenAI's API over real HTTP."""
+"""Candor as a chat model, called with the official OpenAI client over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing documents in over HTTP: uploads, files of the service's machine, again, and out."""
+"""Uploads, ingests of server files, re-ingests and deletions over HTTP."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ SOUP = ("recipes/soup.txt", b"Boil the lentils for 20 minutes.")
 
 
 class Client(httpx.Client):
-    """Of a service with a home of its own."""
+    """An HTTP client of a service with its own data folder."""
 
     home: Path
 
     def upload(self, *files: tuple[str, bytes], collection: str = "papers", **kwargs: Any) -> httpx.Response:
-        """As a browser sends them."""
+        """Upload the files as a browser does."""
         sent = [("files", (name, content)) for name, content in files]
         return self.post(f"/v1/collections/{collection}/documents", files=sent, **kwargs)
 
     def done(self, begun: httpx.Response) -> dict[str, Any]:
-        """The job when it has ended."""
+        """Wait for the end of the job and return it."""
         assert begun.status_code == 202, begun.text
         where = begun.headers["location"]
         assert where == f"/v1/jobs/{begun.json()['id']}"
@@ -51,7 +51,7 @@ class Client(httpx.Client):
         return job
 
     def documents(self, collection: str = "papers") -> dict[str, dict[str, Any]]:
-        """Those that are or were there, by name."""
+        """Return current and deleted documents by name."""
         listed = self.get("/v1/documents", params={"collection": collection}).json()
         return {document["name"]: document for document in listed}
 

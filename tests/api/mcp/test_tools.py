@@ -35,7 +35,7 @@ def over_http(service_url: str) -> Callable[[], Any]:
 
 @pytest.fixture
 def over_stdio(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings], folder: Path) -> Any:
-    """``candor mcp`` in a subprocess, as an MCP client starts it."""
+    """Return a factory of MCP clients that start ``candor mcp`` as a subprocess."""
     endpoint = serve(model)
     candor = make_candor(llm=endpoint)
     run_ingest(candor, [folder], "papers", progress=False)
@@ -112,7 +112,7 @@ async def test_every_tool_works_over_http(over_http: Callable[[], Any]) -> None:
 
 
 async def test_every_tool_works_over_stdio(over_stdio: Callable[[], Any], folder: Path) -> None:
-    """This fails if anything else is printed: the client parses all of standard output as protocol messages."""
+    """The client parses all of standard output as protocol messages, so any other output fails the test."""
     async with over_stdio() as client:
         await _call_every_tool(client)
 

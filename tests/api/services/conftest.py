@@ -1,4 +1,4 @@
-"""Fixtures of the tests with a model that sees pictures."""
+"""Fixtures for tests with a model that accepts images."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from support.scripted_endpoint import Responder, ScriptedEndpoint
 
 @pytest.fixture
 def endpoint(model: Responder) -> Iterator[ScriptedEndpoint]:
-    """An endpoint that sees pictures and answers with the fixture ``model`` of the test's module."""
+    """Yield an endpoint that accepts images and responds with the ``model`` fixture of the test module."""
     with ScriptedEndpoint(model, sees=True) as started:
         yield started
 
 
 @pytest.fixture
 def reports(tmp_path: Path) -> Path:
-    """An empty folder for documents."""
+    """Return an empty folder for documents."""
     folder = tmp_path / "reports"
     folder.mkdir()
     return folder

@@ -1,4 +1,4 @@
-"""Candor on Postgres stores everything there; the home folder has no database."""
+"""Candor on Postgres: all data is in Postgres, and the home folder has no database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Extractor: reads each passage once, merges results at once and verifies quotes."""
+"""The Extractor reads each passage once, merges results immediately and verifies quotes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS = Strategy(description="rows", take="each row", leave_out="", examples=())
 
 
 def row(index: int) -> Chunk:
-    """A passage of the document, after the others."""
+    """Return the passage of the document at this position."""
     chunk = make_chunk(f"Row {index}: {index}00 units were sold.", index=index)
     return chunk.model_copy(update={"start": 100 * index, "end": 100 * index + len(chunk.text)})
 
@@ -40,7 +40,7 @@ CHUNKS = tuple(row(index) for index in range(5))
 
 
 def shown(request: Request) -> dict[int, str]:
-    """The numbers and texts of the sentences in a prompt."""
+    """Return the sentences in a prompt by number."""
     return {number: text for _, units in passages_of(request) for number, text in units.items()}
 
 
@@ -49,12 +49,12 @@ def items(*numbers: int, **fields: Any) -> str:
 
 
 def copy_all(request: Request) -> str:
-    """An Extractor that picks every sentence."""
+    """Respond as an Extractor that picks every sentence."""
     return items(*shown(request))
 
 
 def copy_rows(request: Request) -> str:
-    """An Extractor that also fills a record per sentence."""
+    """Respond as an Extractor that picks every sentence and fills a record for each."""
     rows = [
         {"sentences": [number], "shows": "", "record": {"units": float(text.split()[2])}}
         for number, text in shown(request).items()

@@ -1,4 +1,4 @@
-"""Every number of a shown unit becomes a verbatim quote; other numbers are dropped."""
+"""Citations: numbers of shown units become verbatim quotes, other numbers are dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXTS = st.lists(st.sampled_from(["One is red.", "Two!", "3", "-", "\n", "| a |"
 
 
 def at(offset: int, index: int, text: str) -> Chunk:
-    """A chunk that begins there in its document, on page 1 up to its middle."""
+    """Return a chunk that starts at ``offset`` of its document. Its first half is on page 1, the other on page 2."""
     chunk = make_chunk(text, index=index).model_copy(update={"start": offset, "end": offset + len(text)})
     middle = offset + len(text) // 2
     pages = (

@@ -1,4 +1,4 @@
-"""Several answers to one question: which are the same, which of them is taken, and what is said about it."""
+"""Votes on several answers to one question: the grouping of equal answers, the choice and the reported result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUESTION = "How many heat pumps were delivered?"
 
 
 def quote(at: int, number: int = 1) -> Evidence:
-    """A quote that stands at ``at``."""
+    """Return a quote at offset ``at``."""
     return Evidence(
         number=number,
         document="/docs/report.pdf",
@@ -45,7 +45,7 @@ def candidate(
     text: str = "",
     sufficient: bool = True,
 ) -> Candidate:
-    """An answer with quotes that stand at these places."""
+    """Return an answer with quotes at these offsets."""
     evidence = tuple(quote(at, number) for number, at in enumerate(quotes, 1))
     claim = Claim(text=text or short, evidence=tuple(item.number for item in evidence), supported=True)
     synthesis = Synthesis(
@@ -64,7 +64,7 @@ def candidate(
 
 
 class Ballot:
-    """A vote with a scripted model to compare answers: what was taken, what was told, what the model was asked."""
+    """A vote with a scripted model. ``published`` has the vote events, ``requests`` the model requests."""
 
     def __init__(self, endpoint: ScriptedEndpoint, retries: int = 1) -> None:
         self._llm = build_llm(endpoint.settings("ollama"))
@@ -81,12 +81,12 @@ class Ballot:
 
 
 def grouping(*groups: Sequence[int]) -> str:
-    """The model's response."""
+    """Return the model's response with these groups."""
     return json.dumps({"reasoning": "Compared.", "groups": groups})
 
 
 def by_number(*same: Sequence[str]) -> Callable[[Request], str]:
-    """A model that finds the numbers of these answers in its prompt and groups them so."""
+    """Return a model that looks up the numbers of these answers in its prompt and groups them accordingly."""
 
     def respond(request: Request) -> str:
         lines = [line.partition(". ") for line in request.messages[1]["content"].splitlines() if line[:1].isdigit()]

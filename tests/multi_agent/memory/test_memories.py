@@ -1,4 +1,4 @@
-"""Storing memories, finding those for a question, and showing them to the planner."""
+"""Memories: storage, search by question, and display to the planner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored plans: templates by name, and plans that worked by similarity of the question."""
+"""Stored plans: templates found by name, and successful plans found by similarity of their questions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = "How many keys did the tenants of Auenweg 6 receive altogether?"
 
 
 def plan(*agents: str, ids: str = "abcdef", instruction: str = "Do it.", goal: str = "answer") -> Plan:
-    """A plan of these agents, one after the other."""
+    """Return a plan that runs these agents in sequence."""
     steps = [
         Step(id=ids[at], agents=(agent,), instruction=instruction, needs=tuple(ids[at - 1 : at]))
         for at, agent in enumerate(agents)
@@ -115,7 +115,7 @@ class TestSimilarQuestions:
         asked: list[str] = []
 
         def embed(question: str) -> Vectors:
-            if question in (TOP_5, TOP_3):  # the others measure the scale of the model
+            if question in (TOP_5, TOP_3):  # all other questions only measure the similarity scale of the model
                 asked.append(question)
             return embedder.embed_query(question)
 
@@ -127,7 +127,7 @@ class TestSimilarQuestions:
 
 class TestAPlanRememberedForACollection:
     def test_is_found_for_that_collection_only(self, plans: PlanMemory) -> None:
-        """Questions on one collection must not reveal what another contains."""
+        """Questions on one collection must not reveal the content of another."""
         plans.remember(TOP_5, COMPUTING, "races")
         assert [each.question for each in plans.similar(TOP_3, 5, "races")] == [TOP_5]
         assert plans.similar(TOP_3, 5, PAPERS) == ()
@@ -181,7 +181,7 @@ def test_the_shape_of_a_plan_ignores_names_and_wording() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 1.5], ids=["MiniLM", "a model whose similarities are all high"])
 def test_the_scale_separates_the_sample_questions(tmp_path: Path, embedder: Embedder, shift: float) -> None:
-    """Examples are few and on the same subject; equal questions are rare."""
+    """Each question has few examples, none on an unrelated subject, and few questions count as equal."""
     embed = shifted(embedder, shift)
     scale = SimilarityScale(make_engine(tmp_path / "s.db"), embed, "any")
     example, equal = scale.at(EXAMPLE), scale.at(EQUAL)

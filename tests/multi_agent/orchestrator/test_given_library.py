@@ -1,4 +1,4 @@
-"""A library with passages that the caller gave."""
+"""A library with passages given by the caller."""
 
 from __future__ import annotations
 

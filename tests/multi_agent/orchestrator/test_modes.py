@@ -198,7 +198,7 @@ async def test_a_reference_to_a_missing_answer_is_insufficient(panel: MakePanel,
 
 
 async def test_several_matches_lead_to_a_step_for_each(panel: MakePanel, trace: Trace) -> None:
-    """Whole sentences in place of a name would find anything."""
+    """A question with whole sentences in place of a document name would match any document."""
     places = {"manual.pdf": "The Borea 12 works down to -25 °C.", "notes.md": "down to -22 °C"}
 
     def read(request: Request) -> str:
@@ -289,7 +289,7 @@ async def test_votes_of_two_agents_are_weighted(
 ) -> None:
     name = {3.0: "Strong", 0.5: "Weak", None: "Unweighed"}[weight]
     source = dedent(RIVAL).format(weight=weight, weight_name=name)
-    # Rival's prompt differs, so that the script can tell the two apart.
+    # Rival's prompt differs, so that the script can distinguish the two agents.
     prompt = open_prompt().replace("You write the answer", "RIVAL You write the answer")
     module = package(f"rivals_{name.lower()}", source, prompt)
     both = planned(
@@ -301,7 +301,7 @@ async def test_votes_of_two_agents_are_weighted(
     def write(request: Request) -> str:
         mine = "-22 °C" if "RIVAL" in request.prompt else "-25 °C"
         numbers = [1] if mine == "-25 °C" else [2]
-        # Two quotes for -25 °C: it wins the tie that a majority of one against one is.
+        # Without weights, one vote against one is a tie. -25 °C has more quotes and wins it.
         numbers = [1, 2] if mine == "-25 °C" else numbers
         return json.dumps(synthesis([{"text": f"{mine}.", "evidence": numbers}], sufficient=True, short=mine))
 
@@ -314,7 +314,7 @@ async def test_votes_of_two_agents_are_weighted(
 
 
 def open_prompt() -> str:
-    """The Synthesizer's own prompt."""
+    """Return the Synthesizer's prompt file."""
     return files("multi_agent").joinpath("prompts/synthesizer.md").read_text(encoding="utf-8")
 
 

@@ -40,7 +40,7 @@ def evidence(number: int, chunk: Chunk) -> Evidence:
 
 
 def synthesis(*cited: int) -> Synthesis:
-    """Return an answer with three quotes and a computation over a fourth; ``cited`` are the quotes of its claims."""
+    """Return an answer with three quotes and a computation over a fourth. Its claim cites the quotes ``cited``."""
     computation = Computation(purpose="sum", sql="", columns=("n",), rows=((1,),), evidence=(evidence(1, NOTES),))
     return Synthesis(
         claims=(Claim(text="So.", evidence=cited, computations=(1,), supported=True),),

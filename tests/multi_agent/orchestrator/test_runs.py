@@ -262,7 +262,7 @@ async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel) -> Non
 
 
 async def test_a_failing_listener_ends_the_run(panel: MakePanel, serve: Serve, trace: Trace) -> None:
-    """As with a full disk: neither a step nor its failure can be stored."""
+    """With a full disk, for example, neither a step nor its failure can be stored."""
 
     async def broken(event: Event) -> None:
         if event.step:

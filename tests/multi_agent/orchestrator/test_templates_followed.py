@@ -1,4 +1,4 @@
-"""Questions that follow a saved plan: the question and values of parameters are filled in."""
+"""Questions that follow a saved plan: Candor fills in the question and the parameter values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent works with tools: the model says which, they are called, and what they gave is told, and kept."""
+"""The tool loop of an agent: it makes the calls that the model requests, and returns and records their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUOTE = "The Borea 12 works down to -25 °C."
 
 @pytest.fixture
 def ask(panel: MakePanel) -> Callable[..., Any]:
-    """``await ask(endpoint, "calculator", …)``: the handyman is granted these tools and asked directly."""
+    """Return a function that asks the handyman with these tools: ``await ask(endpoint, "calculator", …)``."""
 
     async def research(endpoint: ScriptedEndpoint, *granted: str, **more: Any) -> Answer:
         asking = panel(endpoint.settings("openai"), **more)
@@ -138,7 +138,7 @@ async def test_an_unknown_tool_fails_with_the_known_ones(ask: Callable[..., Any]
 async def test_a_repeated_run_repeats_no_tool_call(
     ask: Callable[..., Any], panel: MakePanel, make_tools: MakeTools, trace: Trace, tmp_path: Path
 ) -> None:
-    """As after a restart: the model's answers come from one journal, those of tools from the other."""
+    """As after a restart, model responses come from one journal and tool results from another."""
     tools = make_tools(packages=(PACKAGE,))
     same = ("note", {"what": "a"})
     with ScriptedEndpoint(rounds(calls(same, same), calls(same), last=report("Done."))) as endpoint:

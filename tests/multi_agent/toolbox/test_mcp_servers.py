@@ -1,4 +1,4 @@
-"""Tools of MCP servers are tools like all others: granted by name, approved unless they are named as safe."""
+"""Tools of MCP servers: granted by name like other tools. They need approval unless the settings name them as safe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Ask = Callable[..., Awaitable[Answer]]
 
 
 def garden(folder: Path, *more: str, **settings: Any) -> McpServer:
-    """The server, started for each run."""
+    """Return the settings of the server, which each run starts."""
     return McpServer(
         name="garden", command=sys.executable, args=(str(SERVER), *more), env={"GARDEN": str(folder)}, **settings
     )
@@ -40,7 +40,7 @@ def garden(folder: Path, *more: str, **settings: Any) -> McpServer:
 
 @pytest.fixture
 def ask(panel: Callable[..., Orchestrator], make_tools: Callable[..., Toolbox]) -> Ask:
-    """``await ask(server, endpoint, "garden.plant")``: the handyman is granted that and asked."""
+    """Return a function that asks the handyman with these tools: ``await ask(server, endpoint, "garden.plant")``."""
 
     def research(server: McpServer, endpoint: ScriptedEndpoint, *granted: str, **settings: Any) -> Awaitable[Answer]:
         made = panel(endpoint.settings("openai"), tools=make_tools(mcp_servers=(server,), **settings))
@@ -107,7 +107,7 @@ async def test_an_unreachable_server_fails_the_step_with_a_remedy(
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
-    """The server over HTTP."""
+    """Start the server over HTTP and yield its URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Pages that need JavaScript, read through a real Chromium from a real local server."""
+"""Pages that need JavaScript, read with a real Chromium from a real local server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not in
 
 @pytest.fixture
 def app(web: Web) -> Web:
-    """A page whose text a script loads."""
+    """Publish a page whose text is loaded by a script."""
     web.pages["/app"], web.pages["/app.js"] = Page(SHELL), Page(SCRIPT.format("").encode(), "text/javascript")
     web.pages["/data.json"] = Page(b'{"kg": 120}', "application/json")
     return web
@@ -40,7 +40,7 @@ async def test_a_page_that_needs_javascript_is_read_in_the_browser(call: Any, ap
 
 @needs_chromium
 async def test_the_browser_reaches_only_allowed_addresses(call: Any, app: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server answers under every address of this machine; only 127.0.0.1 counts as public here."""
+    """The page also requests other local addresses. Only 127.0.0.1 counts as public in this test."""
     monkeypatch.setattr(fetching, "is_public", lambda address: address == "127.0.0.1")
     port = app.url("").rpartition(":")[2]
     attempts = f"""

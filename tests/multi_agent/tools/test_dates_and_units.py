@@ -1,4 +1,4 @@
-"""The tools of the Utility agent beside the calculator."""
+"""The tools of the Utility agent for dates and units."""
 
 from __future__ import annotations
 

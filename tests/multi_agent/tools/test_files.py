@@ -1,4 +1,4 @@
-"""Files of a run: written, listed, read, set as PDF; nothing leads out of their folder."""
+"""Tools for the files of a run: write, list, read and create PDFs. No file name leads out of the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of the web: pages are read as text, files downloaded, and nothing private is reached by any detour."""
+"""Web tools: read pages as text, download files, and block private addresses in every notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engines of web_search: which one the settings choose, and what ddgs is asked. SearXNG: see test_web.py."""
+"""Engines of ``web_search``: the choice by the settings, and requests to ddgs. ``test_web.py`` tests SearXNG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOUND = b"""<ul><li><h2><a href="https://example.org/a">Pumps</a></h2><p>All of 
 
 @pytest.fixture
 def engine(web: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
-    """A search engine on this machine, which replaces all engines of ddgs for texts."""
+    """Replace all text engines of ddgs with a local search engine."""
 
     class Local(BaseSearchEngine[TextResult]):
         name, category, provider = "local", "text", "local"

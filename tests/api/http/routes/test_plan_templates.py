@@ -1,4 +1,4 @@
-"""Templates over HTTP: proposed from a run, saved, followed by another question, edited, exported and imported."""
+"""Plan templates over HTTP: propose from a run, save, follow for another question, edit, export and import."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def client(candor: Candor) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def proposal(client: httpx.Client) -> dict[str, Any]:
-    """The template that is proposed for a run on the question about the race."""
+    """Return the template proposed for a run of the race question."""
     asked = client.post("/v1/research", json={"question": RACE, "mode": "high"}).json()
     assert WINNER in said(asked)
     proposed = client.post("/v1/plans/proposals", json={"run_id": asked["run_id"]})
@@ -49,7 +49,7 @@ def proposal(client: httpx.Client) -> dict[str, Any]:
 
 @pytest.fixture
 def look_up(client: httpx.Client, proposal: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The content of the saved plan ``look up``."""
+    """Yield the content of the saved plan ``look up``."""
     content = {"question": proposal["question"], "plan": proposal["plan"]}
     assert client.put("/v1/plans/look up", json=content).status_code == 201
     yield content

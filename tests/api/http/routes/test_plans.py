@@ -1,4 +1,4 @@
-"""Plans saved over HTTP: of a run, or given; followed by name, and forgotten."""
+"""Saved plans over HTTP: save from a run or from the request, follow by name, and delete."""
 
 from __future__ import annotations
 

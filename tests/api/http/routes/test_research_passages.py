@@ -21,7 +21,7 @@ def ask(http: httpx.Client, *passages: dict[str, Any], **more: Any) -> httpx.Res
 
 
 def collection_chunk(http: httpx.Client) -> dict[str, Any]:
-    """Return the chunk of the pump's manual, as a search returns it."""
+    """Return the chunk of the pump manual from a search."""
     found = http.post("/v1/search", json={"query": IN_THE_COLLECTION, "collection": "papers"}).json()
     chunks: list[dict[str, Any]] = found
     return next(chunk for chunk in chunks if IN_THE_COLLECTION in chunk["text"])

@@ -59,7 +59,7 @@ class RecordingPanel:
             return json.dumps({"thinking": "Let me see.", "calls": self.calls.pop(0)})
         if role == NOTES:
             return json.dumps({"reasoning": "Read it.", "notes": ["Clause 7 excludes frost damage."]})
-        content = "\n\n".join(message["content"] for message in request.messages[1:])  # with the tool results
+        content = "\n\n".join(message["content"] for message in request.messages[1:])  # including the tool results
         shown = [request.messages[0], {"role": "user", "content": content}]
         return json.dumps(Panel("-25 °C").play(replace(request, messages=shown)))
 

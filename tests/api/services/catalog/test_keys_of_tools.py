@@ -1,4 +1,4 @@
-"""Keys by name: settings name them, tools send them, and nothing shows them."""
+"""API keys of tools: settings refer to them by name, tools send them, and no trace or error contains them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class RecordingPanel:
         return json.dumps(Panel("-25 °C").play(request))
 
     def roles_that_saw(self, text: str) -> set[str]:
-        """Return the roles that had this text in a prompt."""
+        """Return the roles whose prompts contained this text."""
         return {role for role, prompt in self.prompts if text in prompt}
 
 

@@ -1,4 +1,4 @@
-"""Planning over HTTP and the CLI: agents' tools in the prompts, several agents at once, and tools as steps."""
+"""Planning over HTTP and with the CLI: tools of agents in the prompts, questions to several agents, and tool steps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SKILL = {"name": "plain-words", "instructions": "Short sentences."}
 
 @dataclass
 class Recorder:
-    """The panel, with roles that a test replaces. ``requests`` has all requests by role."""
+    """A panel whose roles a test can replace. ``requests`` has all requests by role."""
 
     roles: dict[str, Callable[[Request], Reply | str]] = field(default_factory=dict)
     requests: dict[str, list[Request]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Recorder:
 
 @dataclass
 class Service:
-    """A running service over two documents."""
+    """A running service with two documents."""
 
     candor: Candor
     panel: Recorder
@@ -95,7 +95,7 @@ class Service:
 
 @pytest.fixture
 def research() -> ResearchSettings:
-    """The settings of the runs; a test class replaces them."""
+    """Return the settings of the runs. A test class can override this fixture."""
     return ResearchSettings()
 
 
@@ -111,7 +111,7 @@ def service(make_candor: Callable[..., Candor], folder: Path, research: Research
 
 
 def choosing(agent: str) -> Callable[[Request], str]:
-    """Return triage that gives every question to this agent."""
+    """Return a triage responder that chooses this agent for every question."""
     return lambda request: json.dumps(triage(request, agent=agent))
 
 
@@ -148,7 +148,7 @@ class TestToolsAndSkills:
 
 
 def in_rounds(*turns: str) -> Callable[[Request], str]:
-    """Return a model that calls these tools in turn, then none."""
+    """Return a responder that gives these turns in order and then makes no further tool calls."""
 
     def respond(request: Request) -> str:
         taken = sum(message["role"] == "assistant" for message in request.messages)
@@ -158,7 +158,7 @@ def in_rounds(*turns: str) -> Callable[[Request], str]:
 
 
 def answers_differ(request: Request) -> str:
-    """Answer as the Reader with the right figure, as the pirate with another one."""
+    """Return the right figure for the Reader and a wrong one for the pirate."""
     quote = "The Borea 12 works down to -25 °C."
     claim = {"quotes": [{"passage": "pumps.md", "quote": quote}], "text": quote}
     return json.dumps(synthesis([claim], sufficient=True, short="-12 °C" if "pirate" in request.prompt else "-25 °C"))
@@ -253,7 +253,7 @@ class TestToolSteps:
         )
 
     def decide(self, service: Service, decision: str) -> str:
-        """Start the run, decide on its download, and return its id when it has ended."""
+        """Start the run, approve or refuse its download, wait for its end and return its id."""
         service.web.pages["/colours"] = Page(b"The Borea 12 is blue.", "text/plain")
         plan = json.dumps(self.plan(service.web.url("/colours")))
         blue = json.dumps(synthesis([{"text": "The Borea 12 is blue.", "evidence": [1]}], sufficient=True))

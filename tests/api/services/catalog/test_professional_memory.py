@@ -1,4 +1,4 @@
-"""What worked before, shared with the agents that read memory: notes, tool use and plans, each with its source."""
+"""Successful notes, tool calls and plans, shown with their sources to agents that read memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LAWYER = {
 
 
 class RecordingPanel:
-    """A scripted panel with a plan of both agents; the Searcher makes one tool call. Records the prompts by role."""
+    """A scripted panel that plans both agents and records the prompts by role. The Searcher makes one tool call."""
 
     def __init__(self) -> None:
         self.prompts: list[tuple[str, str]] = []
@@ -56,12 +56,12 @@ class RecordingPanel:
             return json.dumps({"thinking": "", "calls": [] if has_searched else [search]})
         if role == NOTES:
             return json.dumps({"reasoning": "Read it.", "notes": ["Clause 7."]})
-        content = "\n\n".join(message["content"] for message in request.messages[1:])  # with the tool results
+        content = "\n\n".join(message["content"] for message in request.messages[1:])  # including the tool results
         shown = [request.messages[0], {"role": "user", "content": content}]
         return json.dumps(Panel("-25 °C").play(replace(request, messages=shown)))
 
     def roles_that_saw(self, text: str) -> set[str]:
-        """Return the roles that had this text in a prompt."""
+        """Return the roles whose prompts contained this text."""
         return {role for role, prompt in self.prompts if text in prompt}
 
 

@@ -1,4 +1,4 @@
-"""Tools over HTTP and the CLI: the list of tools, the calls of a run, and the files it wrote."""
+"""Tools over HTTP and with the CLI: the list of tools, and the tool calls and files of a run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SERVERS = (
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]:
-    """Candor with an agent that writes two files and calculates."""
+    """Yield Candor with an agent that writes two files and calculates."""
     notes, page = {"name": "notes/a b.txt", "text": "Größe"}, {"name": "page.html", "text": "<script>alert(1)</script>"}
     first_calls = calls(("write_file", notes), ("write_file", page), ("calculator", {"expression": "6 * 7"}))
     with ScriptedEndpoint(rounds(first_calls, last=report("Written."))) as endpoint:

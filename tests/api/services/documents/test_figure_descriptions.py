@@ -1,4 +1,4 @@
-"""Figure descriptions by a model: each becomes a separate passage, and its evidence is marked as read in a picture."""
+"""Figure descriptions from a model: separate passages, whose evidence is marked as read in a picture."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DESCRIBING = IngestSettings(describe_figures=True)
 
 
 class Model:
-    """A model that gives the same description of every figure, or the reply in ``reply``."""
+    """A model that returns ``reply`` for every figure: by default, the same description."""
 
     def __init__(self) -> None:
         self.reply: Reply | str = json.dumps({"description": SHOWN})
@@ -146,7 +146,7 @@ def test_a_model_without_vision_stops_the_ingest_before_it_starts(
 
 
 def test_chunking_the_stored_text_gives_the_same_passages(candor: Candor, folder: Path) -> None:
-    """A changed embedding model re-chunks the stored text and does not read the file again."""
+    """After a change of the embedding model, Candor chunks the stored text and does not read the file again."""
     ingest(candor, folder)
     before = passages(candor)
     record = candor.documents.find(before[0].document_id, "reports")

@@ -1,4 +1,4 @@
-"""Files of a run that a person adds to its collection, over HTTP and by the CLI."""
+"""Adding files of a run to its collection, over HTTP and with the CLI."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def download(candor: Candor, content: bytes = PUMPS, url: str = URL, run_id: str
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor]) -> Candor:
-    """A run over a collection that is not there yet, which downloaded a file and wrote one."""
+    """Return Candor with a run that downloaded one file and wrote another. Its collection does not exist yet."""
     made = make_candor(service=ServiceSettings())
     made.trace.start(RUN, "How cold?", "papers", "small")
     download(made)
@@ -47,7 +47,7 @@ def http(candor: Candor) -> Iterator[httpx.Client]:
 
 
 def keep(http: httpx.Client, name: str = "heat/pumps.md", run_id: str = RUN) -> dict[str, Any]:
-    """Add a file, and return the report of the ingest."""
+    """Add a file of the run to its collection and return the ingest report."""
     begun = http.post(f"/v1/runs/{run_id}/files/{name}/ingest")
     assert begun.status_code == 202, begun.text
     until(lambda: http.get(begun.headers["location"]).json()["status"] == "done")

@@ -28,7 +28,7 @@ REGION = [0.4, 0.3, 0.6, 0.7]
 
 
 class Model:
-    """A model that reads a value in the picture of the page."""
+    """A model that reads a value from the page picture."""
 
     def __init__(self) -> None:
         self.pictures: list[bytes] = []

@@ -1,4 +1,4 @@
-"""A follow-up question, asked in every way that a conversation can take: only its completed form is researched."""
+"""Follow-up questions over every interface: Candor researches only the completed question."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_ctrl_c_cancels_the_question_and_not_the_chat(
 
 
 class Revising:
-    """A panel whose first plan does not lead to the answer. The planner makes the preference a requirement."""
+    """A panel whose first plan finds no answer. Its planner turns the preference into a requirement."""
 
     def __init__(self) -> None:
         self.prompts: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Files that a run downloaded: parsed by the real parser, and quoted under their address."""
+"""Files downloaded by a run: parsed with the real parser and quoted under their URL."""
 
 from __future__ import annotations
 

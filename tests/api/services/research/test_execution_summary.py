@@ -31,7 +31,7 @@ Ask = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def papers(folder: Path) -> Path:
-    """Three documents without pages, two of which disagree, and one of two pages."""
+    """Return a folder of four documents: three without pages, of which two disagree, and one with two pages."""
     (folder / "notes.md").write_text("The Borea 12 was said to work down to -22 °C.\n")
     write_pdf(folder / "sheet.pdf", parts=["A pump for the cellar.", ("page",), "Its weight is 120 kilograms."])
     return folder
@@ -39,7 +39,7 @@ def papers(folder: Path) -> Path:
 
 @pytest.fixture
 def service(make_candor: Callable[..., Candor], papers: Path) -> Iterator[Callable[[Responder], httpx.Client]]:
-    """Return a function that starts the service with a model and returns a client of it."""
+    """Yield a function that starts the service with a model and returns an HTTP client."""
     opened: list[Any] = []
 
     def start(responder: Responder) -> httpx.Client:
@@ -96,7 +96,7 @@ def test_answers_that_a_vote_rejected_are_contradictions(service: Callable[[Resp
 
     def write(_: Request) -> str:
         short = next(said)
-        evidence = [1] if short == "-22 °C" else [2]  # of notes.md and pumps.md
+        evidence = [1] if short == "-22 °C" else [2]  # 1 is from notes.md, 2 from pumps.md
         claims = [{"text": f"Down to {short}.", "evidence": evidence}]
         return json.dumps(synthesis(claims, sufficient=True, short=short))
 

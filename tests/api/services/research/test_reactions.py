@@ -1,4 +1,4 @@
-"""Agents that listen, from the command line and over HTTP."""
+"""Agents that listen to other agents, on the command line and over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.service import QUESTION, RunningService
 HEARD = "Other agents reported this."
 MISSING = "how long the lentils boil"
 NARROW = ResearchSettings(passages=1, reader_passages=1)
-"""A first search that finds one of the two documents."""
+"""Limits with which the first search finds only one of the two documents."""
 SKEPTIC = {
     "name": "Skeptic",
     "description": "Doubts what is reported as missing.",
@@ -43,7 +43,7 @@ Serve = Callable[..., EndpointSettings]
 
 
 class Model:
-    """A panel that misses the soup in the first search and names a wrong sentence in the first extraction."""
+    """A panel whose first search misses the soup and whose first extraction cites an invalid sentence."""
 
     def __init__(self) -> None:
         self.prompts: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ class Model:
 
 @pytest.fixture
 def scripted(serve: Serve, use_model: Callable[[EndpointSettings], None], monkeypatch: pytest.MonkeyPatch) -> Model:
-    """The model of the command line, with narrow searches."""
+    """Configure the command line with a ``Model`` and narrow searches, and return the model."""
     scripted = Model()
     use_model(serve(scripted))
     for name in ("PASSAGES", "READER_PASSAGES"):

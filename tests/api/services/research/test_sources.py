@@ -1,4 +1,4 @@
-"""Answers that rest on results of tools: over REST, the command line, chat completions and exports."""
+"""Answers based on tool results: over REST, on the command line, in chat completions and in exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that the web and tools answer, from the command line and over REST: search, pages, downloads, figures."""
+"""Answers from the web and from tools, on the command line and over REST: search, pages, downloads, figures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Model:
-    """The scripted model. A test sets its rounds of tool calls, and what it points at in the results."""
+    """A scripted model. A test sets its tool calls for each round and the text that it quotes from the results."""
 
     def __init__(self) -> None:
         self.turns: list[str] = []
@@ -75,7 +75,10 @@ def candor(
     make_candor: Callable[..., Candor], folder: Path, web: Web, endpoint: ScriptedEndpoint,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Candor:  # fmt: skip
-    """Candor with the agents enabled. The command line gets the same settings from a file."""
+    """Return Candor with the agents for web and utilities enabled.
+
+    The command line gets the same settings from environment variables.
+    """
     tools = ToolSettings(
         web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=shutil.which("chromium"),
         timeout_s=300, browser_seconds=120,
@@ -93,9 +96,9 @@ def candor(
 
 @pytest.fixture(params=["rest", "cli"])
 def ask(request: pytest.FixtureRequest, candor: Candor) -> Iterator[Ask]:
-    """``ask(QUESTION, sources=["web"])`` returns the answer, over REST and from the command line.
+    """Yield ``ask(QUESTION, sources=["web"])``, which returns the answer: over REST or with the CLI.
 
-    The service starts before ``run`` replaces the output of the process.
+    The REST variant starts the service before the ``run`` fixture captures the output of the process.
     """
     if request.param == "cli":
         run = request.getfixturevalue("run")
@@ -191,7 +194,7 @@ def test_an_agent_reads_no_more_pages_than_its_task_allows(
 
 @pytest.fixture
 def downloading(candor: Candor, web: Web, model: Model) -> tuple[str, str, list[int]]:
-    """A WebResearcher that downloads a PDF and reads it. Returns its quote, with address and pages."""
+    """Script the WebResearcher to download and read a PDF. Return the expected quote, its URL and its pages."""
     tools = ("download_file", "read_download")
     candor.skills.add(Skill(name="downloads", instructions="Download PDFs.", tools=tools))
     candor.agents.change("WebResearcher", AgentChanges(skills=("downloads",)))

@@ -1,4 +1,4 @@
-"""What a plan still shares with the question that it was made for."""
+"""Detection of words that a plan still shares with its original question."""
 
 from __future__ import annotations
 

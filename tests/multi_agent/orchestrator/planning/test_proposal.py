@@ -1,4 +1,4 @@
-"""Proposed templates: the model points at what belongs to the old question, and nothing else changes."""
+"""Proposed templates: the model marks the parts that belong to the old question, and only they change."""
 
 from __future__ import annotations
 

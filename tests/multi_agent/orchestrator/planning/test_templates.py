@@ -1,4 +1,4 @@
-"""Templates: placeholders are checked, and filled in for a question."""
+"""Plan templates: validation of placeholders, and their values for a question."""
 
 from __future__ import annotations
 
