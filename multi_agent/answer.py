@@ -48,7 +48,7 @@ class Quote(FrozenModel):
 
     @classmethod
     def of(cls, evidence: Evidence) -> Quote:
-        """Drop the fields that only agents need."""
+        """Build the quote without the fields that only agents need."""
         return cls(**evidence.model_dump(exclude={"name", "why"}))
 
 
@@ -189,9 +189,9 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the writer says that the evidence suffices and a claim is supported.
+    """Return ANSWERED if the synthesis is sufficient and a claim is supported, else INSUFFICIENT.
 
-    A sufficient answer without claims also counts: the question itself says what to answer if nothing is found.
+    A sufficient answer without claims also counts: the question defines what to answer if nothing is found.
     """
     supported = not synthesis.claims or any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT

@@ -29,7 +29,7 @@ class RunCounter:
         self._votes: list[Vote] = []
 
     async def listen(self, event: Event) -> None:
-        """Count attempts, outcomes of steps, tool calls and votes. Subscribe this to the run's bus."""
+        """Count attempts, step outcomes, tool calls and votes. Subscribe this method to the run's bus."""
         body = event.body
         if isinstance(body, AttemptEnded):
             self._attempts += 1
@@ -94,7 +94,7 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
 
 
 def _cited(answer: Synthesis) -> Iterable[Evidence]:
-    """Yield the evidence of the answer's claims, also that of the computations they cite."""
+    """Yield the evidence of the answer's claims and of the computations they cite."""
     numbers = {number for claim in answer.claims for number in claim.evidence}
     computed = {number for claim in answer.claims for number in claim.computations}
     yield from (each for each in answer.evidence if each.number in numbers)

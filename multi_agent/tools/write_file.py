@@ -1,4 +1,4 @@
-"""Writes a text file of the run."""
+"""Writes a text file in the sandbox of the run."""
 
 from __future__ import annotations
 
