@@ -29,7 +29,7 @@ GetTaskData = Callable[[str], "TaskData"]
 
 
 class NoInputs(FrozenModel):
-    """The inputs of an agent that takes none beside its instruction."""
+    """No inputs: the agent needs only its instruction."""
 
 
 class TaskData(FrozenModel):
