@@ -30,10 +30,11 @@ def run_ingest(
     *,
     retry_failed: bool = False,
     sync: bool = False,
+    tags: Sequence[str] = (),
     progress: bool,
 ) -> IngestReport:
     """Ingest, showing the progress on standard error. Raises IngestError, StoreError, UsageError."""
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     with _bar(shown=progress) as show:
         report = candor.ingest.ingest(
             request, show, on_plan=_print_notices, on_reembedded=_print_reembedded
@@ -45,10 +46,17 @@ def run_ingest(
 
 
 def run_dry(
-    candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, progress: bool
+    candor: Candor,
+    paths: Sequence[Path],
+    collection: str,
+    *,
+    retry_failed: bool,
+    sync: bool,
+    tags: Sequence[str],
+    progress: bool,
 ) -> Plan:
     """Show what an ingest would do. Raises IngestError, UsageError."""
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     plan = candor.ingest.plan(request)
     if progress:
         for line in planned(plan):
@@ -56,7 +64,9 @@ def run_dry(
     return plan
 
 
-def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool) -> None:
+def run_watch(
+    candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, tags: Sequence[str]
+) -> None:
     """Ingest, and again after every change below the paths, until interrupted.
 
     The collection is closed between two ingests, so that it can be searched. Raises IngestError, StoreError.
@@ -65,14 +75,15 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
 
     from ingest.errors import IngestError
 
-    candor.ingest.check(IngestRequest(collection, tuple(paths), sync=sync))
+    candor.ingest.check(IngestRequest(collection, tuple(paths), sync=sync, tags=tuple(tags)))
     first = True
     with _until_interrupted() as stop:
         # Watch before the first ingest, so that no change during it is missed.
         for changes in watchfiles.watch(*paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
             try:
                 if first or changes:
-                    run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
+                    retry = retry_failed and first
+                    run_ingest(candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True)
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
                 _print(f"candor: {error}")
             if first:
@@ -123,6 +134,7 @@ def planned(plan: Plan) -> list[str]:
     from ingest.pipeline.plan import Verdict
 
     lines = [f"{plan.collection}: {len(plan.files)} files; nothing was done.", *plan.notices]
+    lines += [f"tags to add: {', '.join(plan.tags)}"] if plan.tags else []
     for verdict in Verdict:
         names = [each.file.name for each in plan.files if each.verdict is verdict]
         if names:

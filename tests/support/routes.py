@@ -77,6 +77,9 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/documents/{document}/ingest": Rule(
         "write", f"/v1/documents/{{document}}/ingest{WITHIN}", passes=404, destroys=True
     ),
+    "PATCH /v1/documents/{document}/tags": Rule(
+        "write", f"/v1/documents/{{document}}/tags{WITHIN}", {"remove": ["none"]}, passes=422
+    ),  # the document does not have the tag
     "DELETE /v1/documents/{document}": Rule("write", f"/v1/documents/{{document}}{WITHIN}", passes=404, destroys=True),
     "POST /v1/search": Rule("read", "/v1/search", {"collection": "{collection}", "query": "pumps"}),
     "POST /v1/research": Rule(
