@@ -3,6 +3,7 @@
 import {modelOptions} from "./agent-forms.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
+import {filterFields, filterFrom} from "./filters.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
@@ -41,6 +42,7 @@ export function askForm(collections, agents, endpoints, plans) {
   h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"),
     SOURCES.map(([value, label]) => h("label", {class: "check"},
       h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),
+  filterFields(asked),
   errorBox);
   showParameters(parameters, plans, element.elements.mode.value);
   return element;
@@ -72,6 +74,7 @@ async function send(given, submit, errorBox) {
       mode: kind === "agent" || kind === "agents" ? "direct" : kind === "plan" ? "auto" : kind,
       agent: kind === "agent" ? name : "", agents: kind === "agents" ? [name] : [], template: kind === "plan" ? name : "",
       inputs: kind === "plan" ? inputsFrom(given) : {},
+      filter: filterFrom(asked),
       samples: asked.samples ? Number(asked.samples) : null,
       ...(asked.sources.length > 0 && {sources: asked.sources}),
     });

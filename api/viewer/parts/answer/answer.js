@@ -1,6 +1,7 @@
 /* An answer with its claims; each mark opens the evidence of its claim. */
 
 import {fold, h} from "../../lib/dom.js";
+import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
 import {vote} from "../run/step.js";
@@ -112,6 +113,7 @@ function leftOpen(answer) {
 function gaps(answer) {
   return h("div", {class: "lacking"},
     answer.reasoning && h("p", {class: "text"}, answer.reasoning),
+    answer.searched && h("p", {class: "text"}, `Searched: ${searchedInWords(answer.searched)}. The other documents were left out.`),
     listed("Looked for", answer.looked_for),
     answer.found && [h("h3", {}, "Found"), h("p", {class: "text"}, answer.found)],
     listed("Missing", answer.missing));

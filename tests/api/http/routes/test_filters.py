@@ -51,7 +51,7 @@ def test_a_filter_is_stored_with_its_run(tagged: None, http: httpx.Client) -> No
     events = http.get(f"/v1/runs/{answer['run_id']}/events", params={"follow": False}).json()
     kept = events[0]["body"]["request"]["filter"]
     assert {name: kept[name] for name in wanted} == wanted
-    found = [each["document"] for event in events if event["body"]["type"] == "searched"
+    found = [each["name"] for event in events if event["body"]["type"] == "searched"
              for each in event["body"]["passages"]]  # fmt: skip
     assert set(found) == {"pumps.md"}
 
