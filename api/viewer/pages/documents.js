@@ -59,7 +59,7 @@ class DocumentsView {
     this.choose.replaceChildren(h("div", {class: "inline"},
       known.length > 0 && chooser(known, this.name), owner() && newCollection()));
     this.tags = h("input", {name: "tags", placeholder: "taxes, 2024", value: this.tags?.value ?? ""});
-    if (this.name && may("write", this.name)) this.choose.append(h("label", {class: "inline"}, "Tags of uploaded files ", this.tags), dropZone((files, onProgress) => this.upload(files, onProgress)));
+    if (this.name && may("write", this.name)) this.choose.append(h("p", {}, h("label", {}, "Tags of uploaded files ", this.tags)), dropZone((files, onProgress) => this.upload(files, onProgress)));
     if (!known.length) {
       this.list.replaceChildren(empty("No documents yet", owner() ? "Create a collection above and drop documents on it, or use the command line:" : "Your key has no access to any collection.",
         owner() && h("code", {}, "candor ingest FOLDER --collection NAME")));
