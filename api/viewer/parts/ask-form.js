@@ -3,12 +3,9 @@
 import {modelOptions} from "./agent-forms.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
-<<<<<<< HEAD
-import {filterFields, filterFrom} from "./filters.js";
-=======
 import {RequestError} from "../lib/errors.js";
+import {filterFields, filterFrom} from "./filters.js";
 import {passagesField, passagesFrom} from "./given-passages.js";
->>>>>>> main
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
@@ -50,13 +47,8 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
     "Continue the conversation: earlier questions complete this one"),
   h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on"),
     SOURCES.map(([value, label]) => h("label", {class: "check"},
-<<<<<<< HEAD
-      h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),
-  filterFields(asked),
-=======
       h("input", {type: "checkbox", name: "sources", value, checked: (asked.sources ?? defaults.sources).includes(value)}), label))),
-  passagesField(asked),
->>>>>>> main
+  passagesField(asked), filterFields(asked),
   errorBox);
   showParameters(parameters, plans, element.elements.mode.value);
   return element;
