@@ -16,7 +16,7 @@ from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
-from multi_agent.storage.run_filter import ALL_RUNS, RunFilter, RunState
+from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunState
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
@@ -31,6 +31,8 @@ _runs = sql.Table(
     sql.Column("started_at", sql.DateTime(timezone=True), nullable=False, index=True),
     sql.Column("answer", sql.JSON, nullable=True),
     sql.Column("key", sql.String(64), nullable=False, server_default="", index=True),
+    sql.Column("rating", sql.String(4), nullable=True),
+    sql.Column("note", sql.Text, nullable=False, server_default=""),
 )
 
 _events = sql.Table(
@@ -74,6 +76,8 @@ class RunSummary(FrozenModel):
     status: str = Field(description="waiting, running, or the terminal state")
     started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
     key: str = Field(default="", description="id of the API key; empty for a local user without a key")
+    rating: Rating | None = Field(default=None, description="what a person thinks of the answer; null if nobody said")
+    note: str = Field(default="", description="what the person wrote about the answer")
 
     @property
     def ended(self) -> bool:
@@ -117,6 +121,12 @@ class Trace:
         with self._engine.begin() as connection:
             connection.execute(_INSERT_EVENT, _event_row(last))
             connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
+
+    def rate(self, run_id: str, rating: Rating | None, note: str) -> None:
+        """Store what a person thinks of the answer of a run, in place of an earlier rating; None removes it."""
+        values = {"rating": rating and rating.value, "note": note}
+        with self._engine.begin() as connection:
+            connection.execute(_runs.update().where(_runs.c.run_id == run_id).values(values))
 
     def abort(self, run_id: str, status: Status, reason: str) -> Event:
         """End a run that no process works on, and return its last event. Its answer states the reason."""
@@ -263,6 +273,8 @@ def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
         yield _runs.c.question.icontains(wanted.text, autoescape=True)
     if wanted.model is not None:
         yield _runs.c.model == wanted.model
+    if wanted.rating is not None:
+        yield _runs.c.rating == wanted.rating.value
     if wanted.since is not None:
         yield _runs.c.started_at >= wanted.since.astimezone(UTC)
     if wanted.until is not None:

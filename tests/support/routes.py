@@ -89,6 +89,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs": Rule("key", "/v1/runs"),
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
+    "PUT /v1/runs/{run_id}/rating": Rule("write", "/v1/runs/{run}/rating", {"rating": "up"}),
     "GET /v1/runs/{run_id}/journal": Rule("read", "/v1/runs/{run}/journal"),
     "GET /v1/runs/{run_id}/events": Rule("read", "/v1/runs/{run}/events?follow=false"),
     "GET /v1/runs/{run_id}/export": Rule("read", "/v1/runs/{run}/export?format=json"),
@@ -107,6 +108,7 @@ ROUTES: dict[str, Rule] = {
         {"collection": "{collection}", "questions": [{"id": "q", "question": "x"}], "metrics": ["none"]},
         passes=422,
     ),
+    "GET /v1/evaluations/questions": Rule("read", f"/v1/evaluations/questions{WITHIN}"),
     "POST /v1/evaluations/questions": Rule(
         "key", "/v1/evaluations/questions", {"name": "a.csv", "text": "question\nHow many?\n"}
     ),

@@ -88,6 +88,7 @@ export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
+export const rate = (runId, rating, note) => send("PUT", `/v1/runs/${id(runId)}/rating`, {rating, note});
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
 export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
 export const decide = (approval, decision) => post(`/v1/approvals/${id(approval)}`, decision);

@@ -4,6 +4,7 @@ import {fold, h} from "../../lib/dom.js";
 import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
+import {ratingView} from "./rating.js";
 import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
@@ -29,6 +30,7 @@ export function answerView(answer, collection) {
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
+    ["answered", "insufficient"].includes(answer.status) && ratingView(answer.run_id),
     exportMenu(answer.run_id));
 }
 
