@@ -16,7 +16,7 @@ Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`
 (`application/problem+json`) that says what happened and what to do."""
 _SECURITY = {
     "key": {
-        "type": "http", "scheme": "bearer", "description": "A key of `candor keys add`. Not needed on localhost.",
+        "type": "http", "scheme": "bearer", "description": "A key of `POST /v1/keys`. Not needed on localhost.",
     },
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
 }  # fmt: skip

@@ -105,7 +105,7 @@ class RunView {
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
         attempt.outcome && h("p", {class: "note"}, `Outcome: ${attemptOutcome(attempt.outcome)}`))),
       model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
-      model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
+      model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
       over && owner() && model.planned && planSaver(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
