@@ -36,6 +36,7 @@ from ingest.errors import (
     LedgerUnavailable,
     PageNotShown,
 )
+from multi_agent.answer import Answer
 from multi_agent.errors import (
     AgentError,
     ApprovalClosed,
@@ -121,6 +122,20 @@ def invalid_input(detail: str) -> Problem:
     """Return the problem for a request that does not match its schema."""
     remedy = "Correct the request; GET /openapi.json describes it."
     return Problem(type=urn("Wrong input"), title="Wrong input", status=422, detail=detail, remedy=remedy)
+
+
+class FailedRun(Problem):
+    """A run that failed, with its answer: what it read, and where it failed."""
+
+    answer: Answer
+
+
+def failed_run(answer: Answer) -> FailedRun:
+    """Return the problem for a run that ended as failed."""
+    return FailedRun(
+        type=urn("Run failed"), title="Run failed", status=502, detail=answer.reasoning, answer=answer,
+        remedy=f"GET /v1/runs/{answer.run_id}/events shows where it failed. Send the question again for a new run.",
+    )  # fmt: skip
 
 
 def urn(title: str) -> str:
