@@ -64,6 +64,11 @@ _EXAMPLES = [
 ]
 
 
+_FAILED = failed_run(
+    Answer(run_id="run_d65459f7e628", status=Status.FAILED, question="Which pump?", reasoning="No server answers.")
+)
+
+
 @router.post(
     "/research",
     responses={
@@ -76,7 +81,9 @@ _EXAMPLES = [
         502: {
             "description": "The run failed, for example because the model did not answer. `detail` says why; `answer` "
             "is the answer of the run, with its id. With `stream=true`, the status is 200.",
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/FailedRun"}}},
+            "content": {
+                MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/FailedRun"}, "example": _FAILED.model_dump()}
+            },
         },
         202: {"model": Accepted, "description": "With `wait=false`: the run was started or queued."},
         **problem_responses(404, 409, 422, 503),

@@ -28,7 +28,7 @@ export function showRun(container, runId, stepKey) {
 class RunView {
   constructor(container, runId, stepKey) {
     Object.assign(this, {runId, stepKey, changed: -1, answered: null, scrolledTo: ""});
-    this.head = h("div", {}, loading("Loading the run"));
+    this.head = h("div", {}, h("h1", {class: "hidden"}, "Run"), loading("Loading the run"));
     this.answer = h("div", {});
     this.plans = h("div", {});
     this.times = h("div", {});
@@ -73,7 +73,7 @@ class RunView {
     const known = live.summary || live.model.started;
     this.errorBox.replaceChildren(...(live.error && !(live.error instanceof Unreachable && known) ? [failure(live.error)] : []));
     if (!known) {
-      if (live.error) this.head.replaceChildren();
+      if (live.error) this.head.replaceChildren(h("h1", {}, "Run"));
       return;
     }
     this.body.hidden = false;

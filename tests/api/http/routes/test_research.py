@@ -13,7 +13,7 @@ def test_a_failed_run_has_a_status_that_a_script_sees(http: httpx.Client) -> Non
     assert (response.status_code, response.headers["content-type"]) == (502, "application/problem+json")
     problem = response.json()
     assert problem["type"] == "urn:candor:run-failed"
-    assert "no such question" in problem["detail"]
+    assert "rejected the request (HTTP 400" in problem["detail"]
     assert problem["answer"]["status"] == "failed"
     assert problem["answer"]["run_id"] in problem["remedy"]
     assert response.headers["Location"] == f"/v1/runs/{problem['answer']['run_id']}"
