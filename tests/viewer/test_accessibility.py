@@ -11,14 +11,22 @@ from support.viewer import OpenPage, Site, answered
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 PAGES = ("", "runs", "documents", "evaluations", "approvals", "settings", "agents", "memory", "keys", "nowhere")
-RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}, "rules": {
-    "label-content-name-mismatch": {"enabled": True},
-    "color-contrast": {"enabled": False},  # the fonts of the test machine decide on it
-}}  # fmt: skip
-SMALL = """() => [...document.querySelectorAll('main a, main button, main select, main summary, main input, header a, header button, nav a')]
-    .filter((each) => each.checkVisibility() && !each.closest('.hidden, .call, .skip, svg, p.text, label.check'))
-    .map((each) => [each.textContent || each.name, each.getBoundingClientRect()])
-    .filter(([, {width, height}]) => width && (width < 24 || height < 24)).map(([name, {width, height}]) => `${name}: ${width} x ${height}`)"""
+TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+RULES = {
+    "runOnly": {"type": "tag", "values": TAGS},
+    "rules": {
+        "label-content-name-mismatch": {"enabled": True},
+        "color-contrast": {"enabled": False},  # the fonts of the test machine decide on it
+    },
+}
+SMALL = """() => {
+    const targets = ['main a', 'main button', 'main select', 'main summary', 'main input', 'header a', 'header button'];
+    return [...document.querySelectorAll([...targets, 'nav a'].join())]
+        .filter((each) => each.checkVisibility() && !each.closest('.hidden, .call, .skip, svg, label.check'))
+        .map((each) => [each.textContent || each.name, each.getBoundingClientRect()])
+        .filter(([, {width, height}]) => width && (width < 24 || height < 24))
+        .map(([name, {width, height}]) => `${name}: ${width} x ${height}`);
+}"""
 
 
 def settled(page: Page) -> None:

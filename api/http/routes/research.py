@@ -65,8 +65,11 @@ _EXAMPLES = [
 
 
 _FAILED = failed_run(
-    Answer(run_id="run_d65459f7e628", status=Status.FAILED, question="Which pump?", reasoning="No server answers.")
-)
+    Answer(
+        run_id="run_d65459f7e628", status=Status.FAILED, mode="fast", question="Which pump is the quietest?",
+        reasoning="No server answers at http://127.0.0.1:11434.",
+    )
+)  # fmt: skip
 
 
 @router.post(
