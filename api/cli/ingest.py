@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from api.bootstrap import Candor
 from ingest.pipeline.plan import IngestRequest
+from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from ingest.pipeline.plan import Plan
@@ -102,14 +103,15 @@ def summary(report: IngestReport) -> list[str]:
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
     lines = [
         f"{report.collection}: {report.indexed} indexed, {report.unchanged} unchanged, {len(report.failed)} failed, "
-        f"{len(report.left_out)} left out, {len(report.removed)} removed; {report.chunks} passages "
-        f"({report.embedded} embedded), {report.pages} pages, {report.tokens:,} tokens in {report.seconds:.1f} s{rate} "
-        f"({stages})"
+        f"{len(report.left_out)} left out, {len(report.removed)} removed; {count(report.chunks, 'passage')} "
+        f"({report.embedded} embedded), {count(report.pages, 'page')}, {count(report.tokens, 'token')} in "
+        f"{report.seconds:.1f} s{rate} ({stages})"
     ]
     for record in report.slowest:
         seconds = sum(record.seconds.values())
         if seconds >= _SLOW_SECONDS:
-            lines.append(f"slow: {record.name}: {seconds:.1f} s, {record.pages} pages, {record.chunks} passages")
+            read = f"{count(record.pages, 'page')}, {count(record.chunks, 'passage')}"
+            lines.append(f"slow: {record.name}: {seconds:.1f} s, {read}")
     lines += [f"failed: {record.name} (while {record.stage.value}): {record.reason}" for record in report.failed]
     if report.failed_before:
         lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
@@ -122,7 +124,7 @@ def planned(plan: Plan) -> list[str]:
     """Return the lines of a dry run: the files by verdict."""
     from ingest.pipeline.plan import Verdict
 
-    lines = [f"{plan.collection}: {len(plan.files)} files; nothing was done.", *plan.notices]
+    lines = [f"{plan.collection}: {count(len(plan.files), 'file')}; nothing was done.", *plan.notices]
     for verdict in Verdict:
         names = [each.file.name for each in plan.files if each.verdict is verdict]
         if names:
@@ -142,8 +144,8 @@ def _print_notices(plan: Plan) -> None:
 
 def _print_reembedded(report: ReembedReport) -> None:
     _print(
-        f"{report.change.collection}: {report.rebuilt} documents embedded again with {report.change.now!r}: "
-        f"{report.chunks} passages ({report.embedded} embedded) in {report.seconds:.1f} s"
+        f"{report.change.collection}: {count(report.rebuilt, 'document')} embedded again with {report.change.now!r}: "
+        f"{count(report.chunks, 'passage')} ({report.embedded} embedded) in {report.seconds:.1f} s"
     )
 
 
@@ -167,7 +169,7 @@ def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
 
 def describe(progress: Progress) -> str:
     """Return the text next to the bar: time left, passages, speed, failures, and the current file."""
-    parts = [_time_left(progress), f"{progress.chunks} passages"]
+    parts = [_time_left(progress), count(progress.chunks, "passage")]
     if progress.tokens:
         parts.append(f"{progress.tokens / progress.seconds:,.0f} tokens/s")
     if progress.failed:

@@ -19,7 +19,7 @@ import typer
 
 from api.cli import commands
 from api.cli.common import command_group, print_json, print_message
-from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, error_message
+from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, command_message
 
 
 def make_app() -> typer.Typer:
@@ -63,13 +63,13 @@ def main() -> None:
             warnings.showwarning = _print_warning
             app()
     except UsageError as error:
-        _fail(str(error), type(error).__name__, as_json, 2)
+        _fail(command_message(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
         sys.stderr.close()  # the reader closed the pipe, as in `candor runs | head`
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
-        _fail(error_message(error), type(error).__name__, as_json, 1)
+        _fail(command_message(error), type(error).__name__, as_json, 1)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

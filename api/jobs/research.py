@@ -127,8 +127,7 @@ class Runs:
                 await self._jobs.cancel(run.run_id)
             except JobNotFound as error:
                 raise NotOurs(
-                    f"Run {run.run_id!r} belongs to another process, for example `candor ask`; stop it there with "
-                    "Ctrl-C."
+                    f"Run {run.run_id!r} belongs to another process, such as a command line; cancel it there."
                 ) from error
         return await asyncio.to_thread(self._trace.run, run.run_id)
 

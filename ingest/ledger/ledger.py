@@ -199,9 +199,8 @@ class Ledger:
             )
         )
         if not found:
-            raise DocumentNotFound(
-                f"There is no document {reference!r} in collection {collection!r}. List its documents with "
-                f"`candor documents --collection {collection}`."
+            raise DocumentNotFound(f"There is no document {reference!r} in collection {collection!r}.").with_command(
+                f"`candor documents --collection {collection}` lists its documents."
             )
         if len(found) > 1:
             shown = ", ".join(f"{record.name} ({record.id[:8]})" for record in found[:_SHOWN])

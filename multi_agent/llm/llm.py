@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from multi_agent.llm.picture import Picture
 from vectorstore.models import FrozenModel
+from vectorstore.text.counts import count
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 
@@ -70,7 +71,7 @@ class Usage(FrozenModel):
 
     def describe_tokens(self) -> str:
         """Return the number of tokens as text, with the share of the prompts that came from the cache, if any did."""
-        tokens = f"{self.prompt_tokens + self.completion_tokens:,} tokens"
+        tokens = count(self.prompt_tokens + self.completion_tokens, "token")
         if not self.cached_tokens:
             return tokens
         return f"{tokens} ({self.cached_tokens / max(1, self.prompt_tokens):.0%} of the prompts from cache)"

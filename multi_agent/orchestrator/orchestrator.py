@@ -53,8 +53,8 @@ class Orchestrator(RunDependencies):
         if valid.mode == "fast" and not fast_agents(registry):
             raise AgentError(
                 "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
-                "Enable it with `candor agents enable Reader`, or ask in mode 'high'."
-            )
+                "Enable it, or ask in mode 'high'."
+            ).with_command("`candor agents enable Reader` enables it.")
         return ValidRequest(valid, self._template_of(valid) if valid.template else None)
 
     def _template_of(self, request: Request) -> Plan:

@@ -175,7 +175,7 @@ class Trace:
         if not rows:  # second, because no index supports prefixes of ids
             rows = self._select(query.where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2))
         if not rows:
-            raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists all runs.")
+            raise RunNotFound(f"There is no run {run_id!r}.").with_command("`candor runs` lists the runs.")
         if len(rows) > 1:
             raise RunNotFound(f"Several runs start with {run_id!r}; give more of the id.")
         return _summary(rows[0])
@@ -184,7 +184,8 @@ class Trace:
         """Return the answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
         [row] = self._select(sql.select(_runs).where(_runs.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
-            raise RunUnderWay(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows its progress.")
+            error = RunUnderWay(f"Run {row.run_id!r} has not finished.")
+            raise error.with_command(f"`candor trace {row.run_id}` shows its progress.")
         return Answer.model_validate(row.answer)
 
     def events(self, run_id: str, after: int = 0) -> list[Event]:

@@ -47,6 +47,8 @@ WITHIN = "?collection={collection}"
 ROUTES: dict[str, Rule] = {
     "GET /": Rule("nothing", "/"),
     "MOUNT /viewer": Rule("nothing", "/viewer/style.css"),
+    "GET /docs": Rule("nothing", "/docs"),
+    "MOUNT /docs/assets": Rule("nothing", "/docs/assets/swagger-ui.css"),
     "GET /openapi.json": Rule("nothing", "/openapi.json"),
     "GET /healthz": Rule("nothing", "/healthz"),
     "GET /readyz": Rule("nothing", "/readyz"),

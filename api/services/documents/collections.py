@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from api.auth.permissions import Caller, Right
-from api.errors import UsageError
+from api.errors import CollectionNotNamed
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ class Collections:
         if len(names) == 1:
             return names[0]
         if not names:
-            raise UsageError("There is no collection yet. Create one with `candor ingest FOLDER`.")
-        raise UsageError(f"Name a collection (--collection on the command line). There are {', '.join(names)}.")
+            raise CollectionNotNamed("There is no collection yet.").with_command("Create one: `candor ingest FOLDER`.")
+        named = f"There are several collections: {', '.join(names)}."
+        raise CollectionNotNamed(named).with_command("Name one with --collection.")
 
     def resolve_for(self, caller: Caller, right: Right, name: str | None) -> str:
         """Return the collection's name if the caller has the right over it.
@@ -87,8 +88,8 @@ class Collections:
             raise CollectionMismatch(
                 f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
                 f"{self._embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
-                f"it, or embed it again with the configured model: `candor ingest FOLDER --collection {name}`."
-            )
+                "it, or ingest it again to embed it with the configured model."
+            ).with_command(f"`candor ingest FOLDER --collection {name}` does that.")
         return existing.name
 
     @contextmanager

@@ -89,6 +89,7 @@ export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
 export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
+export const openApprovals = () => call("/v1/approvals");
 export const decide = (approval, decision) => post(`/v1/approvals/${id(approval)}`, decision);
 export const openJobs = (kind, collection = "") => call(`/v1/jobs?${query({kind, collection, limit: 1000})}&status=waiting&status=running`);
 export const job = (jobId) => call(`/v1/jobs/${id(jobId)}`);

@@ -122,7 +122,7 @@ function workView(live) {
 function supervisorStatus(model, over) {
   const last = model.panel.events.filter(({body}) => !["searched", "model_asked", "model_called"].includes(body.type)).at(-1);
   if (!last || last.body.type === "run_started") return over ? "" : "understanding the question and planning";
-  return shorten(describeEvent(last).join(": "), 180);
+  return shorten(describeEvent(last).filter(Boolean).join(": "), 180);
 }
 
 function stepLine(step, over, base) {
@@ -144,5 +144,5 @@ function lastAction(step, agent) {
   if (!last) return "";
   if (last.body.type === "step_started") return "running";
   if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
-  return shorten(describeEvent(last).join(": "), 200);
+  return shorten(describeEvent(last).filter(Boolean).join(": "), 200);
 }

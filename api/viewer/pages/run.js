@@ -28,7 +28,7 @@ export function showRun(container, runId, stepKey) {
 class RunView {
   constructor(container, runId, stepKey) {
     Object.assign(this, {runId, stepKey, changed: -1, answered: null, scrolledTo: ""});
-    this.head = h("div", {}, loading("Loading the run"));
+    this.head = h("div", {}, h("h1", {class: "hidden"}, "Run"), loading("Loading the run"));
     this.answer = h("div", {});
     this.plans = h("div", {});
     this.times = h("div", {});
@@ -73,7 +73,7 @@ class RunView {
     const known = live.summary || live.model.started;
     this.errorBox.replaceChildren(...(live.error && !(live.error instanceof Unreachable && known) ? [failure(live.error)] : []));
     if (!known) {
-      if (live.error) this.head.replaceChildren();
+      if (live.error) this.head.replaceChildren(h("h1", {}, "Run"));
       return;
     }
     this.body.hidden = false;
@@ -105,7 +105,7 @@ class RunView {
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
         attempt.outcome && h("p", {class: "note"}, `Outcome: ${attemptOutcome(attempt.outcome)}`))),
       model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
-      model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
+      model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
       over && owner() && model.planned && planSaver(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
