@@ -15,8 +15,8 @@ from support.panel import Panel
 QUESTION = "Down to which temperature does the Borea 12 work?"
 
 
-@pytest.fixture(autouse=True)
-def _model(serve: Callable[..., EndpointSettings], use_model: Callable) -> None:
+@pytest.fixture
+def model(serve: Callable[..., EndpointSettings], use_model: Callable) -> None:
     use_model(serve(Panel("-25 °C")))
 
 
@@ -24,6 +24,7 @@ def documents(run: Callable, collection: str) -> dict[str, str]:
     return {each["name"]: each["state"] for each in run("documents", "-c", collection, "--json").json}
 
 
+@pytest.mark.usefixtures("model")
 def test_a_folder_is_read_and_asked_in_one_command(run: Callable, folder: Path) -> None:
     first = run("ask", QUESTION, folder)
     assert first.code == 0
@@ -37,12 +38,14 @@ def test_a_folder_is_read_and_asked_in_one_command(run: Callable, folder: Path) 
     assert documents(run, "papers") == {"new.md": "indexed", "pumps.md": "indexed", "soup.txt": "removed"}
 
 
+@pytest.mark.usefixtures("model")
 def test_json_is_one_value_and_nothing_else(run: Callable, folder: Path) -> None:
     asked = run("ask", QUESTION, folder, "--json")
     assert (asked.code, asked.json["status"], asked.err) == (0, "answered", "")
     assert asked.json["evidence"][0]["document"] == str(folder / "pumps.md")
 
 
+@pytest.mark.usefixtures("model")
 def test_a_collection_with_other_documents_is_refused_and_unchanged(
     run: Callable, folder: Path, tmp_path: Path
 ) -> None:
@@ -59,6 +62,7 @@ def test_a_collection_with_other_documents_is_refused_and_unchanged(
     assert set(documents(run, "papers")) == {"letter.txt", "pumps.md", "soup.txt"}
 
 
+@pytest.mark.usefixtures("model")
 def test_several_paths_share_the_collection_of_the_first(run: Callable, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "Price list.txt").write_text("The Borea 12 costs 9,000 euros.\n")
     assert run("ask", QUESTION, tmp_path / "Price list.txt", folder, "--json").json["status"] == "answered"
