@@ -64,13 +64,13 @@ def test_an_unreachable_model_is_explained_with_lines_to_copy(
     expect(setup.locator(".badge").first).to_have_text("not reachable")
     expect(setup).to_contain_text("No server answers at http://127.0.0.1:9. Start Ollama with `ollama serve`")
     ollama = setup.locator(".copyable").filter(has_text="ollama pull")
-    expect(ollama.locator("pre")).to_have_text("ollama pull qwen3:8b\nollama serve")
+    expect(ollama.locator("pre")).to_have_text("ollama serve &\nollama pull qwen3:8b")
     ollama.get_by_role("button", name="Copy").click()
     expect(ollama).to_contain_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == "ollama pull qwen3:8b\nollama serve"
+    assert page.evaluate("navigator.clipboard.readText()") == "ollama serve &\nollama pull qwen3:8b"
     expect(setup).to_contain_text(str(fresh.candor.settings.home / "candor.toml"))
     setup.get_by_role("button", name="Try it").click()
-    expect(setup).to_contain_text("The model does not work yet: 1 checks in")
+    expect(setup).to_contain_text("The model does not work yet: 1 check in")
     for width in (1280, 768, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

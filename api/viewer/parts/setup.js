@@ -2,6 +2,7 @@
 
 import * as api from "../lib/api.js";
 import {badge, failure, fold, h, loading, replace} from "../lib/dom.js";
+import {plural} from "../lib/format.js";
 import {owner} from "../lib/session.js";
 
 const NAMES = {ollama: "Ollama", openai: "an OpenAI-compatible endpoint", local: "loaded by Candor"};
@@ -29,29 +30,28 @@ function view(setup, ready, again) {
     h("h2", {}, "First steps"),
     h("ol", {},
       h("li", {},
-        h("div", {class: "line"}, h("strong", {}, "A language model"), badge(ready ? "reachable" : "not reachable")),
+        h("div", {class: "line"}, h("strong", {}, "A language model"), status(ready, "reachable", "not reachable")),
         h("p", {}, h("code", {}, setup.model), ` · ${NAMES[setup.provider]}${setup.address && ` at ${setup.address}`}`),
-        setup.checks.filter(({ok}) => !ok).map(checkLine),
-        trial(again),
+        trial(setup.checks.filter(({ok}) => !ok), again),
         !ready && fold("settings", "Set another model", () => choices(setup), true)),
       h("li", {},
-        h("div", {class: "line"}, h("strong", {}, "Documents"), badge(setup.collections ? "done" : "none yet")),
+        h("div", {class: "line"}, h("strong", {}, "Documents"), status(setup.collections > 0, "done", "none yet")),
         !setup.collections && [
           h("p", {}, h("a", {href: "#/documents"}, "Add documents"), ", or read a folder on the command line:"),
           copyable("candor ingest FOLDER --collection NAME")]),
       h("li", {}, h("div", {class: "line"}, h("strong", {}, "Ask a question")))));
 }
 
-/** The button that sends the model test requests, and their results. */
-function trial(again) {
-  const result = h("div", {role: "status"});
+/** The checks that have failed, and the button that sends the model test requests and replaces them by its results. */
+function trial(failedBefore, again) {
+  const result = h("div", {role: "status"}, failedBefore.map(checkLine));
   const button = h("button", {type: "button", class: "main", on: {click: async () => {
     button.disabled = true;
     replace(result, loading("Asking the model; this takes up to a minute"));
     try {
       const {checks, seconds} = await api.tryModel();
       const failed = checks.filter(({ok}) => !ok).length;
-      replace(result, h("p", {}, `${failed ? "The model does not work yet" : "The model works"}: ${checks.length} checks in ${seconds} s.`), checks.map(checkLine));
+      replace(result, h("p", {}, `${failed ? "The model does not work yet" : "The model works"}: ${plural(checks.length, "check")} in ${seconds} s.`), checks.map(checkLine));
       if (!failed) result.append(h("button", {type: "button", on: {click: again}}, "Continue"));
     } catch (error) {
       replace(result, failure(error));
@@ -59,7 +59,11 @@ function trial(again) {
       button.disabled = false;
     }
   }}}, "Try it");
-  return h("div", {}, button, result);
+  return h("div", {}, result, button);
+}
+
+function status(ok, yes, no) {
+  return h("span", {class: `badge is-${ok ? "done" : "failed"}`}, ok ? yes : no);
 }
 
 function checkLine({name, ok, detail, remedy}) {
@@ -73,7 +77,7 @@ function choices({model, settings_file: file, provider}) {
   const name = provider === "ollama" ? model : "qwen3:8b";
   return [
     h("h3", {}, "Ollama on this machine"),
-    copyable(`ollama pull ${name}\nollama serve`),
+    copyable(`ollama serve &\nollama pull ${name}`),
     provider !== "ollama" && [h("p", {class: "note"}, "In ", h("code", {}, file), ":"), toml(['provider = "ollama"', `model = "${name}"`])],
     h("h3", {}, "OpenAI or a compatible endpoint"),
     h("p", {class: "note"}, "In ", h("code", {}, file), ":"),

@@ -26,7 +26,7 @@ def asked(
     return lambda: run("ask", QUESTION, "--json").json
 
 
-def test_without_prices_no_cost_is_shown(run: Callable, asked: Callable[[], dict[str, Any]]) -> None:
+def test_without_prices_nothing_is_said_about_money(run: Callable, asked: Callable[[], dict[str, Any]]) -> None:
     answer = asked()
     run_id = answer["run_id"]
     assert answer["usage"]["cost"] is None
