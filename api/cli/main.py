@@ -35,7 +35,7 @@ def make_app() -> typer.Typer:
     app = typer.Typer(
         name="candor",
         help="Cited, checked and explained answers from your own documents.\n\n"
-        'Start with `candor demo`, or with `candor ingest FOLDER` and `candor ask "QUESTION"`.',
+        'Start with `candor demo`, or with `candor ask "QUESTION" FOLDER`.',
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
