@@ -74,4 +74,3 @@ def test_an_unreachable_model_is_explained_with_lines_to_copy(
     for width in (1280, 768, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.screenshot(path=f"/tmp/i17e_setup_{width}.png", full_page=True)

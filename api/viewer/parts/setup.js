@@ -35,7 +35,7 @@ function view(setup, ready, again) {
         trial(setup.checks.filter(({ok}) => !ok), again),
         !ready && fold("settings", "Set another model", () => choices(setup), true)),
       h("li", {},
-        h("div", {class: "line"}, h("strong", {}, "Documents"), status(setup.collections > 0, "done", "none yet")),
+        h("div", {class: "line"}, h("strong", {}, "Documents"), status(setup.collections > 0, "done", "none yet", "insufficient")),
         !setup.collections && [
           h("p", {}, h("a", {href: "#/documents"}, "Add documents"), ", or read a folder on the command line:"),
           copyable("candor ingest FOLDER --collection NAME")]),
@@ -62,8 +62,8 @@ function trial(failedBefore, again) {
   return h("div", {}, result, button);
 }
 
-function status(ok, yes, no) {
-  return h("span", {class: `badge is-${ok ? "done" : "failed"}`}, ok ? yes : no);
+function status(ok, yes, no, tone = "failed") {
+  return h("span", {class: `badge is-${ok ? "done" : tone}`}, ok ? yes : no);
 }
 
 function checkLine({name, ok, detail, remedy}) {
