@@ -52,6 +52,8 @@ ROUTES: dict[str, Rule] = {
     "GET /openapi.json": Rule("nothing", "/openapi.json"),
     "GET /healthz": Rule("nothing", "/healthz"),
     "GET /readyz": Rule("nothing", "/readyz"),
+    "GET /v1/setup": Rule("owner", "/v1/setup"),
+    "POST /v1/setup/trial": Rule("owner", "/v1/setup/trial"),
     "GET /metrics": Rule("owner", "/metrics"),
     "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),

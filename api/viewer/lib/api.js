@@ -104,6 +104,8 @@ export const addAgent = (agent) => post("/v1/agents", agent);
 export const editAgent = (agent) => send("PUT", `/v1/agents/${id(agent.name)}`, agent);
 export const changeAgent = (name, changes) => send("PATCH", `/v1/agents/${id(name)}`, changes);
 export const removeAgent = (name) => remove(`/v1/agents/${id(name)}`);
+export const setup = () => call("/v1/setup");
+export const tryModel = () => post("/v1/setup/trial");
 export const endpoints = () => call("/v1/endpoints");
 export const skills = () => call("/v1/skills");
 export const addSkill = (skill) => post("/v1/skills", skill);

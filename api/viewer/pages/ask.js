@@ -11,6 +11,8 @@ import {openQuote} from "../parts/answer/evidence.js";
 import {LiveRun} from "../lib/live.js";
 import {agentsOf, statusOf} from "../lib/model.js";
 import {closePanel} from "../parts/panel.js";
+import {owner} from "../lib/session.js";
+import {setupCard} from "../parts/setup.js";
 import {head} from "./run.js";
 import {waiting} from "../parts/run/waiting.js";
 import {describeEvent, plural, shorten} from "../lib/format.js";
@@ -27,7 +29,7 @@ class AskView {
     this.form = h("div", {}, loading());
     this.run = h("div", {class: "live", tabindex: "-1"});
     this.live = this.approvals = null;
-    container.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
+    container.append(h("h1", {class: "hidden"}, "Ask"), setupCard(), this.form, this.run);
     this.again = () => this.load();
     this.load();
   }
@@ -35,7 +37,7 @@ class AskView {
   async load() {
     try {
       const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans(), api.defaults()]);
-      this.form.replaceChildren(collections.length ? askForm(collections, ...options) : noDocuments());
+      this.form.replaceChildren(collections.length ? askForm(collections, ...options) : owner() ? "" : noDocuments());
       if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {
       this.form.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
@@ -99,7 +101,7 @@ class AskView {
 }
 
 function noDocuments() {
-  return empty("No documents yet", "Candor answers from your own documents.", h("a", {href: "#/documents"}, "Upload documents"));
+  return empty("No documents yet", "Your key has no access to a collection. Ask the owner of the service for one.");
 }
 
 /** The live progress: the supervisor, its attempts, their steps, and the agents of each step. */
