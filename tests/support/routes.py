@@ -85,6 +85,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs": Rule("key", "/v1/runs"),
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
+    "GET /v1/runs/{run_id}/conversation": Rule("read", "/v1/runs/{run}/conversation"),
     "GET /v1/runs/{run_id}/journal": Rule("read", "/v1/runs/{run}/journal"),
     "GET /v1/runs/{run_id}/events": Rule("read", "/v1/runs/{run}/events?follow=false"),
     "GET /v1/runs/{run_id}/export": Rule("read", "/v1/runs/{run}/export?format=json"),

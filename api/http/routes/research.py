@@ -12,11 +12,12 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep
+from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
+from api.services.research.conversation import collection_to_ask
 from api.services.research.research import request_fields
 from multi_agent.answer import Answer
 from multi_agent.request import Request
@@ -60,6 +61,7 @@ _EXAMPLES = [
     {"collection": "papers", "question": "Which of these pumps works below -20 °C?"},
     {"question": "Which pump is the quietest?", "mode": "high", "budget": {"model_calls": 20}, "wait": False},
     {"question": "Which pump is the quietest?", "stream": True},
+    {"question": "And its price?", "continues": "run_d65459f7e628"},
 ]
 
 
@@ -80,6 +82,7 @@ _EXAMPLES = [
 async def research(
     collections: CollectionsDep,
     runs: RunsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     body: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
     idempotency_key: IdempotencyKey = None,
@@ -89,8 +92,10 @@ async def research(
     The run continues if the connection closes; `GET /v1/runs` lists it. A failed run is an answer with the status
     `failed` and the reason. An error before the run starts is a problem.
     """
-    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
-    run_id = await runs.start(body.to_request(), collection, caller, idempotency_key, body.priority)
+    request = body.to_request()
+    named = await asyncio.to_thread(collection_to_ask, trace, request, body.collection, caller)
+    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, named)
+    run_id = await runs.start(request, collection, caller, idempotency_key, body.priority)
     headers = {"Location": f"/v1/runs/{run_id}"}
     if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
