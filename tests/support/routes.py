@@ -64,6 +64,8 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/collections/{collection}/ingest": Rule(
         "write", "/v1/collections/{collection}/ingest", {}, passes=422, makes=True
     ),
+    "GET /v1/collections/{collection}/suggestions": Rule("read", "/v1/collections/{collection}/suggestions"),
+    "POST /v1/collections/{collection}/suggestions": Rule("write", "/v1/collections/{collection}/suggestions"),
     "GET /v1/documents": Rule("read", f"/v1/documents{WITHIN}"),
     "GET /v1/documents/{document}": Rule("read", f"/v1/documents/{{document}}{WITHIN}"),
     "GET /v1/documents/{document}/text": Rule("read", f"/v1/documents/{{document}}/text{WITHIN}"),

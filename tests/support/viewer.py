@@ -54,7 +54,20 @@ class Site:
         return self.responder(request)
 
 
+def open_options(page: Page) -> None:
+    """Open the fold with the options of a question."""
+    if page.locator("details.options:not([open])").count():
+        page.locator("details.options > summary").click()
+
+
 def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
+    """Start a conversation with this question."""
+    form = page.get_by_role("textbox", name="Question")
+    expect(form.or_(page.get_by_role("link", name="New conversation"))).to_be_visible()
+    if not form.is_visible():
+        page.get_by_role("link", name="New conversation").click()
+    expect(form).to_be_visible()
+    open_options(page)
     page.get_by_role("textbox", name="Question").fill(question)
     page.locator("select[name=mode]").select_option(mode)
     page.get_by_role("button", name="Ask", exact=True).click()
