@@ -128,7 +128,9 @@ class ExecutionSummary(FrozenModel):
     tools: dict[str, ToolCount] = Field(default={}, description="by tool that was called")
     tools_offered: int = Field(default=0, description="different tools that the agents could call")
     contradictions: int = Field(
-        default=0, description="answers of agents that differed from the chosen one, in all votes of the run"
+        default=0,
+        description="pairs of statements that may contradict each other: quotes of different documents, answers to one "
+        "question, and in a vote the chosen answer with each other one",
     )
 
 

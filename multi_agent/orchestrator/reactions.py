@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.context import ResearchContext
 from multi_agent.events import ContradictionFound, Event
 from multi_agent.grounding.contradictions import Contradiction, find_contradictions
 from multi_agent.listening import Wake, hears, message_of
@@ -42,8 +41,7 @@ class Reactions:
 
     def new_contradictions(self, agent: str) -> list[ContradictionFound]:
         """Return the contradictions that the last result of ``agent`` brought into the shared context."""
-        found = find_contradictions(self._context) if self._enabled else ()
-        new = [each for each in found if each not in self._contradictions]
+        new = [each for each in find_contradictions(self._shared.current) if each not in self._contradictions]
         self._contradictions.update(new)
         return [ContradictionFound(agent=agent, sides=(each.first, each.second)) for each in new]
 
@@ -78,10 +76,6 @@ class Reactions:
         events = [said[each] for each in sorted(said)]
         self._shared.add_messages(message for event in events if (message := message_of(event)))
         return events
-
-    @property
-    def _context(self) -> ResearchContext:
-        return self._shared.current
 
 
 def _hears(listens_to: frozenset[str], agent: str, event: Event) -> bool:

@@ -7,7 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 from multi_agent.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
 from multi_agent.context import Evidence, ResearchContext, Synthesis
-from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
+from multi_agent.events import (
+    AttemptEnded,
+    ContradictionFound,
+    Event,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+    ToolReturned,
+    Voted,
+)
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, GivenPassage, Origin, WebPage
@@ -29,7 +38,7 @@ class RunCounter:
         self._votes: list[Vote] = []
 
     async def listen(self, event: Event) -> None:
-        """Count attempts, step outcomes, tool calls and votes. Subscribe this method to the run's bus."""
+        """Count attempts, outcomes of steps, tool calls, votes and contradictions. Subscribe this to the run's bus."""
         body = event.body
         if isinstance(body, AttemptEnded):
             self._attempts += 1
@@ -37,6 +46,8 @@ class RunCounter:
             self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
         elif isinstance(body, ToolReturned):
             self._tool_calls[body.key, body.occurrence] = body  # a retried step repeats its calls
+        elif isinstance(body, ContradictionFound):
+            self._contradictions += 1
         elif isinstance(body, Voted):
             self._votes.append(Vote(**body.model_dump(exclude={"type"})))
             answers = [group for group in body.groups if group.answer != INSUFFICIENT]

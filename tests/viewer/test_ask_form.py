@@ -94,7 +94,7 @@ def test_options_are_folded_with_a_summary(open_page: OpenPage) -> None:
     page.get_by_label("Mode").select_option("high")
     page.get_by_label("Samples").fill("99")
     page.get_by_label("Web pages").check()
-    expect(options).to_have_text("Options: mode high · 99 samples · web pages")
+    expect(options).to_have_text("Options: mode high · 99 samples · documents, web pages")
     options.click()
     page.get_by_role("textbox", name="Question").fill(QUESTION)
     page.get_by_role("button", name="Ask", exact=True).click()

@@ -84,6 +84,7 @@ export const removeDocument = (collection, document) => remove(`/v1/documents/${
 export const dropCollection = (collection) => remove(`/v1/collections/${id(collection)}`);
 export const suggestions = (collection) => call(`/v1/collections/${id(collection)}/suggestions`);
 export const suggest = (collection) => post(`/v1/collections/${id(collection)}/suggestions`);
+export const defaults = () => call("/v1/research/defaults");
 export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);

@@ -38,7 +38,7 @@ class AskView {
   async load() {
     this.form.replaceChildren(loading());
     try {
-      const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans()]);
+      const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans(), api.defaults()]);
       if (this.live) return;
       this.form.replaceChildren(collections.length ? askForm(collections, ...options) : noDocuments());
       this.form.querySelector("textarea")?.focus({preventScroll: true});

@@ -1,12 +1,14 @@
 /* The form that starts a conversation: the question, its collection and its options, and questions to start from. */
 
 import {collectionChoice, keepCollection} from "./ask/collection.js";
+import {passagesOption} from "./ask/given-passages.js";
 import {methodOption, optionFold, sourcesOption} from "./ask/options.js";
 import {Starters} from "./ask/starters.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
 
-export function askForm(collections, agents, endpoints, plans) {
+/** `defaults`: what a question uses that does not choose it itself. */
+export function askForm(collections, agents, endpoints, plans, defaults) {
   const question = h("textarea", {
     id: "question", name: "question", rows: 3, required: true, "data-slash": true,
     placeholder: "What do you want to know from your documents?",
@@ -17,27 +19,29 @@ export function askForm(collections, agents, endpoints, plans) {
     question.focus();
   });
   const collection = collectionChoice(collections, (name) => starters.show(name));
-  const options = optionFold([methodOption(agents, endpoints, plans), sourcesOption()]);
+  const options = optionFold([methodOption(agents, endpoints, plans), sourcesOption(defaults.sources)]);
+  const passages = passagesOption();
   const errorBox = h("div", {});
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
   const form = h("form", {class: "ask", on: {submit: (event) => {
     event.preventDefault();
     const asked = form.elements.collection.value;
     keepCollection(asked);
-    send({collection: asked, question: question.value, ...options.values()}, submit, errorBox);
+    send(() => ({collection: asked, question: question.value, ...options.values(), ...passages.values()}), submit, errorBox);
   }}},
   h("label", {for: "question", class: "hidden"}, "Question"), question,
   h("div", {class: "choices"}, collection.element, submit),
-  collection.notice, options.element, errorBox);
+  collection.notice, options.element, passages.element, errorBox);
   starters.show(collection.chosen);
   return h("div", {}, form, starters.element);
 }
 
+/** Send what `request` returns; it throws RequestError if a field is wrong. */
 async function send(request, submit, errorBox) {
   submit.disabled = true;
   errorBox.replaceChildren();
   try {
-    const {run_id: runId} = await api.ask(request);
+    const {run_id: runId} = await api.ask(request());
     location.hash = `#/ask/${encodeURIComponent(runId)}`;
   } catch (error) {
     errorBox.replaceChildren(failure(error));

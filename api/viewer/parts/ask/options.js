@@ -4,11 +4,12 @@ An option is {element, values, summary}: its fields; what they add to the reques
 
 import {modelOptions} from "../agent-forms.js";
 import {h} from "../../lib/dom.js";
+import {RequestError} from "../../lib/errors.js";
 import {plural} from "../../lib/format.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
-const chosen = {mode: "auto", model: "", samples: "", sources: []}; // the last choice, kept between visits of the page
+const chosen = {mode: "auto", model: "", samples: "", sources: null}; // the last choice, kept between visits of the page; no sources: those of the service
 
 /** Return {element, values} of several options. */
 export function optionFold(options) {
@@ -49,15 +50,22 @@ export function methodOption(agents, endpoints, plans) {
   };
 }
 
-export function sourcesOption() {
-  const boxes = SOURCES.map(([value, label]) => h("label", {class: "check"},
-    h("input", {type: "checkbox", name: "sources", value, checked: chosen.sources.includes(value), on: {change: () => { chosen.sources = checked(); }}}), label));
-  const element = h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"), boxes);
+/** `defaults`: the sources of a question that names none. */
+export function sourcesOption(defaults) {
   const checked = () => [...element.querySelectorAll(":checked")].map(({value}) => value);
+  const boxes = SOURCES.map(([value, label]) => h("label", {class: "check"},
+    h("input", {type: "checkbox", name: "sources", value, checked: (chosen.sources ?? defaults).includes(value)}), label));
+  const element = h("fieldset", {class: "sources-allowed", on: {change: () => { chosen.sources = checked(); }}}, h("legend", {}, "The answer may rest on"), boxes);
   return {
     element,
-    values: () => (checked().length > 0 ? {sources: checked()} : {}),
-    summary: () => checked().map((value) => SOURCES.find(([each]) => each === value)[1].toLowerCase()).join(", "),
+    values: () => {
+      if (!checked().length) throw new RequestError("No source is chosen, so there is nothing to read.", "Nothing to answer from", "Choose what the answer may rest on.");
+      return {sources: checked()};
+    },
+    summary: () => {
+      const named = SOURCES.filter(([value]) => checked().includes(value)).map(([, label]) => label.toLowerCase());
+      return named.length === defaults.length && checked().every((value) => defaults.includes(value)) ? "" : named.join(", ") || "no source";
+    },
   };
 }
 
