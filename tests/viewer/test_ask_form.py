@@ -31,7 +31,7 @@ def races(site: Site) -> Iterator[str]:
 
 def test_the_last_collection_is_kept_and_a_new_one_is_not_chosen(open_page: OpenPage, site: Site, races: str) -> None:
     page = open_page()
-    collection = page.get_by_label("Collection")
+    collection = page.get_by_role("combobox", name="Collection")
     expect(collection).to_have_value("")
     expect(collection).to_contain_text("races (1 document, 1 passage)")
     page.get_by_role("textbox", name="Question").fill(QUESTION)
