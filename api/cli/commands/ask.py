@@ -48,6 +48,9 @@ def ask(
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
     ] = "",
+    continues: Annotated[
+        str, typer.Option("--continues", help="Earlier run. Its conversation completes the question.", metavar="RUN")
+    ] = "",
     template: Annotated[str, typer.Option("--template", "--plan", help="Follow the saved plan of this name.")] = "",
     inputs: Annotated[
         list[str] | None,
@@ -107,6 +110,7 @@ def ask(
             "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
             "model": model,
             "session": session,
+            "continues": continues,
             "template": template,
             "inputs": parse_inputs(inputs or []),
             "samples": samples,

@@ -82,11 +82,14 @@ export const retryFailed = (collection) => post(`/v1/collections/${id(collection
 export const retryDocument = (collection, document) => post(`/v1/documents/${id(document)}/ingest?${query({collection})}`);
 export const removeDocument = (collection, document) => remove(`/v1/documents/${id(document)}?${query({collection})}`);
 export const dropCollection = (collection) => remove(`/v1/collections/${id(collection)}`);
+export const suggestions = (collection) => call(`/v1/collections/${id(collection)}/suggestions`);
+export const suggest = (collection) => post(`/v1/collections/${id(collection)}/suggestions`);
 export const defaults = () => call("/v1/research/defaults");
 export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
+export const conversation = (runId) => call(`/v1/runs/${id(runId)}/conversation`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
 export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
 export const openApprovals = () => call("/v1/approvals");

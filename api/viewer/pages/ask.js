@@ -14,10 +14,11 @@ import {closePanel} from "../parts/panel.js";
 import {owner} from "../lib/session.js";
 import {setupCard} from "../parts/setup.js";
 import {head} from "./run.js";
+import {Thread} from "../parts/thread.js";
 import {waiting} from "../parts/run/waiting.js";
 import {describeEvent, plural, shorten} from "../lib/format.js";
 
-/** Show the form and, with `runId`, the live run; with `number`, open that quote once the answer is there. */
+/** Show the form or, with `runId`, the conversation with the live run; with `number`, open that quote once the answer is there. */
 export function showAsk(container, runId, number) {
   const view = new AskView(container);
   view.follow(runId, number);
@@ -26,19 +27,23 @@ export function showAsk(container, runId, number) {
 
 class AskView {
   constructor(container) {
-    this.form = h("div", {}, loading());
+    this.form = h("div", {});
+    this.bar = h("div", {class: "conversation-bar"}, h("a", {class: "button", href: "#/"}, "New conversation"));
+    this.before = h("div", {});
     this.run = h("div", {class: "live", tabindex: "-1"});
-    this.live = this.approvals = null;
-    container.append(h("h1", {class: "hidden"}, "Ask"), setupCard(), this.form, this.run);
+    this.live = this.approvals = this.thread = null;
+    container.append(h("h1", {class: "hidden"}, "Ask"), setupCard(), this.form, this.bar, this.before, this.run);
     this.again = () => this.load();
-    this.load();
   }
 
+  /** Show the form, empty and with the present collections. */
   async load() {
+    this.form.replaceChildren(loading());
     try {
       const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans(), api.defaults()]);
+      if (this.live) return;
       this.form.replaceChildren(collections.length ? askForm(collections, ...options) : owner() ? "" : noDocuments());
-      if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
+      this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {
       this.form.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
       if (error instanceof Unreachable) api.online().then(this.again);
@@ -55,10 +60,16 @@ class AskView {
 
   follow(runId, number) {
     this.close();
-    this.live = this.approvals = null;
+    this.live = this.approvals = this.thread = null;
     closePanel();
-    this.run.replaceChildren();
-    if (!runId) return;
+    const typing = this.form.contains(document.activeElement) || this.run.contains(document.activeElement);
+    for (const part of [this.form, this.before, this.run]) part.replaceChildren();
+    this.bar.hidden = !runId;
+    if (!runId) {
+      this.load();
+      return;
+    }
+    const thread = this.thread = new Thread(runId, "ask", () => this.run.scrollIntoView());
     const work = h("div", {class: "work"});
     const top = h("div", {}, loading("Asking"));
     const answer = h("div", {"aria-live": "polite"});
@@ -74,6 +85,7 @@ class AskView {
       replace(top, head(live));
       updateFound(live);
       approvals.update();
+      thread.update(live);
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
@@ -90,13 +102,15 @@ class AskView {
       }
     });
     const approvals = this.approvals = new Approvals(this.live);
-    this.run.append(top, errorBox, approvals.element, answer, work);
-    if (this.form.contains(document.activeElement)) this.run.focus({preventScroll: true}); // so that keys are shortcuts
+    this.before.append(thread.before);
+    this.run.append(top, errorBox, approvals.element, answer, thread.after, work);
+    if (typing) this.run.focus({preventScroll: true}); // so that keys are shortcuts
   }
 
   close() {
     this.live?.close();
     this.approvals?.close();
+    this.thread?.close();
   }
 }
 
