@@ -95,7 +95,8 @@ def test_the_output_is_the_same_as_without_the_service(
     for command, before, after in zip(commands, alone, beside, strict=True):
         assert before.code == after.code, (command, after.err)
         assert fixed(before.out) == fixed(after.out), command
-        assert fixed(before.err) == fixed(after.err), command
+        if command[0] != "ask":  # which reports slow calls of the model there
+            assert fixed(before.err) == fixed(after.err), command
     assert [result.code for result in beside] == [0, 0, 1, 0, 0, 0, 0]
 
 
