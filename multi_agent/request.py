@@ -13,13 +13,13 @@ from multi_agent.settings import Budget, Source
 from vectorstore.models import FrozenModel
 
 LONGEST = 20_000
-"""Maximum characters of a question or query. Anything longer belongs into the collection as a document."""
+"""Maximum characters of a question or query. Longer texts belong in the collection as documents."""
 
 
 MOST_RESULTS = 100
 LONGEST_RESULT = 20_000
 LONGEST_RESULTS = 400_000
-"""Maximum number of given passages, and maximum characters of one and of all. More belongs into the collection."""
+"""Maximum number of given passages, and maximum characters of one and of all. Add larger texts to the collection."""
 
 
 class RagResult(FrozenModel):
@@ -52,6 +52,12 @@ class Request(FrozenModel):
         default=(),
         max_length=EXCHANGES,
         description="earlier questions and answers that the caller keeps itself, oldest first: they complete this one",
+    )
+    continues: str = Field(
+        default="",
+        max_length=64,
+        description="id of an earlier run of the same collection: its question and answer, and the conversation before "
+        "them, complete this question",
     )
     template: str = Field(default="", description="name of a saved plan to follow")
     inputs: dict[str, str] = Field(
@@ -97,7 +103,7 @@ class Request(FrozenModel):
         return self.model_copy(update={"question": self.question.strip()})
 
     def _check_results(self) -> None:
-        """Raise AgentError if the given passages are blank or too many, or if there is nothing to read at all."""
+        """Raise AgentError if there is nothing to read or given passages are not allowed, blank or over the limits."""
         if not self.search and not self.rag_results:
             raise AgentError("There is nothing to read: `search` is false. Give passages in `rag_results`, or search.")
         if self.rag_results and "documents" not in self.sources:

@@ -27,6 +27,7 @@ from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from vectorstore.models import FrozenModel
+from vectorstore.text.counts import count
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of candidate positions. Each candidate is in one group."""
@@ -123,7 +124,7 @@ async def _group_by_meaning(
 ) -> Groups:
     """Merge the groups that mean the same, as the model judges.
 
-    The prompt lists the answers in alphabetical order, so that it does not depend on who answered first.
+    The prompt lists the answers in alphabetical order, so that it does not depend on the order in which they arrived.
     """
     prompt = Prompt.shipped("consensus")
     shown = sorted((min(_shown(candidates[position]) for position in group), group) for group in groups)
@@ -138,8 +139,9 @@ async def _group_by_meaning(
             )
         messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
     raise InvalidResponse(
-        f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in {retries + 1} attempts. "
-        f"Faults of the last one: {' '.join(faults)} Try a more capable model, or take no vote."
+        f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in "
+        f"{count(retries + 1, 'attempt')}. Faults of the last one: {' '.join(faults)} Try a more capable model, or "
+        "take no vote."
     )
 
 
@@ -176,7 +178,7 @@ def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
     """Count the weighted votes. If a voter has no weight, or all weights are 0, every vote counts as 1.
 
     A tie goes to the group with more distinct quotes, then to the first group. Among different agents, those without an
-    answer abstain if any other agent has one: an agent that knows nothing must not outvote a verified answer.
+    answer abstain if any other agent has one: an agent without an answer must not outvote a verified one.
     """
     given = [candidate.weight for candidate in candidates]
     weighted = None not in given and any(given)

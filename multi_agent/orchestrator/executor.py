@@ -1,6 +1,6 @@
-"""Runs a plan: starts each step as soon as what it needs is there, merges the results and takes votes.
+"""Runs a plan: starts each step when its dependencies are finished, merges the results and takes votes.
 
-The executor alone merges the results of steps into the shared context, and it alone creates and deletes task data.
+Only the executor merges the results of steps into the shared context, and only it creates and deletes task data.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from multi_agent.agent import StepOutput
 from multi_agent.bus import ALL, MessageBus
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import ContextUpdate, ResearchContext, Synthesis
-from multi_agent.errors import AgentError, BudgetReached, RunEnded
-from multi_agent.events import ReasoningShared, StepFailed, StepFinished
+from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
+from multi_agent.events import ReasoningShared, StepFailed, StepFinished, StepSkipped
 from multi_agent.grounding.consensus import Candidate
 from multi_agent.listening import Wake
 from multi_agent.orchestrator.merge_order import MergeOrder
@@ -60,15 +60,15 @@ class Executor:
 
     @property
     def context(self) -> ResearchContext:
-        """The shared context as it is now."""
+        """The current shared context."""
         return self._shared.current
 
     async def run(self, plan: Plan, samples: int = 1) -> tuple[FailedStep, ...]:
         """Run the plan and return the steps that failed.
 
         The results are in ``context``, the plan's answer in ``answer``. The answering step runs ``samples`` times and
-        is voted on. Raises RunEnded and BudgetReached for errors that every plan would meet; running steps are
-        cancelled then.
+        is voted on. Raises RunEnded or BudgetReached for errors that every plan would meet, and then cancels the
+        running steps.
         """
         self._shared.begin_attempt()
         self._reactions.begin_attempt()
@@ -100,12 +100,18 @@ class Executor:
         return progress.failures
 
     async def _start(self, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
-        # With several candidates, it is not known which of them becomes the answer.
+        # With several candidates, the vote decides later which of them becomes the answer.
         streams_claims = is_answer and samples * len(step.agents) == 1
         try:
             messages = self._tasks.for_step(
                 step, self._outputs, progress.failed, samples=samples, streams_claims=streams_claims
             )
+        except ReferenceFailed as error:
+            for agent in step.agents:
+                await self._bus.publish(StepSkipped(agent=agent, reason=str(error)), step=step.id)
+            progress.finish(step, _failed(step, error))
+            await self._reactions.after(step.id, is_last=progress.finished)
+            return
         except AgentError as error:
             progress.finish(step, await self._publish_failure(step, error))
             await self._reactions.after(step.id, is_last=progress.finished)
@@ -142,12 +148,12 @@ class Executor:
         for agent in step.agents:
             failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
             await self._bus.publish(failure, step=step.id)
-        return FailedStep(step=step.id, agents=step.agents, error_type=type(error).__name__, error=str(error))
+        return _failed(step, error)
 
     # Results
 
     async def _settle(self, step: Step, results: Sequence[TaskResult], *, is_answer: bool) -> FailedStep | None:
-        """Merge the results of a step, after a vote if there are several answers. Return its failure, if it failed."""
+        """Merge the results of a step, after a vote if there are several answers. Return the failure if it failed."""
         given = [(each.worker_agent_role, each.result_data) for each in results if each.result_data]
         if not given:
             error = next(each.error_details for each in results if each.error_details)
@@ -168,7 +174,7 @@ class Executor:
         return None
 
     async def _vote(self, outputs: Sequence[tuple[str, TaskOutput]]) -> list[tuple[str, TaskOutput]]:
-        """Replace the answers in the outputs by the one that the voters agree on; unchanged with fewer than two."""
+        """Replace the answers in the outputs with the one that the vote chooses. Keep fewer than two unchanged."""
         candidates = [
             Candidate(voter=agent, weight=self._registry.get(agent).card.weight, synthesis=answer)
             for agent, output in outputs
@@ -194,7 +200,7 @@ class Executor:
             await self._bus.publish(contradiction, step=step)
 
     async def _react(self, step: str, agent: str, wake: Wake) -> None:
-        """Run a woken agent. Its failure is published, and does not fail the plan."""
+        """Run a woken agent. Its failure is published but does not fail the plan."""
         result = await self._worker.perform(self._tasks.for_reaction(step, agent, wake))
         _raise_if_run_ends(result.error_details)
         if result.result_data and not result.result_data.skipped:
@@ -203,6 +209,10 @@ class Executor:
             except AgentError as error:
                 failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
                 await self._bus.publish(failure, step=step)
+
+
+def _failed(step: Step, error: AgentError) -> FailedStep:
+    return FailedStep(step=step.id, agents=step.agents, error_type=type(error).__name__, error=str(error))
 
 
 def _raise_if_run_ends(error: ErrorDetails | None) -> None:
@@ -227,7 +237,7 @@ def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:
 
 
 def _changes_as_json(update: ContextUpdate) -> dict[str, Any]:
-    """Return the changed fields for the trace; chunks without their text, which the store keeps."""
+    """Return the changed fields for the trace, with chunks without their text, which the store keeps."""
     wrote = update.model_dump(mode="json", include=set(update.changed))
     if "chunks" in wrote:
         wrote["chunks"] = [
