@@ -1,7 +1,11 @@
-"""Shows an ingest on the command line: a progress bar, a summary, a dry run, and watching folders."""
+"""Shows an ingest on the command line: a progress bar, a summary, a dry run, and watching folders.
+
+The first Ctrl-C stops the ingest after the files that are being read. The second one stops it at once.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -9,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from api.bootstrap import Candor
 from ingest.pipeline.plan import IngestRequest
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
 _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
 _SLOW_SECONDS = 1.0  # faster files are not listed as slow
+_STOPPING = b"\nStopping after the files that are being read. Press Ctrl-C again to stop at once.\n"
+INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
 
 def run_ingest(
@@ -32,17 +40,47 @@ def run_ingest(
     retry_failed: bool = False,
     sync: bool = False,
     progress: bool,
+    stop: threading.Event | None = None,
 ) -> IngestReport:
-    """Ingest, showing the progress on standard error. Raises IngestError, StoreError, UsageError."""
+    """Ingest, showing the progress on standard error. The report of an ingest that Ctrl-C stopped is ``cancelled``.
+
+    ``stop`` is an event that Ctrl-C sets already. Raises IngestError, StoreError, UsageError; Exit after a second
+    Ctrl-C.
+    """
     request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
-    with _bar(shown=progress) as show:
-        report = candor.ingest.ingest(
-            request, show, on_plan=_print_notices, on_reembedded=_print_reembedded
-        )  # fmt: skip
+    try:
+        with _until_interrupted(stop) as stopped, _bar(shown=progress) as show:
+            report = candor.ingest.ingest(
+                request, show, on_plan=_print_notices, on_reembedded=_print_reembedded, cancelled=stopped.is_set
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        _print(
+            _interruption(f"collection {collection!r} holds {_count_indexed(candor, collection)} complete documents")
+        )
+        raise typer.Exit(INTERRUPTED) from None
     if progress:
         for line in summary(report):
             _print(line)
+    if report.cancelled:
+        done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {collection!r}"
+        _print(_interruption(done if report.files else "no file was read"))
     return report
+
+
+def exit_code(report: IngestReport) -> int:
+    """Return the exit code of a command that ingests: 130 after Ctrl-C, 1 if a file failed, else 0."""
+    return INTERRUPTED if report.cancelled else int(bool(report.failed))
+
+
+def _count_indexed(candor: Candor, collection: str) -> int:
+    from ingest.ledger.records import DocumentState
+
+    counted = candor.ledger.counts().get(collection, {}).get(DocumentState.INDEXED)
+    return counted.documents if counted else 0
+
+
+def _interruption(done: str) -> str:
+    return f"Interrupted: {done}. Run the same command again to continue."
 
 
 def run_dry(
@@ -73,7 +111,8 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
         for changes in watchfiles.watch(*paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
             try:
                 if first or changes:
-                    run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
+                    retry = retry_failed and first
+                    run_ingest(candor, paths, collection, retry_failed=retry, sync=sync, progress=True, stop=stop)
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
                 _print(f"candor: {error}")
             if first:
@@ -82,15 +121,25 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
 
 
 @contextmanager
-def _until_interrupted() -> Iterator[threading.Event]:
-    """Yield an event that the first Ctrl-C sets, so that a running ingest finishes. A second Ctrl-C interrupts it."""
-    stop = threading.Event()
+def _until_interrupted(given: threading.Event | None = None) -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets. The second Ctrl-C raises KeyboardInterrupt.
+
+    Yields ``given`` if it is set by Ctrl-C already. Threads other than the main one get no Ctrl-C. A process that was
+    started with SIGINT ignored goes on ignoring it.
+    """
+    stop = given or threading.Event()
+    previous = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if given or not in_main or previous is signal.SIG_IGN:
+        yield stop
+        return
 
     def end(*_: object) -> None:
         stop.set()
         signal.signal(signal.SIGINT, previous)
+        os.write(2, _STOPPING)  # print() may not be called while another print() is interrupted
 
-    previous = signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGINT, end)
     try:
         yield stop
     finally:

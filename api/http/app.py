@@ -128,6 +128,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         researcher=researcher,
         runs=runs,
         skills=candor.skills,
+        suggester=candor.suggester,
         tools=candor.tools,
         trace=candor.trace,
         uploads=candor.uploads,

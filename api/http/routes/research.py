@@ -12,12 +12,13 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep
+from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep, TraceDep
 from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
 from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
 from api.problems import failed_run
+from api.services.research.conversation import collection_to_ask
 from api.services.research.research import request_fields
 from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
@@ -68,6 +69,7 @@ _EXAMPLES = [
     {"collection": "papers", "question": "Which of these pumps works below -20 °C?"},
     {"question": "Which pump is the quietest?", "mode": "high", "budget": {"model_calls": 20}, "wait": False},
     {"question": "Which pump is the quietest?", "stream": True},
+    {"question": "And its price?", "continues": "run_d65459f7e628"},
 ]
 
 
@@ -103,6 +105,7 @@ _FAILED = failed_run(
 async def research(
     collections: CollectionsDep,
     runs: RunsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     body: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
     idempotency_key: IdempotencyKey = None,
@@ -112,8 +115,10 @@ async def research(
     The run continues if the connection closes; `GET /v1/runs` lists it. A run without an answer in the documents
     ends with status 200 and `insufficient`, a failed run with status 502 and a problem that has the run's answer.
     """
-    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
-    run_id = await runs.start(body.to_request(), collection, caller, idempotency_key, body.priority)
+    request = body.to_request()
+    named = await asyncio.to_thread(collection_to_ask, trace, request, body.collection, caller)
+    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, named)
+    run_id = await runs.start(request, collection, caller, idempotency_key, body.priority)
     headers = {"Location": f"/v1/runs/{run_id}"}
     if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()

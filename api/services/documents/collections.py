@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.ledger.ledger import Ledger
     from ingest.ledger.lock import IngestLock
     from multi_agent.library import CatalogueEntry
+    from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.models import Chunk, CollectionSpec
     from vectorstore.store import Collection, VectorStore
@@ -45,10 +46,12 @@ class Collections:
         embedding_model: str,
         load_embedder: Callable[[], Embedder],
         draw_page: Callable[[str, Chunk, int], bytes],
+        suggestions: Suggestions,
     ) -> None:
         self.store, self.aliases, self.ledger = store, aliases, ledger
         self.load_embedder, self._draw_page = load_embedder, draw_page
         self._uploads, self._engine, self._embedding_model = uploads, engine, embedding_model
+        self._suggestions = suggestions
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
         """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
@@ -138,7 +141,7 @@ class Collections:
         return list_catalogue(self.ledger, name)
 
     def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:
-        """Delete a collection, its documents' records and its uploaded files. Keeps its runs.
+        """Delete a collection, its documents' records, uploaded files and suggested questions. Keeps its runs.
 
         ``release`` is called under the lock, before the deletion: it closes the collection if this process has it open.
         Raises StoreError, IngestError.
@@ -152,6 +155,7 @@ class Collections:
             stored_name = self.aliases.resolve(name)
             self.store.drop(stored_name)
             self.ledger.forget(name)
+            self._suggestions.forget(name)
             self.aliases.forget(stored_name)
             self._uploads.drop(name)
 

@@ -15,6 +15,7 @@ import {revisions} from "../parts/run/revisions.js";
 import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
+import {Thread} from "../parts/thread.js";
 import {timeline} from "../parts/run/timeline.js";
 import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
@@ -35,17 +36,19 @@ class RunView {
     this.errorBox = h("div", {});
     this.live = new LiveRun(runId, () => this.draw());
     this.list = new EventList(this.live, (event) => this.openEvent(event), panel);
-    this.body = h("div", {hidden: true}, this.answer, this.plans,
+    this.thread = new Thread(runId, "runs");
+    this.body = h("div", {hidden: true}, this.answer, this.thread.after, this.plans,
       h("section", {}, h("h2", {}, "Timeline"), this.times),
       h("section", {}, h("h2", {}, "Events"), this.list.element));
     this.approvals = new Approvals(this.live);
-    container.append(this.head, this.errorBox, this.approvals.element, this.body);
+    container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
   }
 
   close() {
     this.live.close();
     this.list.close();
     this.approvals.close();
+    this.thread.close();
   }
 
   /** Open the step that the URL names, and return true, if the URL is of this run. */
@@ -80,6 +83,7 @@ class RunView {
     replace(this.head, head(live));
     updateFound(live);
     this.approvals.update();
+    this.thread.update(live);
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
       this.answer.replaceChildren(answerView(live.answer, live.collection));

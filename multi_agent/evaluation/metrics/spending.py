@@ -21,7 +21,7 @@ class Spending:
             "completion_tokens": Figure(description="total tokens of responses", better="lower", unit="tokens"),
             "seconds": Figure(description="time from question to answer", better="lower", unit="s"),
             "cost": Figure(
-                description="computed from the prices in the settings",
+                description="computed from the prices in the settings, if any",
                 better="lower",
                 unit="in your currency",
             ),
@@ -39,5 +39,5 @@ class Spending:
             "prompt_tokens": usage.prompt_tokens,
             "completion_tokens": usage.completion_tokens,
             "seconds": usage.seconds,
-            "cost": usage.cost,
+            **({} if usage.cost is None else {"cost": usage.cost}),
         }
