@@ -27,6 +27,7 @@ class RunFilter(FrozenModel):
     status: tuple[RunState, ...] | None = Field(default=None, description="Only runs in one of these states.")
     text: str | None = Field(default=None, description="Only runs with this text in the question.")
     model: str | None = Field(default=None, description="Only runs with this model.")
+    cites: str | None = Field(default=None, description="Only runs whose answer cites the document with this id.")
     since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
     until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
     after: str | None = Field(default=None, description="Only runs after this one (paging).")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
+from ingest.ledger.records import DocumentRecord
 from vectorstore.models import ChunkFilter, Hit, Scalar
 
 _ANY: Mapping[str, Scalar] = {}
@@ -20,6 +21,14 @@ def search(
     Raises StoreError, ServiceEnding.
     """
     return pool.get(collection).library.retriever.search([query], limit, ChunkFilter(metadata=dict(where)))
+
+
+def search_document(pool: CollectionPool, document: DocumentRecord, query: str, limit: int) -> list[Hit]:
+    """Return the hits in one document, best first. Raises StoreError, ServiceEnding."""
+    if not document.chunks:
+        return []
+    retriever = pool.get(document.collection).library.retriever
+    return retriever.search([query], limit, ChunkFilter(documents=(document.id,)))
 
 
 def timed_search(
