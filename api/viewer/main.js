@@ -4,6 +4,7 @@ import {showAgents} from "./pages/agents.js";
 import * as api from "./lib/api.js";
 import {showAsk} from "./pages/ask.js";
 import {showComparison} from "./pages/comparison.js";
+import {showDocument} from "./pages/document.js";
 import {showDocuments} from "./pages/documents.js";
 import {empty, failure, h} from "./lib/dom.js";
 import {Problem, Unreachable} from "./lib/errors.js";
@@ -29,6 +30,7 @@ const PAGES = [
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
+  [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, showDocument],
   [/^\/evaluations$/, showEvaluations],
   [/^\/evaluations\/([^/]+)$/, showEvaluation],
   [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, showComparison],

@@ -21,6 +21,7 @@ class TextPart(DocumentText):
 
     start: int = Field(default=0, description="Offset of the part in the whole text.")
     length: int = Field(description="Length of the whole text.")
+    page_count: int = Field(description="Number of the last page with text; 0 without pages.")
 
 
 class Place(FrozenModel):
@@ -69,6 +70,7 @@ def _cut(text: DocumentText, first: int, last: int) -> TextPart:
         pages=tuple(span for span in text.pages if span.start < last and first < span.end),
         start=first,
         length=len(text.text),
+        page_count=text.pages[-1].number if text.pages else 0,
     )
 
 
