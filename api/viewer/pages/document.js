@@ -51,13 +51,10 @@ class DocumentView {
     const save = () => tryAction(errorBox, async () => saveFile({name: fileName(record.name), content: await api.originalFile(record.id, collection)}));
     const hasText = record.state !== "removed" && record.version !== "" && record.chunks > 0;
     this.reader = hasText ? new Reader(record, collection, (page) => history.replaceState(null, "", `${documentAddress(collection, this.id)}/page/${page}`)) : null;
-    const show = (start, end) => {
-      this.reader.showSpan(start, end);
-      this.reader.element.scrollIntoView({block: "nearest"});
-    };
+    const show = (start, end) => this.reader.showSpan(start, end);
     this.body.replaceChildren(...[
       h("h1", {}, record.name),
-      record.title && record.title !== record.name && h("p", {}, record.title),
+      record.title && !fileName(record.name).startsWith(record.title) && h("p", {}, record.title),
       h("p", {class: "facts"}, badge(record.state), record.pages > 0 && h("span", {}, plural(record.pages, "page")), h("span", {}, plural(record.chunks, "passage")),
         h("span", {}, `changed ${formatTime(record.updated_at)}`),
         record.state !== "removed" && record.version && h("button", {type: "button", class: "quiet", on: {click: save}}, "Save original")),
@@ -65,7 +62,7 @@ class DocumentView {
       record.reason && h("p", {class: "failure"}, record.state === "removed" ? record.reason : `While ${record.stage}: ${record.reason}`),
       record.warnings.map((warning) => h("p", {class: "note"}, warning)),
       fold("facts", "Facts and file", () => h("dl", {class: "fields"}, fields(record).map(([name, value, title]) => [h("dt", {}, name), h("dd", {title}, value)]))),
-      this.reader && h("section", {"aria-label": "Content"}, new Finder(record, collection, show).element, this.reader.element),
+      this.reader && h("section", {"aria-label": "Content"}, new Finder(record, collection, show).elements, this.reader.element),
       this.citations(record),
       this.reader && fold("passages", plural(record.chunks, "passage"), () => passageList(record, collection, show)),
     ].flat().filter(Boolean));

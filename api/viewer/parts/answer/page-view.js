@@ -10,18 +10,19 @@ let zoom = 0; // index of the last choice
 export class PageView {
   /**
    * View of the `count` pages of a document, starting at `page`. `marksOn(page)` returns the marks of a page: {boxes,
-   * title, current, isRegion}. `uncertain` is shown if the current mark has no boxes. `turned(page)` is called after a turn.
+   * title, current, isRegion}. `uncertain` is shown if the current mark has no boxes. `turns`: whether it has buttons to
+   * turn pages.
    */
-  constructor({document, collection, page, count, marksOn, uncertain, turned = () => {}}) {
-    Object.assign(this, {document, collection, page, count, marksOn, turned});
+  constructor({document, collection, page, count, marksOn, uncertain, turns = true}) {
+    Object.assign(this, {document, collection, page, count, marksOn});
     this.sheet = h("div", {class: "sheet"});
     this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
-    this.number = h("span", {role: "status"});
+    this.number = h("span", {role: "status", class: turns ? "" : "hidden"});
     this.notLocated = h("p", {class: "note", hidden: true}, uncertain);
     const turnButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);
     const zoomButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.zoomBy(by)}}, sign);
     this.element = h("div", {class: "page-view"},
-      h("div", {class: "tools"}, turnButton(-1, "Previous page", "‹"), this.number, turnButton(1, "Next page", "›"), zoomButton(-1, "Zoom out", "−"), zoomButton(1, "Zoom in", "+")),
+      h("div", {class: "tools"}, turns && turnButton(-1, "Previous page", "‹"), this.number, turns && turnButton(1, "Next page", "›"), zoomButton(-1, "Zoom out", "−"), zoomButton(1, "Zoom in", "+")),
       this.notLocated, this.frame);
   }
 
@@ -46,7 +47,6 @@ export class PageView {
     const to = this.page + by;
     if (to < 1 || to > this.count) return;
     this.page = to;
-    this.turned(to);
     try {
       await this.show();
     } catch (error) {

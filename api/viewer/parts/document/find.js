@@ -4,7 +4,7 @@ import * as api from "../../lib/api.js";
 import {h} from "../../lib/dom.js";
 import {pages, plural, shorten} from "../../lib/format.js";
 import {tryAction} from "../forms.js";
-import {pagerBar} from "../pager.js";
+import {keepFocus, pagerBar} from "../pager.js";
 
 const BATCH = 200; // places in one response
 
@@ -13,16 +13,18 @@ export class Finder {
   constructor(record, collection, show) {
     Object.assign(this, {record, collection, show, text: "", places: [], total: 0, at: -1});
     this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: "Find in this document", "aria-label": "Find in this document", "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
-    this.found = h("div", {"aria-live": "polite"});
+    this.pager = h("div", {"aria-live": "polite"});
+    this.found = h("div", {role: "region", "aria-label": "Found"});
     this.errorBox = h("div", {});
-    this.element = h("div", {role: "search"},
+    this.bar = h("div", {role: "search", class: "find-bar"},
       h("form", {class: "find", on: {submit: (event) => {
         event.preventDefault();
         this.submit(1);
       }}}, this.input,
       h("button", {type: "submit"}, "Find"),
       h("button", {type: "button", on: {click: () => this.search()}}, "Search by meaning")),
-      this.errorBox, this.found);
+      this.pager);
+    this.elements = [this.bar, this.errorBox, this.found];
   }
 
   onKey(event) {
@@ -42,8 +44,12 @@ export class Finder {
   async find(text) {
     const {places, total} = await api.findInDocument(this.record.id, this.collection, text, 0);
     Object.assign(this, {text, places, total, at: 0});
-    if (total) this.showPlace();
-    else this.found.replaceChildren(h("p", {class: "note"}, `The document does not have the text “${shorten(text, 80)}”. Search by meaning finds similar words.`));
+    if (total) {
+      this.showPlace();
+      return;
+    }
+    this.pager.replaceChildren();
+    this.found.replaceChildren(h("p", {class: "note"}, `The document does not have the text “${shorten(text, 80)}”. Search by meaning finds similar words.`));
   }
 
   go(by) {
@@ -64,8 +70,8 @@ export class Finder {
 
   showPlace() {
     const place = this.places[this.at];
+    keepFocus(this.pager, () => this.pager.replaceChildren(pagerBar("place", this.at, this.total, (by) => this.go(by))));
     this.found.replaceChildren(
-      pagerBar("place", this.at, this.total, (by) => this.go(by)),
       h("p", {class: "note"}, place.page && `Page ${place.page}: `, "…", place.before, h("mark", {}, place.text), place.after, "…"));
     this.show(place.start, place.end);
   }
@@ -76,6 +82,7 @@ export class Finder {
     tryAction(this.errorBox, async () => {
       const hits = await api.searchDocument(this.record.id, this.collection, words);
       Object.assign(this, {text: "", total: 0});
+      this.pager.replaceChildren();
       this.found.replaceChildren(
         h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "The document has no passages."),
         h("ul", {class: "sources"}, hits.map((hit) => h("li", {}, passageButton(hit, () => this.show(hit.start, hit.end))))));

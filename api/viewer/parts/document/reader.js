@@ -82,12 +82,7 @@ export class Reader {
       document: record.id, collection, page: this.page, count: this.count,
       marksOn: (page) => this.boxesOn(page),
       uncertain: "The exact position on this page is unknown. Choose Text to see it.",
-      turned: (page) => {
-        this.mark = null;
-        this.page = page;
-        this.turned(page);
-        this.drawBar();
-      },
+      turns: false,
     });
     this.body.replaceChildren(view.element);
     await view.show();
@@ -109,17 +104,16 @@ export class Reader {
     revealMark(this.body);
   }
 
-  /** Draw the choice between page and text, the page number and, for text, the buttons that turn the page. */
+  /** Draw the choice between page and text, the page number, and the buttons that turn the page. */
   drawBar() {
-    const {hasPictures} = this;
     const input = h("input", {type: "number", min: 1, max: this.count, value: this.page, required: true, "aria-label": "Page number"});
     const turn = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, disabled: this.page + by < 1 || this.page + by > this.count, on: {click: () => this.go(this.page + by)}}, sign);
     this.bar.replaceChildren(...[
-      hasPictures && h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, this.choice("Page", false), this.choice("Text", true)),
+      this.hasPictures && h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, this.choice("Page", false), this.choice("Text", true)),
       h("form", {class: "inline", on: {submit: (event) => {
         event.preventDefault();
         this.go(Number(input.value));
-      }}}, (!hasPictures || asText) && turn(-1, "Previous page", "‹"), h("label", {}, "Page ", input, ` of ${this.count.toLocaleString("en")}`), h("button", {type: "submit", class: "quiet"}, "Go"), (!hasPictures || asText) && turn(1, "Next page", "›")),
+      }}}, turn(-1, "Previous page", "‹"), h("label", {}, "Page ", input, ` of ${this.count.toLocaleString("en")}`), h("button", {type: "submit", class: "quiet"}, "Go"), turn(1, "Next page", "›")),
     ].filter(Boolean));
   }
 
