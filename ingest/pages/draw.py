@@ -79,7 +79,8 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
         rendered = RenderedPage(width=width, height=height, marks=_locate_marks(page, request))
         if not request.scale:
             return rendered, b""
-        return rendered, _png(_highlight(page.render(scale=_scale(request, width, height)).to_pil(), rendered.boxes))
+        image = page.render(scale=_scale(request, width, height)).to_pil()
+        return rendered, _png(_highlight(image, rendered.boxes) if request.highlight else image)
     except pypdfium2.PdfiumError as error:
         return RenderedPage(error=f"page {request.page} of the PDF cannot be shown: {error}"), b""
 

@@ -15,18 +15,19 @@ Mark = tuple[int, int]
 
 
 class PageRequest(FrozenModel):
-    """A page to render. The marks are spans of its parsed text, which are highlighted."""
+    """A page to render. The marks are spans of its parsed text, which are located and highlighted."""
 
     path: str
     page: int
     text: str = ""
     marks: tuple[Mark, ...] = ()
+    highlight: bool = True
     scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no image")
     longest: int | None = Field(default=None, gt=0, description="maximum pixels on the longer side")
 
 
 class RenderedPage(FrozenModel):
-    """The size of a rendered page and its highlighted boxes, or the error."""
+    """The size of a rendered page and the boxes of its marks, or the error."""
 
     width: float = Field(default=0.0, description="in points, or in pixels of an image")
     height: float = 0.0

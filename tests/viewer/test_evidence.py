@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from support.panel import Panel
 from support.reckoner import CLAIM, QUESTION, RECKONER, reckoning
 from support.viewer import COLD, HOSTILE, SOUND, WARRANTY, OpenPage, Site, answered, ask
+from support.waiting import LIMIT_S
 
 
 def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage) -> None:
@@ -149,7 +151,10 @@ def test_a_hostile_web_page_is_shown_as_text_with_its_address_and_time(open_page
     assert page.title() != "owned"
 
 
-def test_one_request_brings_all_quotes_before_one_is_opened(open_page: OpenPage, site: Site) -> None:
+def test_one_request_brings_all_quotes_before_one_is_opened(
+    open_page: OpenPage, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.services.research.surroundings.LOCATE_S", LIMIT_S)
     site.responder = Panel("52 decibels", "120 kilograms", "-25 °C", "seven years")
     page = open_page()
     asked: list[str] = []

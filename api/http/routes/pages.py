@@ -32,7 +32,7 @@ from api.problems import problem_of
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.originals import open_original
-from api.services.documents.shown_pages import page_tag
+from api.services.documents.shown_pages import PICTURE_SCALE, page_tag
 from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentRecord, DocumentState
 from ingest.pages.request import PageBox
@@ -114,7 +114,7 @@ async def page_image(
     page: PageNumber,
     start: Start = 0,
     end: End = 0,
-    scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = 2.0,
+    scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = PICTURE_SCALE,
     collection: CollectionQuery = None,
     if_none_match: Annotated[str | None, Header(description="The ETag of a picture that you have.")] = None,
 ) -> Response:
@@ -124,7 +124,7 @@ async def page_image(
     The ETag changes with the document. The service keeps the latest pictures, so the same picture comes at once.
     """
     found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
-    marks = ((start, end),)
+    marks = ((start, end),) if end > start else ()
     tag = f'"{page_tag(found, page, marks, scale)}"'
     headers = {**UNTRUSTED, "Cache-Control": "private, no-cache", "ETag": tag}
     if if_none_match == tag:

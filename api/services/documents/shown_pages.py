@@ -20,6 +20,9 @@ _RENDERED_TYPES = ("application/pdf", "image/")
 _KEPT_BYTES = 64 << 20
 _ENTRY_BYTES = 2048  # counted for each kept page besides its picture
 
+PICTURE_SCALE = 2.0
+"""Pixels per point of pictures, unless another scale is asked for."""
+
 Shown = tuple[RenderedPage, bytes]
 
 
@@ -39,14 +42,28 @@ class ShownPages:
     async def show(self, document: DocumentRecord, page: int, marks: Sequence[Mark], scale: float) -> Shown:
         """Return the page with its boxes and its picture; no picture for scale 0. Raises PageNotShown, OriginalGone."""
         key = page_tag(document, page, marks, scale)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        shown = await self._draw(document, page, marks, scale)
-        self._keep(key, shown)
-        return shown
+        if key not in self._kept:
+            self._keep(key, await self._draw(document, page, marks, scale))
+        return self._use(key)
 
-    async def _draw(self, document: DocumentRecord, page: int, marks: Sequence[Mark], scale: float) -> Shown:
+    async def locate(self, document: DocumentRecord, page: int, marks: Sequence[Mark]) -> RenderedPage:
+        """Return the page with the boxes of each mark. Keeps its picture without marks, which is shown next.
+
+        Raises PageNotShown, OriginalGone.
+        """
+        key, picture = page_tag(document, page, marks, 0.0), page_tag(document, page, (), PICTURE_SCALE)
+        if key in self._kept:
+            return self._use(key)[0]
+        scale = 0.0 if picture in self._kept else PICTURE_SCALE
+        located, image = await self._draw(document, page, marks, scale, highlight=False)
+        if image:
+            self._keep(picture, (located.model_copy(update={"marks": ()}), image))
+        self._keep(key, (located, b""))
+        return located
+
+    async def _draw(
+        self, document: DocumentRecord, page: int, marks: Sequence[Mark], scale: float, *, highlight: bool = True
+    ) -> Shown:
         if not document.mime_type.startswith(_RENDERED_TYPES):
             raise PageNotShown(f"{document.name!r} is neither a PDF nor an image, so it has no pages to render.")
         text = await asyncio.to_thread(self._ledger.text, document.collection, document.id)
@@ -55,14 +72,18 @@ class ShownPages:
             path = await asyncio.to_thread(original.__enter__)
             stack.push(original)
             request = make_page_request(path, page, text.text, text.pages, marks, scale)
-            return await self._renderer.render(request)
+            return await self._renderer.render(request.model_copy(update={"highlight": highlight}))
+
+    def _use(self, key: str) -> Shown:
+        self._kept.move_to_end(key)
+        return self._kept[key]
 
     def _keep(self, key: str, shown: Shown) -> None:
         """Keep the page, and drop the pages that were not shown for the longest time."""
         if key not in self._kept:
             self._kept[key] = shown
             self._room -= _size(shown)
-        while self._room < 0:
+        while self._room < 0 and len(self._kept) > 1:
             self._room += _size(self._kept.popitem(last=False)[1])
 
 

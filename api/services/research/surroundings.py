@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 from functools import cached_property
 
@@ -25,6 +26,7 @@ from multi_agent.storage.trace import Trace
 from vectorstore.models import FrozenModel, PageSpan
 
 _AROUND = 1800  # characters before and after the quote
+LOCATE_S = 3.0  # after that, the quotes are returned without the positions that are not known yet
 
 
 class SourceState(StrEnum):
@@ -54,7 +56,7 @@ class Surroundings(FrozenModel):
     length: int = Field(default=0, description="Length of the whole text.")
     pages: tuple[PageSpan, ...] = Field(default=(), description="The pages that the text touches.")
     page_count: int = Field(default=0, description="0 without pages.")
-    marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if they were asked for.")
+    marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if asked for and in time.")
 
 
 async def surroundings(
@@ -70,7 +72,7 @@ async def surroundings(
         return found
     there = {each.number for each in found if each.state is SourceState.FOUND}
     located = await _locate(pages, sources, [quote for quote in sources.quotes if quote.number in there])
-    return [each.model_copy(update={"marked": tuple(located[each.number])}) for each in found]
+    return [each.model_copy(update={"marked": tuple(located.get(each.number, ()))}) for each in found]
 
 
 class _Sources:
@@ -130,7 +132,7 @@ class _Sources:
 
 
 async def _locate(pages: ShownPages, sources: _Sources, quotes: Iterable[Quote]) -> dict[int, list[MarkedPage]]:
-    """Locate the quotes of each page together. A page that cannot be drawn has no positions."""
+    """Locate the quotes of each page together. Leaves out pages that cannot be drawn, or not in time."""
     by_page: defaultdict[tuple[str, int], list[Quote]] = defaultdict(list)
     for quote in quotes:
         if quote.document_id in sources.records and not quote.picture:
@@ -140,11 +142,13 @@ async def _locate(pages: ShownPages, sources: _Sources, quotes: Iterable[Quote])
 
     async def locate(document: str, page: int, here: list[Quote]) -> None:
         try:
-            shown, _ = await pages.show(sources.records[document], page, [(each.start, each.end) for each in here], 0.0)
+            found = await pages.locate(sources.records[document], page, [(each.start, each.end) for each in here])
         except (PageNotShown, OriginalGone):
             return  # the page itself says so when it is opened
-        for quote, boxes in zip(here, shown.marks, strict=True):
+        for quote, boxes in zip(here, found.marks, strict=True):
             located[quote.number].append(MarkedPage(page=page, boxes=boxes))
 
-    await asyncio.gather(*(locate(*place, here) for place, here in by_page.items()))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOCATE_S):
+            await asyncio.gather(*(locate(*place, here) for place, here in by_page.items()))
     return located

@@ -38,7 +38,6 @@ export async function moreText(quote, collection, runId, start, limit) {
 /** Return the boxes of a quote on a page; none if its position is uncertain. */
 export async function boxesOn(page, quote, collection, runId) {
   if (quote.picture) return quote.picture.region ? [quote.picture.region] : [];
-  if (!runId) return (await api.pageBoxes(quote.document_id, collection, page, quote.start, quote.end)).boxes;
-  const {marked} = (await loadEvidence(runId)).get(quote.number);
-  return marked.find((each) => each.page === page)?.boxes ?? [];
+  const known = runId && (await loadEvidence(runId)).get(quote.number).marked.find((each) => each.page === page);
+  return (known || await api.pageBoxes(quote.document_id, collection, page, quote.start, quote.end)).boxes;
 }

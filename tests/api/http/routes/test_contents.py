@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
@@ -16,12 +17,14 @@ from api.cli.ingest import run_ingest
 from api.services.documents.shown_pages import ShownPages
 from api.settings import Settings
 from ingest.ledger.records import DocumentRecord
+from ingest.pages.renderer import PageRenderer
 from ingest.pages.request import RenderedPage
 from multi_agent.storage.citations import CITATIONS
 from support.files import write_pdf
 from support.panel import Panel
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 COLD = "The Borea 12 works down to -25 °C."
@@ -31,12 +34,13 @@ MANY_RUNS = 10_000
 
 @pytest.fixture(scope="module")
 def candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Candor]:
-    """A PDF of two pages and a text without pages; the model cites both."""
+    """A PDF of two pages and two texts without pages; the model cites the PDF and a text."""
     folder = tmp_path_factory.mktemp("papers")
     write_pdf(folder / "sheet.pdf", parts=[("h1", "Data sheet"), COLD, ("page",), SECOND])
-    (folder / "note.md").write_text(
-        "# Pumps\n\n" + "The  pump is\nquiet. " * 30 + "\n\n## Limits\n\nAt -25 °C it is loud.\n"
-    )
+    quiet = "The  pump is\nquiet. " * 30
+    (folder / "note.md").write_text(f"# Pumps\n\n{quiet}\n\nAt -25 °C it is loud.\n")
+    long = "".join(f"## Part {part}\n\n" + "The heater hums at night. " * 200 + "\n\n" for part in range(3))
+    (folder / "long.md").write_text(f"# Heaters\n\n{long}")
     with ScriptedEndpoint(Panel("-25 °C", "120 kilograms")) as endpoint:
         made = Candor(Settings(home=tmp_path_factory.mktemp("home"), llm=endpoint.settings("openai")))
         made.embedder = embedder
@@ -129,7 +133,10 @@ def test_the_runs_that_cite_a_document_are_listed(
     assert http.get("/v1/runs", params={"cites": "other"}).json() == []
 
 
-def test_all_quotes_come_with_their_surroundings_in_one_response(http: httpx.Client, answer: dict[str, Any]) -> None:
+def test_all_quotes_come_with_their_surroundings_in_one_response(
+    http: httpx.Client, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.services.research.surroundings.LOCATE_S", LIMIT_S)
     found = {each["number"]: each for each in http.get(f"/v1/runs/{answer['run_id']}/evidence?locate=true").json()}
     assert len(answer["evidence"]) == len(found) >= 3
     for quote in answer["evidence"]:
@@ -140,6 +147,36 @@ def test_all_quotes_come_with_their_surroundings_in_one_response(http: httpx.Cli
         assert [each["page"] for each in around["marked"]] == quote["pages"]
         assert all(each["boxes"] for each in around["marked"])
     assert all(not each["marked"] for each in http.get(f"/v1/runs/{answer['run_id']}/evidence").json())
+
+
+def test_quotes_do_not_wait_for_positions(
+    http: httpx.Client, answer: dict[str, Any], candor: Candor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(*_: object) -> None:
+        await asyncio.sleep(LIMIT_S)
+
+    monkeypatch.setattr(candor.pages, "locate", hang)
+    monkeypatch.setattr("api.services.research.surroundings.LOCATE_S", 0.01)
+    found = http.get(f"/v1/runs/{answer['run_id']}/evidence?locate=true").json()
+    assert [(each["state"], each["marked"]) for each in found] == [("found", [])] * len(answer["evidence"])
+
+
+async def test_locating_a_quote_also_keeps_the_picture_of_its_page(
+    candor: Candor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = candor.documents.find("sheet.pdf", "papers")
+    start = candor.ledger.text("papers", document.id).text.index(COLD)
+    pages = ShownPages(PageRenderer(timeout_s=LIMIT_S), candor.ledger, 1)
+    located = await pages.locate(document, 1, [(start, start + len(COLD)), (0, 4)])
+    assert [len(boxes) for boxes in located.marks] == [1, 1]
+
+    async def fail(*_: object) -> None:
+        raise AssertionError("the page was drawn again")
+
+    monkeypatch.setattr(pages, "_draw", fail)
+    assert await pages.locate(document, 1, [(start, start + len(COLD)), (0, 4)]) == located
+    _, image = await pages.show(document, 1, (), 2.0)
+    assert image.startswith(b"\x89PNG")
 
 
 def test_the_same_picture_is_drawn_once_and_sent_once(
