@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sql
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 _BATCH = 500
 
