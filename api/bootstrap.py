@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from api.services.documents.documents import Documents
     from api.services.documents.ingest import IngestService
     from api.services.documents.page_pictures import PagePictureDrawer
+    from api.services.documents.shown_pages import ShownPages
     from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
     from api.services.research.downloads import DownloadReader
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
-    from ingest.pages.renderer import PageRenderer
     from ingest.pipeline.figures import FigureDescriber
     from ingest.pipeline.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
@@ -251,11 +251,12 @@ class Candor:
         return Documents(self.collections, self.ledger, self.uploads)
 
     @cached_property
-    def pages(self) -> PageRenderer:
-        """Renders pages of documents as images."""
+    def pages(self) -> ShownPages:
+        """Shows pages of documents as images."""
+        from api.services.documents.shown_pages import ShownPages
         from ingest.pages.renderer import PageRenderer
 
-        return PageRenderer()
+        return ShownPages(PageRenderer(), self.ledger, self.settings.ingest.max_file_mb)
 
     @cached_property
     def page_pictures(self) -> PagePictureDrawer:

@@ -21,13 +21,13 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.ingest import IngestService
+from api.services.documents.shown_pages import ShownPages
 from api.services.documents.suggested_questions import QuestionSuggester
 from api.services.evaluation.evaluations import Evaluations
 from api.settings import Settings
 from api.storage.uploads import Uploads
 from api.workers.contract import Researcher
 from ingest.ledger.ledger import Ledger
-from ingest.pages.renderer import PageRenderer
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.memory.memories import Memories
 from multi_agent.storage.trace import Trace
@@ -51,7 +51,7 @@ class AppState:
     keys: Keys
     ledger: Ledger
     memories: Memories
-    pages: PageRenderer
+    pages: ShownPages
     plans: Plans
     pool: CollectionPool
     researcher: Researcher
@@ -95,7 +95,7 @@ JobsDep = Annotated[Jobs, _part("jobs")]
 KeysDep = Annotated[Keys, _part("keys")]
 LedgerDep = Annotated[Ledger, _part("ledger")]
 MemoriesDep = Annotated[Memories, _part("memories")]
-PagesDep = Annotated[PageRenderer, _part("pages")]
+PagesDep = Annotated[ShownPages, _part("pages")]
 PlansDep = Annotated[Plans, _part("plans")]
 PoolDep = Annotated[CollectionPool, _part("pool")]
 ResearcherDep = Annotated[Researcher, _part("researcher")]

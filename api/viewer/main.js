@@ -5,6 +5,7 @@ import {showApprovals} from "./pages/approvals.js";
 import * as api from "./lib/api.js";
 import {showAsk} from "./pages/ask.js";
 import {showComparison} from "./pages/comparison.js";
+import {showDocument} from "./pages/document.js";
 import {showDocuments} from "./pages/documents.js";
 import {failure, h} from "./lib/dom.js";
 import {Problem, Unreachable} from "./lib/errors.js";
@@ -34,6 +35,7 @@ const PAGES = [
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
+  [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, showDocument],
   [/^\/evaluations$/, showEvaluations],
   [/^\/evaluations\/([^/]+)$/, showEvaluation],
   [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, showComparison],

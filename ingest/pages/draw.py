@@ -60,7 +60,7 @@ def _render_image(request: PageRequest) -> tuple[RenderedPage, bytes]:
             upright = ImageOps.exif_transpose(image).convert("RGB")
     except (OSError, EOFError, ValueError, Image.DecompressionBombError) as error:
         return RenderedPage(error=f"page {request.page} of the image cannot be shown: {error}"), b""
-    rendered = RenderedPage(width=upright.width, height=upright.height)
+    rendered = RenderedPage(width=upright.width, height=upright.height, marks=((),) * len(request.marks))
     if not request.scale:
         return rendered, b""
     side = min(1.0, _scale(request, upright.width, upright.height))
@@ -76,11 +76,11 @@ def _render_pdf(request: PageRequest) -> tuple[RenderedPage, bytes]:
             return RenderedPage(error=f"it has {len(document)} pages"), b""
         page = document[request.page - 1]
         width, height = page.get_size()
-        boxes = _locate_boxes(page, request)
-        rendered = RenderedPage(width=width, height=height, located=bool(boxes), boxes=boxes)
+        rendered = RenderedPage(width=width, height=height, marks=_locate_marks(page, request))
         if not request.scale:
             return rendered, b""
-        return rendered, _png(_highlight(page.render(scale=_scale(request, width, height)).to_pil(), boxes))
+        image = page.render(scale=_scale(request, width, height)).to_pil()
+        return rendered, _png(_highlight(image, rendered.boxes) if request.highlight else image)
     except pypdfium2.PdfiumError as error:
         return RenderedPage(error=f"page {request.page} of the PDF cannot be shown: {error}"), b""
 
@@ -106,23 +106,27 @@ def _highlight(image: Image, boxes: Sequence[PageBox]) -> Image:
 
 def _png(image: Image) -> bytes:
     out = io.BytesIO()
-    image.save(out, "PNG", compress_level=1)  # fast: the image is shown once
+    image.save(out, "PNG", compress_level=1)  # fast: a reader waits for it
     return out.getvalue()
 
 
 # Locating text on the page
 
 
-def _locate_boxes(page: PdfPage, request: PageRequest) -> tuple[PageBox, ...]:
-    """Return the boxes of the requested text, in fractions of the page; none if its location is uncertain."""
-    if request.start >= request.end:
-        return ()
+def _locate_marks(page: PdfPage, request: PageRequest) -> tuple[tuple[PageBox, ...], ...]:
+    """Return the boxes of each mark, in fractions of the page; none if its location is uncertain."""
+    if all(start >= end for start, end in request.marks):
+        return ((),) * len(request.marks)
     text_page = page.get_textpage()
     letters, origins = _extract_letters(text_page)
-    spans = _locate(request.text, request.start, request.end, letters) or _locate_by_parts(request, letters)
-    indices = [index for start, end in spans for index in range(origins[start], origins[end - 1] + 1)]
-    rectangles = _merge_lines(_rectangle(text_page, index) for index in indices)
-    return tuple(_to_box(page, rectangle) for rectangle in rectangles)
+
+    def boxes(start: int, end: int) -> tuple[PageBox, ...]:
+        parts = _locate(request.text, start, end, letters) or _locate_by_parts(request.text, start, end, letters)
+        indices = [index for first, last in parts for index in range(origins[first], origins[last - 1] + 1)]
+        rectangles = _merge_lines(_rectangle(text_page, index) for index in indices)
+        return tuple(_to_box(page, rectangle) for rectangle in rectangles)
+
+    return tuple(boxes(start, end) for start, end in request.marks)
 
 
 def _locate(text: str, start: int, end: int, letters: str) -> list[tuple[int, int]]:
@@ -139,12 +143,11 @@ def _locate(text: str, start: int, end: int, letters: str) -> list[tuple[int, in
     return []
 
 
-def _locate_by_parts(request: PageRequest, letters: str) -> list[tuple[int, int]]:
+def _locate_by_parts(text: str, start: int, end: int, letters: str) -> list[tuple[int, int]]:
     """Locate each line and table cell by itself: the parsed text of a table may order cells differently."""
     found: list[tuple[int, int]] = []
-    for part in re.finditer(r"[^\n|]+", request.text[request.start : request.end]):
-        start, end = request.start + part.start(), request.start + part.end()
-        span = _locate(request.text, start, end, letters)
+    for part in re.finditer(r"[^\n|]+", text[start:end]):
+        span = _locate(text, start + part.start(), start + part.end(), letters)
         if not span and fold(part.group()):
             return []
         found += span

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ingest.errors import PageNotShown
-from ingest.pages.request import PageRequest, RenderedPage
+from ingest.pages.request import Mark, PageRequest, RenderedPage
 from vectorstore.child_process import ChildProcess
 from vectorstore.models import PageSpan
 
@@ -74,15 +74,12 @@ def draw_for_model(path: Path, page: int) -> bytes:
 
 
 def make_page_request(
-    path: Path, page: int, text: str, spans: Sequence[PageSpan], start: int, end: int, scale: float
+    path: Path, page: int, text: str, spans: Sequence[PageSpan], marks: Sequence[Mark], scale: float
 ) -> PageRequest:
-    """Return the request for a page that highlights the part of ``text[start:end]`` on it."""
+    """Return the request for a page that highlights the part of each mark, a span of ``text``, on it."""
     parts = [span for span in spans if span.number == page]
     if not parts:
-        return PageRequest(path=str(path), page=page, scale=scale)
+        return PageRequest(path=str(path), page=page, marks=((0, 0),) * len(marks), scale=scale)
     first, last = min(span.start for span in parts), max(span.end for span in parts)
-    begin = min(max(start, first), last)
-    return PageRequest(
-        path=str(path), page=page, text=text[first:last], start=begin - first,
-        end=max(min(end, last), begin) - first, scale=scale,
-    )  # fmt: skip
+    clipped = tuple((min(max(start, first), last) - first, min(max(end, first), last) - first) for start, end in marks)
+    return PageRequest(path=str(path), page=page, text=text[first:last], marks=clipped, scale=scale)

@@ -10,24 +10,33 @@ PageBox = tuple[float, float, float, float]
 """Left, top, right and bottom, in fractions of the page's width and height."""
 
 
+Mark = tuple[int, int]
+"""Start and end of a text to highlight; nothing if they are equal."""
+
+
 class PageRequest(FrozenModel):
-    """A page to render. ``text[start:end]`` of its parsed text is highlighted unless it is empty."""
+    """A page to render. The marks are spans of its parsed text, which are located and highlighted."""
 
     path: str
     page: int
     text: str = ""
-    start: int = 0
-    end: int = 0
+    marks: tuple[Mark, ...] = ()
+    highlight: bool = True
     scale: float = Field(default=0.0, description="pixels per point, or per pixel of an image; 0 for no image")
     longest: int | None = Field(default=None, gt=0, description="maximum pixels on the longer side")
 
 
 class RenderedPage(FrozenModel):
-    """The size of a rendered page and its highlighted boxes, or the error."""
+    """The size of a rendered page and the boxes of its marks, or the error."""
 
     width: float = Field(default=0.0, description="in points, or in pixels of an image")
     height: float = 0.0
-    located: bool = Field(default=False, description="whether the text was located with certainty")
-    boxes: tuple[PageBox, ...] = Field(default=(), description="highlighted boxes: left, top, right and bottom, in "
-                                       "fractions of the page")  # fmt: skip
+    marks: tuple[tuple[PageBox, ...], ...] = Field(
+        default=(), description="the boxes of each mark; none if its position is uncertain"
+    )
     error: str = ""
+
+    @property
+    def boxes(self) -> tuple[PageBox, ...]:
+        """The boxes of all marks."""
+        return tuple(box for boxes in self.marks for box in boxes)

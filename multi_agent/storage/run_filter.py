@@ -35,6 +35,7 @@ class RunFilter(FrozenModel):
     text: str | None = Field(default=None, description="Only runs with this text in the question.")
     model: str | None = Field(default=None, description="Only runs with this model.")
     rating: Rating | None = Field(default=None, description="Only runs with this rating.")
+    cites: str | None = Field(default=None, description="Only runs whose answer cites the document with this id.")
     since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
     until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
     after: str | None = Field(default=None, description="Only runs after this one (paging).")

@@ -16,6 +16,7 @@ from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
+from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunState
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
@@ -120,11 +121,14 @@ class Trace:
             connection.execute(_INSERT_EVENT, _event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
-        """Store the answer and the last event of a run, in one transaction."""
+        """Store the answer with its citations, and the last event of a run, in one transaction."""
         values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
         with self._engine.begin() as connection:
             connection.execute(_INSERT_EVENT, _event_row(last))
             connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
+            connection.execute(sql.delete(CITATIONS).where(CITATIONS.c.run_id == answer.run_id))
+            if rows := citation_rows(answer):
+                connection.execute(CITATIONS.insert(), rows)
 
     def rate(self, run_id: str, rating: Rating | None, note: str) -> None:
         """Store what a person thinks of the answer of a run, in place of an earlier rating; None removes it."""
@@ -206,6 +210,18 @@ class Trace:
             error = RunUnderWay(f"Run {row.run_id!r} has not finished.")
             raise error.with_command(f"`candor trace {row.run_id}` shows its progress.")
         return Answer.model_validate(row.answer)
+
+    def citations(self, document_id: str, run_ids: Sequence[str]) -> dict[str, list[Citation]]:
+        """Return the quotes of a document that the answers of these runs cite, by run."""
+        query = (
+            sql.select(CITATIONS)
+            .where(CITATIONS.c.document_id == document_id, CITATIONS.c.run_id.in_(run_ids))
+            .order_by(CITATIONS.c.run_id, CITATIONS.c.position)
+        )
+        found: dict[str, list[Citation]] = {run_id: [] for run_id in run_ids}
+        for row in self._select(query):
+            found[row.run_id].append(Citation(**{name: row._mapping[name] for name in Citation.model_fields}))
+        return found
 
     def events(self, run_id: str, after: int = 0) -> list[Event]:
         """Return the events of a run with a number above ``after``, in order."""
@@ -293,6 +309,9 @@ def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
         yield _runs.c.model == wanted.model
     if wanted.rating is not None:
         yield _runs.c.rating == wanted.rating.value
+    if wanted.cites is not None:
+        citing = sql.select(CITATIONS.c.run_id).where(CITATIONS.c.document_id == wanted.cites)
+        yield _runs.c.run_id.in_(citing)
     if wanted.since is not None:
         yield _runs.c.started_at >= wanted.since.astimezone(UTC)
     if wanted.until is not None:

@@ -73,6 +73,10 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/documents": Rule("read", f"/v1/documents{WITHIN}"),
     "GET /v1/documents/{document}": Rule("read", f"/v1/documents/{{document}}{WITHIN}"),
     "GET /v1/documents/{document}/text": Rule("read", f"/v1/documents/{{document}}/text{WITHIN}"),
+    "GET /v1/documents/{document}/find": Rule("read", f"/v1/documents/{{document}}/find{WITHIN}&text=pump"),
+    "GET /v1/documents/{document}/search": Rule("read", f"/v1/documents/{{document}}/search{WITHIN}&query=pump"),
+    "GET /v1/documents/{document}/passages": Rule("read", f"/v1/documents/{{document}}/passages{WITHIN}"),
+    "GET /v1/documents/{document}/citations": Rule("read", f"/v1/documents/{{document}}/citations{WITHIN}"),
     "GET /v1/documents/{document}/original": Rule("read", f"/v1/documents/{{document}}/original{WITHIN}"),
     "GET /v1/documents/{document}/pages/{page}": Rule(
         "read", f"/v1/documents/{{document}}/pages/1{WITHIN}", passes=404, destroys=True
@@ -128,6 +132,7 @@ ROUTES: dict[str, Rule] = {
     "DELETE /v1/evaluations/{evaluation}": Rule("write", "/v1/evaluations/{evaluation}", passes=404, destroys=True),
     "GET /v1/tools": Rule("key", "/v1/tools"),
     "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),
+    "GET /v1/runs/{run_id}/evidence": Rule("read", "/v1/runs/{run}/evidence"),
     "GET /v1/runs/{run_id}/evidence/{number}": Rule("read", "/v1/runs/{run}/evidence/1", passes=404),  # of a document
     "GET /v1/runs/{run_id}/files": Rule("read", "/v1/runs/{run}/files"),
     "GET /v1/runs/{run_id}/files/{name:path}": Rule("read", "/v1/runs/{run}/files/a.txt", passes=404),  # no files

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from support.panel import Panel
 from support.reckoner import CLAIM, QUESTION, RECKONER, reckoning
 from support.viewer import COLD, HOSTILE, SOUND, WARRANTY, OpenPage, Site, answered, ask
+from support.waiting import LIMIT_S
 
 
 def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage) -> None:
@@ -136,9 +138,9 @@ def test_a_hostile_web_page_is_shown_as_text_with_its_address_and_time(open_page
             ]
         route.fulfill(response=response, json=run)
 
-    kept = {"number": 1, "name": "x", "origin": origin, "text": text, "start": 0, "end": len(HOSTILE)}
+    kept = {"number": 1, "state": "found", "text": text, "start": 0, "length": len(text), "pages": [], "marked": []}
     page.route(re.compile(r"/v1/runs/run_[0-9a-f]+$"), from_the_web)
-    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+/evidence/1$"), lambda route: route.fulfill(json=kept))
+    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+/evidence\?"), lambda route: route.fulfill(json=[kept]))
     answered(page)
     page.locator(".claims .mark").first.click()
     panel = page.locator("#panel")
@@ -147,3 +149,38 @@ def test_a_hostile_web_page_is_shown_as_text_with_its_address_and_time(open_page
     expect(panel).to_contain_text("read at")
     expect(panel.locator("script, img")).to_have_count(0)
     assert page.title() != "owned"
+
+
+def test_one_request_brings_all_quotes_before_one_is_opened(
+    open_page: OpenPage, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.services.research.surroundings.LOCATE_S", LIMIT_S)
+    site.responder = Panel("52 decibels", "120 kilograms", "-25 °C", "seven years")
+    page = open_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_response(re.compile(r"/evidence\?locate=true$")):
+        answered(page)
+    asked.clear()
+    current = page.locator("#panel mark.current, #panel .box.current")
+    page.locator(".claims .mark").first.click()
+    for number in range(1, 5):
+        expect(page.locator("#panel h2")).to_have_text(f"Evidence [{number}]")
+        expect(current.first).to_be_in_viewport()
+        page.keyboard.press("n")
+    assert [url for url in asked if ".png" not in url] == []
+
+
+def test_a_quote_of_a_removed_or_changed_document_says_so(open_page: OpenPage, site: Site) -> None:
+    states = iter(["missing", "changed"])
+
+    def without_text(route: Route) -> None:
+        route.fulfill(json=[{"number": 1, "state": next(states)}])
+
+    for title in ("Document removed", "Document changed"):
+        page = open_page()
+        page.route(re.compile(r"/evidence\?"), without_text)
+        answered(page)
+        page.locator(".claims .mark").first.click()
+        expect(page.locator("#panel .failure")).to_contain_text(title)
+        expect(page.locator("#panel blockquote")).to_have_text(COLD)

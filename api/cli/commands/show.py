@@ -11,6 +11,7 @@ from api.cli.common import CollectionOption, Home, Json, command, make_candor, m
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
+    from ingest.ledger.records import DocumentRecord
 
 app = command()
 
@@ -22,6 +23,9 @@ def show(
         int | None, typer.Argument(min=1, help="Number of evidence in the answer of the run.", show_default=False)
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print the parsed text, to which all spans refer.")] = False,
+    page: Annotated[
+        int | None, typer.Option("--page", min=1, help="Print only the text of this page.", show_default=False)
+    ] = None,
     collection: CollectionOption = None,
     as_json: Json = False,
     home: Home = None,
@@ -29,9 +33,9 @@ def show(
     """Show the metadata of a document, or its parsed text.
 
     With a run id and a number, show the text around this evidence: of the document, of the web page as it was read,
-    or of the result that the tool returned.
+    or of the result that the tool returned. A link leads to its source.
 
-    Examples: candor show report.pdf --text; candor show run_3f2a 1
+    Examples: candor show report.pdf --page 3; candor show run_3f2a 1
     """
     candor = make_candor(home)
     if number is not None:
@@ -39,15 +43,23 @@ def show(
         return
     documents = candor.documents
     found = documents.find(document, collection)
-    parsed = documents.text(found).text if text else None
+    parsed = _text(candor, found, page) if text or page else None
     if as_json:
-        print_json(found.model_dump(mode="json") | ({"text": parsed} if text else {}))
+        print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
     elif parsed is not None:
         sys.stdout.write(parsed)
     else:
         from api.cli.render.documents import show_document
 
         show_document(make_console(), found)
+
+
+def _text(candor: Candor, document: DocumentRecord, page: int | None) -> str:
+    """Return the parsed text, or that of a page with a newline at its end. Raises IngestError."""
+    from api.services.documents.contents import page_text
+
+    parsed = candor.documents.text(document)
+    return parsed.text if page is None else page_text(document, parsed, page).text.rstrip("\n") + "\n"
 
 
 def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin
-from vectorstore.models import GivenPassage
+from vectorstore.models import GivenPassage, WebPage
 from vectorstore.text.counts import count
 
 MAX_ROWS = 20
@@ -100,13 +100,25 @@ def _source(quote: Quote) -> str:
 
 
 def show_kept(console: Console, kept: KeptText) -> None:
-    """Print the source of the evidence and the text around it, with the quote highlighted."""
+    """Print the source of the evidence, the text around it with the quote highlighted, and a link to the source."""
     source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
-    console.print(Text(f"[{kept.number}] {source}", style="bold"), soft_wrap=True)
+    where = ", ".join(part for part in (source, show_pages(kept.pages)) if part)
+    console.print(Text(f"[{kept.number}] {where}", style="bold"), soft_wrap=True)
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
     shown = Text("… " if start else "")
     shown.append(kept.text[start : kept.start]).append(kept.text[kept.start : kept.end], style="bold reverse")
     console.print(shown.append(kept.text[kept.end : end]).append(" …" if end < len(kept.text) else ""))
+    if link := _link(kept):
+        console.print(Text(f"\nOpen: {link}", style="dim"), soft_wrap=True)
+
+
+def _link(kept: KeptText) -> str:
+    """Return the URL of the web page, or of the file and its page; empty if there is none."""
+    if isinstance(kept.origin, WebPage):
+        return kept.origin.url
+    if kept.origin or not Path(kept.name).is_file():
+        return ""
+    return Path(kept.name).absolute().as_uri() + (f"#page={kept.pages[0]}" if kept.pages else "")
 
 
 def capitalized(text: str) -> str:

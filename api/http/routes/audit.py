@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from api.auth.audit import AuditEntry, AuditQuery
 from api.http.deps import AuditDep, CurrentCaller
 from api.http.errors import problem_responses
+from api.http.paging import link_next
 
 router = APIRouter(prefix="/v1/audit", tags=["keys"])
 
@@ -21,6 +22,5 @@ def audit(
     caller.require_admin()
     found = audit.list(query)
     if len(found) == query.limit:
-        following = request.url.include_query_params(before=found[-1].id)
-        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+        link_next(request, response, before=found[-1].id)
     return found

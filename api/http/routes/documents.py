@@ -11,7 +11,7 @@ from api.auth.permissions import Right
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, LedgerDep, PoolDep
 from api.http.errors import problem_responses
 from api.services.documents.search import search as search_pool
-from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
+from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, FrozenModel, Scalar
@@ -114,18 +114,6 @@ def document(
 ) -> DocumentRecord:
     """Get the record of one document."""
     return documents.find(document, collections.resolve_for(caller, Right.READ, collection))
-
-
-@router.get("/documents/{document}/text", responses=problem_responses(404, 422, 503))
-def text(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    caller: CurrentCaller,
-    document: DocumentId,
-    collection: CollectionQuery = None,
-) -> DocumentText:
-    """Get the parsed text of a document with its pages and blocks. Spans of passages and quotes refer to it."""
-    return documents.text(documents.find(document, collections.resolve_for(caller, Right.READ, collection)))
 
 
 @router.patch("/documents/{document}/tags", responses=problem_responses(404, 422, 503))

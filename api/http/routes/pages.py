@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 from fastapi import Path as InPath
 from fastapi.responses import FileResponse
 from pydantic import Field
@@ -32,11 +32,10 @@ from api.problems import problem_of
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.originals import open_original
-from ingest.errors import PageNotShown
-from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord
-from ingest.pages.renderer import PageRenderer, make_page_request
-from ingest.pages.request import PageBox, RenderedPage
+from api.services.documents.shown_pages import PICTURE_SCALE, page_tag
+from ingest.errors import DocumentNotFound
+from ingest.ledger.records import DocumentRecord, DocumentState
+from ingest.pages.request import PageBox
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
@@ -45,7 +44,6 @@ UNTRUSTED = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "no
 """Headers for content of documents, so that a browser runs no part of it."""
 
 _RANGE_ERRORS = (400, 416)  # Starlette answers an invalid Range header without a problem
-_RENDERED_TYPES = ("application/pdf", "image/")
 
 PageNumber = Annotated[int, InPath(ge=1, description="Page number, from 1.", examples=[1])]
 Start = Annotated[int, Query(ge=0, description="Start of the text to mark, in the parsed text.")]
@@ -102,6 +100,7 @@ def original_file(
             "content": {"image/png": {}},
             "description": "The page. The header `X-Located` is `true` if the text is marked, else `false`.",
         },
+        304: {"description": "You have the picture: `If-None-Match` is its ETag."},
         **problem_responses(404, 410, 422, 503),
     },
     response_class=Response,
@@ -109,34 +108,36 @@ def original_file(
 async def page_image(
     documents: DocumentsDep,
     collections: CollectionsDep,
-    ledger: LedgerDep,
     pages: PagesDep,
-    settings: SettingsDep,
     caller: CurrentCaller,
     document: DocumentId,
     page: PageNumber,
     start: Start = 0,
     end: End = 0,
-    scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = 2.0,
+    scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = PICTURE_SCALE,
     collection: CollectionQuery = None,
+    if_none_match: Annotated[str | None, Header(description="The ETag of a picture that you have.")] = None,
 ) -> Response:
     """Render a page of a PDF or an image, with a part of the parsed text marked.
 
     If the position of the text on the page is uncertain, nothing is marked and the header `X-Located` is `false`.
+    The ETag changes with the document. The service keeps the latest pictures, so the same picture comes at once.
     """
     found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
-    drawn, image = await _render(ledger, pages, found, settings.ingest.max_file_mb, page, start, end, scale)
-    headers = {**UNTRUSTED, "X-Located": str(drawn.located).lower()}
-    return Response(image, media_type="image/png", headers=headers)
+    marks = ((start, end),) if end > start else ()
+    tag = f'"{page_tag(found, page, marks, scale)}"'
+    headers = {**UNTRUSTED, "Cache-Control": "private, no-cache", "ETag": tag}
+    if if_none_match == tag:
+        return Response(status_code=304, headers=headers)
+    drawn, image = await pages.show(found, page, marks, scale)
+    return Response(image, media_type="image/png", headers={**headers, "X-Located": str(bool(drawn.boxes)).lower()})
 
 
 @router.get("/{document}/pages/{page}", responses=problem_responses(404, 410, 422, 503))
 async def page(
     documents: DocumentsDep,
     collections: CollectionsDep,
-    ledger: LedgerDep,
     pages: PagesDep,
-    settings: SettingsDep,
     caller: CurrentCaller,
     document: DocumentId,
     page: PageNumber,
@@ -146,28 +147,17 @@ async def page(
 ) -> PageInfo:
     """Get the size of a page, and the position of a part of the parsed text on it."""
     found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
-    drawn, _ = await _render(ledger, pages, found, settings.ingest.max_file_mb, page, start, end, 0.0)
-    return PageInfo(width=drawn.width, height=drawn.height, located=drawn.located, boxes=drawn.boxes)
-
-
-async def _render(
-    ledger: Ledger, pages: PageRenderer, found: DocumentRecord, max_member_mb: int, page: int, start: int, end: int,
-    scale: float,
-) -> tuple[RenderedPage, bytes]:  # fmt: skip
-    if not found.mime_type.startswith(_RENDERED_TYPES):
-        raise PageNotShown(f"{found.name!r} is neither a PDF nor an image, so it has no pages to render.")
-    parsed = await asyncio.to_thread(ledger.text, found.collection, found.id)
-    async with AsyncExitStack() as stack:
-        original = open_original(ledger, found, max_member_mb)
-        path = await asyncio.to_thread(original.__enter__)
-        stack.push(original)
-        return await pages.render(make_page_request(path, page, parsed.text, parsed.pages, start, end, scale))
+    drawn, _ = await pages.show(found, page, ((start, end),), 0.0)
+    return PageInfo(width=drawn.width, height=drawn.height, located=bool(drawn.boxes), boxes=drawn.boxes)
 
 
 def _find(
     documents: Documents, collections: Collections, caller: Caller, document: str, collection: str | None
 ) -> DocumentRecord:
-    return documents.find(document, collections.resolve_for(caller, Right.READ, collection))
+    found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
+    if found.state is DocumentState.REMOVED:
+        raise DocumentNotFound(f"{found.name!r} was removed from collection {found.collection!r}.")
+    return found
 
 
 class _TemporaryFileResponse(FileResponse):

@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter
 from api.auth.permissions import Right
 from api.http.deps import CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
+from api.http.paging import PAGED, link_next
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
@@ -40,12 +41,7 @@ class RunQuery(RunFilter):
     limit: int = Field(default=50, ge=1, le=100_000)
 
 
-_PAGE: dict[int | str, dict[str, Any]] = {
-    200: {"headers": {"Link": {"description": "The next page, if there is one.", "schema": {"type": "string"}}}}
-}
-
-
-@router.get("", responses=_PAGE | problem_responses(404, 422, 503))
+@router.get("", responses=PAGED | problem_responses(404, 422, 503))
 def runs(
     trace: TraceDep, caller: CurrentCaller, request: Request, response: Response, query: Annotated[RunQuery, Query()]
 ) -> list[RunSummary]:
@@ -56,8 +52,7 @@ def runs(
     found = list_runs(trace, query, query.limit + 1, caller)
     page = found[: query.limit]
     if len(found) > len(page):
-        following = request.url.include_query_params(after=page[-1].run_id)
-        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+        link_next(request, response, after=page[-1].run_id)
     return page
 
 

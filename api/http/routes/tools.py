@@ -8,12 +8,13 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse
 
-from api.http.deps import CurrentCaller, ToolsDep, TraceDep
+from api.http.deps import CurrentCaller, DocumentsDep, PagesDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
 from api.services.catalog import tools as service
 from api.services.catalog.tools import RunFile, ToolDescription
 from api.services.research.kept_text import KeptText, kept_text
+from api.services.research.surroundings import Surroundings, surroundings
 from multi_agent.storage.tool_calls import ToolEntry
 
 router = APIRouter(prefix="/v1", tags=["tools"])
@@ -37,6 +38,23 @@ async def tools(
 def calls(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
     """List every tool call of a run with its full result."""
     return service.list_tool_calls(tools, trace, run_id, caller)
+
+
+@router.get("/runs/{run_id}/evidence", responses=problem_responses(404, 409, 422, 503))
+async def all_evidence(
+    documents: DocumentsDep,
+    tools: ToolsDep,
+    trace: TraceDep,
+    pages: PagesDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    locate: Annotated[bool, Query(description="Also locate the quotes on the pages of PDFs. Takes longer.")] = False,
+) -> list[Surroundings]:
+    """Get all quotes of an answer with the text around them, in one response.
+
+    The text is that of the document, of the web page as it was read, or of the tool's result.
+    """
+    return await surroundings(documents, tools.calls, trace, pages if locate else None, run_id, caller)
 
 
 @router.get("/runs/{run_id}/evidence/{number}", responses=problem_responses(404, 409, 422, 503))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
+from ingest.ledger.records import DocumentRecord
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import ChunkFilter, Hit, Scalar
@@ -29,6 +30,14 @@ def search(
     library = pool.get(collection).library
     chunks = _chunk_filter(library.catalogue() if wanted else (), collection, where, wanted)
     return library.retriever.search([query], limit, chunks)
+
+
+def search_document(pool: CollectionPool, document: DocumentRecord, query: str, limit: int) -> list[Hit]:
+    """Return the hits in one document, best first. Raises StoreError, ServiceEnding."""
+    if not document.chunks:
+        return []
+    retriever = pool.get(document.collection).library.retriever
+    return retriever.search([query], limit, ChunkFilter(documents=(document.id,)))
 
 
 def timed_search(

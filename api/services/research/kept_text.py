@@ -27,6 +27,7 @@ class KeptText(FrozenModel):
     text: str = Field(description="The text as it was read or returned.")
     start: int
     end: int
+    pages: tuple[int, ...] = Field(default=(), description="Pages of the quote, for a document with pages.")
 
 
 def evidence_text(
@@ -65,30 +66,37 @@ def _find(trace: Trace, run_id: str, number: int, caller: Caller) -> tuple[RunSu
 
 def _kept_with_run(calls: ToolCalls, trace: Trace, run: RunSummary, quote: Quote) -> KeptText:
     """Return the text that a tool returned, or that the caller gave with the question."""
-    returned = (each.result.passages for each in calls.entries(run.run_id) if each.result)
-    sources = returned if quote.origin and quote.origin.kind != "caller" else [_given(trace, run)]
-    passages = [chunk for each in sources for chunk in each if chunk.document_id == quote.document_id]
-    if not passages:
+    is_given = quote.origin is not None and quote.origin.kind == "caller"
+    texts = given_texts(trace, run.run_id) if is_given else returned_texts(calls, run.run_id)
+    if quote.document_id not in texts:
         raise EvidenceNotFound(f"The text of evidence {quote.number} was not kept with {run.run_id}.")
-    return _kept(quote, _joined(passages))
+    return _kept(quote, texts[quote.document_id])
 
 
-def _given(trace: Trace, run: RunSummary) -> tuple[Chunk, ...]:
-    started = (event.body for event in trace.events(run.run_id) if isinstance(event.body, RunStarted))
-    return tuple(chunk for body in started for chunk in given_passages(body.request.rag_results))
+def returned_texts(calls: ToolCalls, run_id: str) -> dict[str, str]:
+    """Return the texts that tools returned in a run, by source id."""
+    return _joined(chunk for entry in calls.entries(run_id) if entry.result for chunk in entry.result.passages)
 
 
-def _joined(passages: Iterable[Chunk]) -> str:
-    """Join the passages at their offsets. Newlines fill the gaps between them."""
-    text = ""
+def given_texts(trace: Trace, run_id: str) -> dict[str, str]:
+    """Return the texts that the caller gave with the question, by source id."""
+    started = (event.body for event in trace.events(run_id) if isinstance(event.body, RunStarted))
+    return _joined(chunk for body in started for chunk in given_passages(body.request.rag_results))
+
+
+def _joined(passages: Iterable[Chunk]) -> dict[str, str]:
+    """Join the passages of each source at their offsets. Newlines fill the gaps between them."""
+    texts: dict[str, str] = {}
     for chunk in sorted(passages, key=lambda each: each.start):
-        text = text[: chunk.start].ljust(chunk.start, "\n") + chunk.text
-    return text
+        text = texts.get(chunk.document_id, "")
+        texts[chunk.document_id] = text[: chunk.start].ljust(chunk.start, "\n") + chunk.text
+    return texts
 
 
 def _kept(quote: Quote, text: str) -> KeptText:
     if text[quote.start : quote.end] != quote.quote:
         raise EvidenceNotFound(f"Evidence {quote.number} is no longer in its text, which has changed since.")
     return KeptText(
-        number=quote.number, name=quote.document, origin=quote.origin, text=text, start=quote.start, end=quote.end
-    )
+        number=quote.number, name=quote.document, origin=quote.origin, text=text, start=quote.start, end=quote.end,
+        pages=quote.pages,
+    )  # fmt: skip

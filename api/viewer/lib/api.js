@@ -74,8 +74,19 @@ export const me = () => call("/v1/me");
 export const collections = () => call("/v1/collections");
 export const agents = () => call("/v1/agents");
 export const documents = (collection) => call(`/v1/documents?collection=${id(collection)}`);
-export const documentText = (document, collection) =>
-  call(`/v1/documents/${id(document)}/text?collection=${id(collection)}`);
+export const document = (documentId, collection) => call(`/v1/documents/${id(documentId)}?${query({collection})}`);
+
+/** Return a part of a document's text: {page}, or {start, limit}. */
+export const documentText = (document, collection, part) =>
+  call(`/v1/documents/${id(document)}/text?${query({collection, ...part})}`);
+export const findInDocument = (document, collection, text, first) =>
+  call(`/v1/documents/${id(document)}/find?${query({collection, text, first})}`);
+export const searchDocument = (document, collection, words) =>
+  call(`/v1/documents/${id(document)}/search?${query({collection, query: words})}`);
+export const passages = (document, collection, first) =>
+  call(`/v1/documents/${id(document)}/passages?${query({collection, first})}`);
+export const citations = (document, collection, after, limit) =>
+  call(`/v1/documents/${id(document)}/citations?${query({collection, after, limit})}`);
 export const pageBoxes = (document, collection, page, start, end) =>
   call(`/v1/documents/${id(document)}/pages/${page}?${query({collection, start, end})}`);
 export const retryFailed = (collection) => post(`/v1/collections/${id(collection)}/ingest`, {retry_failed: true});
@@ -157,6 +168,9 @@ async function download(path) {
   return {name, content: await response.blob()};
 }
 
+/** Return all quotes of an answer with the text around them and their boxes on pages. */
+export const evidence = (runId) => call(`/v1/runs/${id(runId)}/evidence?locate=true`);
+
 /** Return the text that a page or a tool returned, with the place of a quote in it. */
 export const keptText = (runId, number) => call(`/v1/runs/${id(runId)}/evidence/${number}`);
 
@@ -175,8 +189,15 @@ export async function runFile(runId, name) {
 
 /** Return the image of a page as an ImageBitmap. */
 export async function pageImage(document, collection, page) {
-  const response = await request(`/v1/documents/${id(document)}/pages/${page}.png?${query({collection})}`);
+  const path = `/v1/documents/${id(document)}/pages/${page}.png?${query({collection})}`;
+  const response = await request(path, {cache: "default"}); // the browser asks whether its picture is current
   return createImageBitmap(await response.blob());
+}
+
+/** Return the original file of a document. */
+export async function originalFile(document, collection) {
+  const response = await request(`/v1/documents/${id(document)}/original?${query({collection})}`);
+  return response.blob();
 }
 
 /** Upload files, each under its name, with tags, and return the ingest job. `onProgress` gets the share sent so far. */

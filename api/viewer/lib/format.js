@@ -31,6 +31,16 @@ export function sourceName({origin, document}) {
   return `result of ${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`;
 }
 
+/** Return the address of a document in this page. */
+export function documentAddress(collection, id) {
+  return `#/documents/${encodeURIComponent(collection)}/${encodeURIComponent(id)}`;
+}
+
+/** Return the address of a span of a document: of a quote or a passage. */
+export function documentPlace(collection, {document_id: id, start, end}) {
+  return `${documentAddress(collection, id)}/at/${start}-${end}`;
+}
+
 export function fileName(path) {
   return path.split(/[\\/]/).at(-1);
 }

@@ -9,7 +9,7 @@ import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
 import {tagList} from "../parts/tags.js";
 import {dropZone} from "../parts/upload.js";
-import {formatTime, plural} from "../lib/format.js";
+import {documentAddress, formatTime, plural} from "../lib/format.js";
 
 const FIRST_ROWS = 200; // documents shown at first
 const POLL_MS = 1500; // while documents are being ingested
@@ -268,7 +268,7 @@ function genericReason({stage, reason, path, name}) {
 function row(document, actions, changeTags) {
   return h("tr", {},
     h("td", {},
-      h("span", {class: "name"}, document.name),
+      h("a", {class: "name", href: documentAddress(document.collection, document.id)}, document.name),
       document.title && document.title !== document.name && h("span", {class: "note"}, document.title),
       document.reason && (document.state === "removed"
         ? h("span", {class: "note"}, document.reason)

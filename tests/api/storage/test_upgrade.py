@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,11 @@ from api.settings import Settings
 from api.storage.database import open_database
 from api.storage.home import DATABASE
 from api.storage.upgrade import newest_version, upgrade_schema
+from multi_agent.events import Event, RunFinished
+from multi_agent.llm.llm import Usage
+from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import Trace
+from support.answers import ANSWER
 from support.database import import_stores
 from vectorstore.database import METADATA
 
@@ -37,6 +42,8 @@ STATES = Path(__file__).parent / "states"
 NAMES = sorted(path.stem for path in (STATES / "sqlite").glob("*.sql"))
 OBSOLETE = {"service_runs"}
 PROCESSES = 6
+
+FINISHED = RunFinished(status="answered", reason="", usage=Usage())
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -101,6 +108,24 @@ def test_the_stores_read_an_upgraded_database(state: str, settings: Settings) ->
     assert {run.run_id for run in candor.trace.runs()} == {"run_0000000000a1", "run_0000000000a2"}
     assert candor.trace.answer("run_0000000000a1").reasoning == "The model is down."
     candor.engine.dispose()
+
+
+def test_old_answers_are_found_by_the_documents_that_they_cite(settings: Settings) -> None:
+    load(NAMES[-1], settings)
+    run_id, before = "run_0000000000a1", make_raw_engine(settings)
+    old = ANSWER.model_copy(update={"run_id": run_id})
+    with before.begin() as connection:
+        update = sql.text("UPDATE runs SET answer = :answer WHERE run_id = :run_id")
+        connection.execute(update, {"answer": old.model_dump_json(), "run_id": run_id})
+    before.dispose()
+    engine = open_database(settings)
+    trace = Trace(engine)
+    assert [run.run_id for run in trace.runs(wanted=RunFilter(cites="d"))] == [run_id]
+    upgraded = trace.citations("d", [run_id])
+    assert [(each.number, each.quote) for each in upgraded[run_id]] == [(1, "works down to\n-25 °C"), (None, "one")]
+    trace.finish(old, Event(run_id=run_id, number=9, at=datetime.now(UTC), body=FINISHED))
+    assert trace.citations("d", [run_id]) == upgraded
+    engine.dispose()
 
 
 def test_a_database_of_a_newer_version_is_rejected(settings: Settings) -> None:

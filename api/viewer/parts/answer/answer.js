@@ -1,5 +1,6 @@
 /* An answer with its claims; each mark opens the evidence of its claim. */
 
+import {loadEvidence} from "./contexts.js";
 import {fold, h} from "../../lib/dom.js";
 import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
@@ -16,6 +17,7 @@ const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 /** The answer of a finished run, whatever its status. */
 export function answerView(answer, collection) {
   const complete = answer.status === "answered";
+  if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
     h("p", {class: "facts"},
       answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),

@@ -1,17 +1,21 @@
 /* A quote in its context: on its page, in the text of its document, or in what a web page or a tool returned. */
 
-import * as api from "../../lib/api.js";
+import {boxesOn, moreText, surroundings} from "./contexts.js";
 import {failure, h, loading} from "../../lib/dom.js";
-import {Problem} from "../../lib/errors.js";
+import {Problem, RequestError} from "../../lib/errors.js";
 import {PageView} from "./page-view.js";
 import {givenSource, isGiven} from "./given.js";
 import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
-import {textAround, textOf} from "./text-view.js";
+import {hasText, revealMark, showPart} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
-import {formatTime, pages, plural, sourceName} from "../../lib/format.js";
-import {offsetsIn} from "../../lib/spans.js";
+import {documentPlace, formatTime, pages, plural, sourceName} from "../../lib/format.js";
 
+const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
+const GONE = {
+  missing: {title: "Document removed", message: "It was removed after this answer was written. The quote shows its text at that time."},
+  changed: {title: "Document changed", message: "Its text has changed since this answer was written, so the quote is no longer at its position."},
+};
 let asText = false; // the last choice between page and text
 
 /**
@@ -25,7 +29,7 @@ export function openQuote(quotes, number, collection, {label = "Evidence", runId
   const go = (step) => keepFocus(panel, () =>
     openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, {label, runId}));
   const body = h("div", {}, loading());
-  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), quote.pages.length > 0 && h("span", {}, pages(quote.pages)));
+  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), quote.pages.length > 0 && h("span", {}, pages(quote.pages)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, "Open document"));
   const name = `${label} ${number}`;
   openPanel({
     name,
@@ -43,59 +47,60 @@ export function openQuote(quotes, number, collection, {label = "Evidence", runId
 
 /** Show the page of the quote or, without pages or by choice, the text around it. */
 async function fill(body, what) {
-  try {
-    if (what.quote.origin) {
-      await fillKept(body, what);
-      return;
-    }
-    const document = await textOf(what.quote.document_id, what.collection);
-    if (!what.isOpen()) return;
-    const container = h("div", {});
-    if (what.quote.picture) { // a picture reading has no place in the text
-      body.replaceChildren(container);
-      await fillPage(container, document, what);
-      return;
-    }
-    body.replaceChildren(...(what.quote.pages.length ? [switcher(() => fill(body, what))] : []), container);
-    if (what.quote.pages.length && !asText) await fillPage(container, document, what);
-    else fillText(container, document, what);
-  } catch (error) {
-    const gone = error instanceof Problem && error.status === 404;
-    const shown = gone ? Object.assign(new Error("It was removed after this answer was written. The quote shows its text at that time."), {title: "Document removed"}) : error;
-    body.replaceChildren(failure(shown, gone ? null : () => fill(body, what)));
-  }
-}
-
-/** Show the text that the page or the tool returned. */
-async function fillKept(body, what) {
-  if (!what.runId) {
+  const {quote, collection, runId} = what;
+  if (quote.origin && !runId) {
     body.replaceChildren(h("p", {class: "note"}, "Its text can be opened when the run has ended."));
     return;
   }
-  const {text} = await api.keptText(what.runId, what.quote.number);
-  if (what.isOpen()) fillText(body, {text, offset: offsetsIn(text), breaks: []}, what);
+  try {
+    const part = await surroundings(quote, collection, runId);
+    if (!what.isOpen()) return;
+    if (part.state !== "found") {
+      body.replaceChildren(failure(GONE[part.state]));
+      return;
+    }
+    const container = h("div", {});
+    const paged = quote.pages.length > 0 && !quote.origin;
+    body.replaceChildren(...(paged && !quote.picture ? [switcher(() => fill(body, what))] : []), container); // a picture reading has no place in the text
+    if (paged && (quote.picture || !asText)) await fillPage(container, part, what);
+    else fillText(container, part, what);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    body.replaceChildren(failure(error, () => fill(body, what)));
+  }
 }
 
-async function fillPage(container, document, what) {
-  const view = new PageView(what.quotes, what.quote, what.collection, Math.max(...document.breaks.map((each) => each.number)));
+async function fillPage(container, part, what) {
+  const {quotes, quote, collection, runId} = what;
+  const marksOn = (page) => Promise.all(quotes
+    .filter((each) => each.document_id === quote.document_id && each.pages.includes(page))
+    .map(async (each) => ({boxes: await boxesOn(page, each, collection, runId), title: `[${each.number}] ${each.quote}`, current: each === quote, isRegion: Boolean(each.picture)})));
+  const view = new PageView({
+    document: quote.document_id, collection, page: quote.pages[0], count: part.page_count, marksOn,
+    uncertain: quote.picture ? "The model did not say where on this page it read this." : NOT_LOCATED,
+  });
   container.replaceChildren(view.element);
   try {
     await view.show();
   } catch (error) {
     if (!(error instanceof Problem)) throw error; // no image: show the text
     container.replaceChildren(h("p", {class: "note"}, `No image of this page. ${error.message}`));
-    if (what.quote.picture) return;
+    if (quote.picture) return;
     const text = h("div", {});
     container.append(text);
-    fillText(text, document, what);
+    fillText(text, part, what);
   }
 }
 
-function fillText(container, document, {quotes, quote}) {
-  const marks = quotes.filter((each) => each.document_id === quote.document_id && !each.picture).map((each) => ({
-    number: each.number, start: document.offset(each.start), end: document.offset(each.end), current: each === quote,
-  }));
-  textAround(container, document, marks, quote);
+function fillText(container, part, {quotes, quote, collection, runId}) {
+  if (!hasText(part, quote.start, quote.end, quote.quote)) {
+    container.replaceChildren(failure(GONE.changed));
+    return;
+  }
+  const marks = quotes.filter((each) => each.document_id === quote.document_id && !each.picture)
+    .map((each) => ({label: `[${each.number}]`, start: each.start, end: each.end, current: each === quote}));
+  showPart(container, part, marks, (start, limit) => moreText(quote, collection, runId, start, limit));
+  revealMark(container);
 }
 
 function switcher(redraw) {

@@ -1,55 +1,65 @@
-/* The parsed text of a document around a quote, with all quotes highlighted. */
+/* A part of a parsed text with its headings, page breaks and highlighted quotes. */
 
-import * as api from "../../lib/api.js";
 import {failure, h} from "../../lib/dom.js";
+import {RequestError} from "../../lib/errors.js";
 import {offsetsIn, segments} from "../../lib/spans.js";
 
-const AROUND = 1800; // characters shown before and after the quote
-const texts = new Map(); // cache of documents, by collection and id
+const STEP = 7200; // characters that are added at once
 
-/** Return a document's text with the offsets of its pages. */
-export async function textOf(id, collection) {
-  const key = `${collection}/${id}`;
-  if (!texts.has(key)) {
-    const {text, pages: spans} = await api.documentText(id, collection);
-    const offset = offsetsIn(text);
-    texts.set(key, {text, offset, breaks: spans.map((page) => ({at: offset(page.start), number: page.number}))});
-  }
-  return texts.get(key);
-}
-
-/** Show the text around the quote, with buttons for more. */
-export function textAround(body, document, marks, quote) {
-  const current = marks.find((mark) => mark.current);
-  if (document.text.slice(current.start, current.end) !== quote.quote) {
-    const error = new Error("Its text has changed since this answer was written, so the quote is no longer at its position.");
-    body.replaceChildren(failure(Object.assign(error, {title: "Document changed"})));
-    return;
-  }
-  let from = Math.max(0, current.start - AROUND);
-  let to = Math.min(document.text.length, current.end + AROUND);
-  const more = (label, widen) => h("button", {type: "button", class: "quiet", on: {click: () => { widen(); draw(false); }}}, label);
-  const draw = (first) => {
-    body.replaceChildren(...[
-      from > 0 && more("Show earlier text", () => { from = Math.max(0, from - AROUND * 4); }),
-      h("div", {class: "document", tabindex: "0", role: "region", "aria-label": "Text of the document"}, marked(document, from, to, marks)),
-      to < document.text.length && more("Show later text", () => { to = Math.min(document.text.length, to + AROUND * 4); }),
-    ].filter(Boolean));
-    if (first) body.querySelector("mark.current")?.scrollIntoView({block: "center"});
+/**
+ * Show a part of a text, with buttons for more of it. `marks` are spans of the whole text: {start, end, current, label}.
+ * `more(start, limit)` returns another part.
+ */
+export function showPart(body, part, marks, more) {
+  const end = part.start + [...part.text].length;
+  const button = (label, start, limit) => h("button", {type: "button", class: "quiet", on: {click: () => widen(start, limit)}}, label);
+  const widen = async (start, limit) => {
+    try {
+      const wider = await more(start, limit);
+      if (body.isConnected) showPart(body, wider, marks, more);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      body.append(failure(error));
+    }
   };
-  draw(true);
+  const from = Math.max(0, part.start - STEP);
+  body.replaceChildren(...[
+    part.start > 0 && button("Show earlier text", from, end - from),
+    h("div", {class: "document", tabindex: "0", role: "region", "aria-label": "Text of the document"}, textNodes(part, marks)),
+    end < part.length && button("Show later text", part.start, end - part.start + STEP),
+  ].filter(Boolean));
 }
 
-function marked(document, from, to, marks) {
-  const breaks = document.breaks.filter((page) => page.at > from && page.at < to);
-  const cut = [...marks, ...breaks.map((page) => ({start: page.at, end: page.at}))];
-  return segments(document.text, from, to, cut).map((segment) => {
-    const page = breaks.find((each) => each.at === segment.start);
-    const covering = segment.marks.filter((mark) => mark.number);
-    const current = covering.some((mark) => mark.current);
+/** Scroll to the current mark. */
+export function revealMark(body) {
+  body.querySelector("mark.current")?.scrollIntoView({block: "center"});
+}
+
+/** Return whether the part has this text at this span of the whole text. */
+export function hasText(part, start, end, text) {
+  const place = placeIn(part);
+  return part.text.slice(place(start), place(end)) === text;
+}
+
+/** Return the text of a part as nodes. */
+export function textNodes(part, marks) {
+  const place = placeIn(part);
+  const local = ({start, end}) => ({start: place(start), end: place(end)});
+  const breaks = part.pages.filter((page) => page.start > part.start).map((page) => ({...local({...page, end: page.start}), page: page.number}));
+  const headings = (part.blocks ?? []).filter((block) => block.kind === "heading").map((block) => ({...local(block), heading: true}));
+  const quotes = marks.map((mark) => ({...local(mark), quote: mark})).filter((mark) => mark.end > mark.start);
+  return segments(part.text, 0, part.text.length, [...quotes, ...headings, ...breaks]).map((segment) => {
+    const broken = breaks.find((each) => each.start === segment.start);
+    const covering = segment.marks.filter((mark) => mark.quote).map((mark) => mark.quote);
     const words = covering.length
-      ? h("mark", {class: current ? "current" : "", title: covering.map((mark) => `[${mark.number}]`).join(" ")}, segment.text)
+      ? h("mark", {class: covering.some((mark) => mark.current) ? "current" : "", title: covering.map((mark) => mark.label).filter(Boolean).join(" ") || null}, segment.text)
       : segment.text;
-    return [page && h("span", {class: "page-break"}, `page ${page.number}`), words];
+    return [broken && h("span", {class: "page-break"}, `page ${broken.page}`), segment.marks.some((mark) => mark.heading) ? h("strong", {class: "heading"}, words) : words];
   });
+}
+
+/** Return a function from offsets of the whole text to offsets in the string of the part. */
+function placeIn(part) {
+  const offset = offsetsIn(part.text);
+  return (at) => offset(Math.max(0, at - part.start));
 }

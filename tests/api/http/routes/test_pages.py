@@ -124,9 +124,9 @@ def test_a_table_row_is_located(http_manual: tuple[httpx.Client, str]) -> None:
 
 def test_white_space_and_hyphens_are_ignored(files: Path) -> None:
     async def located(text: str) -> bool:
-        request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, end=len(text))
+        request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, marks=((0, len(text)),))
         page, _ = await PageRenderer(timeout_s=60).render(request)
-        return page.located
+        return bool(page.boxes)
 
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
     assert not asyncio.run(located("The Borea 13 works"))
@@ -139,11 +139,11 @@ def test_an_image_is_one_page(tmp_path: Path) -> None:
 
     async def render(page: int) -> tuple[RenderedPage, bytes]:
         return await PageRenderer(timeout_s=60).render(
-            PageRequest(path=str(path), page=page, text="Red", end=3, scale=0.5)
+            PageRequest(path=str(path), page=page, text="Red", marks=((0, 3),), scale=0.5)
         )
 
     page, image = asyncio.run(render(1))
-    assert (page.width, page.height, page.located) == (400, 200, False)
+    assert (page.width, page.height, page.boxes) == (400, 200, ())
     assert Image.open(io.BytesIO(image)).size == (200, 100)
     with pytest.raises(PageNotShown, match="page 2 of the image"):
         asyncio.run(render(2))

@@ -1,0 +1,105 @@
+"""Reads a document: a part of its text, the places of a text in it, its passages."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from ingest.errors import PageNotShown
+from ingest.ledger.records import DocumentRecord, DocumentText
+from vectorstore.models import Chunk, ChunkFilter, FrozenModel, PageSpan
+from vectorstore.store import Collection
+
+_AROUND = 60  # characters shown before and after a found text
+
+
+class TextPart(DocumentText):
+    """A part of the parsed text. Blocks and pages are those that it touches; their offsets are in the whole text."""
+
+    start: int = Field(default=0, description="Offset of the part in the whole text.")
+    length: int = Field(description="Length of the whole text.")
+    page_count: int = Field(description="Number of the last page with text; 0 without pages.")
+
+
+class Place(FrozenModel):
+    """A place where a text was found. Start and end are offsets in the parsed text."""
+
+    start: int
+    end: int
+    page: int | None = Field(description="Null for documents without pages.")
+    before: str = Field(description="The words before it.")
+    text: str
+    after: str = Field(description="The words after it.")
+
+
+class Places(FrozenModel):
+    """Where a text was found in a document."""
+
+    total: int = Field(description="How often the document has the text.")
+    places: tuple[Place, ...]
+
+
+def text_part(text: DocumentText, start: int = 0, limit: int | None = None) -> TextPart:
+    """Return at most ``limit`` characters of the text from ``start``."""
+    first = min(start, len(text.text))
+    last = len(text.text) if limit is None else min(first + limit, len(text.text))
+    return _cut(text, first, last)
+
+
+def page_text(document: DocumentRecord, text: DocumentText, page: int) -> TextPart:
+    """Return the text of a page; empty for a page without text. Raises PageNotShown, which names the pages."""
+    if not text.pages:
+        raise PageNotShown(f"{document.name!r} has no pages. Read its whole text instead.")
+    count = max(document.pages, text.pages[-1].number)
+    if page > count:
+        raise PageNotShown(f"{document.name!r} has {count} {'page' if count == 1 else 'pages'}; {page} is not one.")
+    spans = [span for span in text.pages if span.number == page]
+    if not spans:
+        end = max((span.end for span in text.pages if span.number < page), default=0)
+        return _cut(text, end, end)
+    return _cut(text, min(span.start for span in spans), max(span.end for span in spans))
+
+
+def _cut(text: DocumentText, first: int, last: int) -> TextPart:
+    return TextPart(
+        text=text.text[first:last],
+        blocks=tuple(block for block in text.blocks if block.start < last and first < block.end),
+        pages=tuple(span for span in text.pages if span.start < last and first < span.end),
+        start=first,
+        length=len(text.text),
+        page_count=text.pages[-1].number if text.pages else 0,
+    )
+
+
+def find_text(text: DocumentText, wanted: str, first: int, limit: int) -> Places:
+    """Return the places of a text from number ``first`` (from 0). Ignores case; any white space matches any other."""
+    pattern = re.compile(r"\s+".join(map(re.escape, wanted.split())), re.IGNORECASE)
+    found = [match.span() for match in pattern.finditer(text.text)]
+    starts = [span.start for span in text.pages]
+    places = (_place(text, span, starts) for span in found[first : first + limit])
+    return Places(total=len(found), places=tuple(places))
+
+
+def _place(text: DocumentText, span: tuple[int, int], page_starts: Sequence[int]) -> Place:
+    start, end = span
+    return Place(
+        start=start,
+        end=end,
+        page=_page_at(text.pages, page_starts, start),
+        before=text.text[max(0, start - _AROUND) : start],
+        text=text.text[start:end],
+        after=text.text[end : end + _AROUND],
+    )
+
+
+def _page_at(pages: Sequence[PageSpan], starts: Sequence[int], offset: int) -> int | None:
+    return pages[max(0, bisect_right(starts, offset) - 1)].number if pages else None
+
+
+def passages(opened: Collection, document: DocumentRecord, first: int, limit: int) -> list[Chunk]:
+    """Return the passages of a document from index ``first``, in order. Raises StoreError."""
+    wanted = ChunkFilter(documents=(document.id,), positions=(first, first + limit - 1))
+    return list(opened.scan(wanted))

@@ -1,0 +1,154 @@
+"""Returns all quotes of an answer with the text around them, and their positions on the pages, at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from enum import StrEnum
+from functools import cached_property
+
+from pydantic import Field
+
+from api.auth.permissions import Caller
+from api.errors import OriginalGone
+from api.services.documents.documents import Documents
+from api.services.documents.shown_pages import ShownPages
+from api.services.research.kept_text import given_texts, returned_texts
+from api.services.research.runs import find_run
+from ingest.errors import DocumentNotFound, PageNotShown
+from ingest.ledger.records import DocumentRecord, DocumentText
+from ingest.pages.request import PageBox
+from multi_agent.answer import Quote
+from multi_agent.storage.tool_calls import ToolCalls
+from multi_agent.storage.trace import Trace
+from vectorstore.models import FrozenModel, PageSpan
+
+_AROUND = 1800  # characters before and after the quote
+LOCATE_S = 3.0  # after that, the quotes are returned without the positions that are not known yet
+
+
+class SourceState(StrEnum):
+    """Whether the source of a quote still has it."""
+
+    FOUND = "found"
+    CHANGED = "changed"
+    MISSING = "missing"
+
+
+class MarkedPage(FrozenModel):
+    """The position of a quote on a page."""
+
+    page: int
+    boxes: tuple[PageBox, ...] = Field(
+        description="Left, top, right and bottom of each line, as fractions of the page; none if it is uncertain."
+    )
+
+
+class Surroundings(FrozenModel):
+    """A quote of an answer with the text around it. Start and end are offsets in the whole text of its source."""
+
+    number: int = Field(description="Number of the evidence in the answer.")
+    state: SourceState = Field(description="'changed' or 'missing': the source has the quote no longer; no text.")
+    text: str = Field(default="", description="The quote with the text around it.")
+    start: int = Field(default=0, description="Offset of the text.")
+    length: int = Field(default=0, description="Length of the whole text.")
+    pages: tuple[PageSpan, ...] = Field(default=(), description="The pages that the text touches.")
+    page_count: int = Field(default=0, description="0 without pages.")
+    marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if asked for and in time.")
+
+
+async def surroundings(
+    documents: Documents, calls: ToolCalls, trace: Trace, pages: ShownPages | None, run_id: str, caller: Caller
+) -> list[Surroundings]:
+    """Return every quote of an answer with its surroundings. With ``pages``, locate the quotes on their pages.
+
+    Raises RunNotFound, RunUnderWay, CollectionNotFound.
+    """
+    sources = await asyncio.to_thread(_Sources, documents, calls, trace, run_id, caller)
+    found = await asyncio.to_thread(lambda: [sources.around(quote) for quote in sources.quotes])
+    if pages is None:
+        return found
+    there = {each.number for each in found if each.state is SourceState.FOUND}
+    located = await _locate(pages, sources, [quote for quote in sources.quotes if quote.number in there])
+    return [each.model_copy(update={"marked": tuple(located.get(each.number, ()))}) for each in found]
+
+
+class _Sources:
+    """The texts of the sources of one run; each is read once. Calls block."""
+
+    def __init__(self, documents: Documents, calls: ToolCalls, trace: Trace, run_id: str, caller: Caller) -> None:
+        self._documents, self._calls, self._trace = documents, calls, trace
+        self._run = find_run(trace, run_id, caller)
+        self._texts: dict[str, DocumentText | None] = {}
+        self.records: dict[str, DocumentRecord] = {}
+        self.quotes = trace.answer(self._run.run_id).evidence
+
+    @cached_property
+    def _returned(self) -> dict[str, str]:
+        return returned_texts(self._calls, self._run.run_id)
+
+    @cached_property
+    def _given(self) -> dict[str, str]:
+        return given_texts(self._trace, self._run.run_id)
+
+    def around(self, quote: Quote) -> Surroundings:
+        """Return the quote with the text around it."""
+        source = self._source(quote)
+        if source is None:
+            return Surroundings(number=quote.number, state=SourceState.MISSING)
+        text = source.text
+        if not quote.picture and text[quote.start : quote.end] != quote.quote:
+            return Surroundings(number=quote.number, state=SourceState.CHANGED)
+        start, end = max(0, quote.start - _AROUND), min(len(text), quote.end + _AROUND)
+        return Surroundings(
+            number=quote.number,
+            state=SourceState.FOUND,
+            text=text[start:end],
+            start=start,
+            length=len(text),
+            pages=tuple(span for span in source.pages if span.start < end and start < span.end),
+            page_count=source.pages[-1].number if source.pages else 0,
+        )
+
+    def _source(self, quote: Quote) -> DocumentText | None:
+        if quote.document_id not in self._texts:
+            self._texts[quote.document_id] = self._read(quote)
+        return self._texts[quote.document_id]
+
+    def _read(self, quote: Quote) -> DocumentText | None:
+        if quote.origin:
+            kept = self._given if quote.origin.kind == "caller" else self._returned
+            words = kept.get(quote.document_id)
+            return None if words is None else DocumentText(text=words, blocks=(), pages=())
+        try:
+            record = self._documents.find(quote.document_id, self._run.collection)
+            text = self._documents.text(record)
+        except DocumentNotFound:
+            return None
+        self.records[quote.document_id] = record
+        return text
+
+
+async def _locate(pages: ShownPages, sources: _Sources, quotes: Iterable[Quote]) -> dict[int, list[MarkedPage]]:
+    """Locate the quotes of each page together. Leaves out pages that cannot be drawn, or not in time."""
+    by_page: defaultdict[tuple[str, int], list[Quote]] = defaultdict(list)
+    for quote in quotes:
+        if quote.document_id in sources.records and not quote.picture:
+            for page in quote.pages:
+                by_page[quote.document_id, page].append(quote)
+    located: defaultdict[int, list[MarkedPage]] = defaultdict(list)
+
+    async def locate(document: str, page: int, here: list[Quote]) -> None:
+        try:
+            found = await pages.locate(sources.records[document], page, [(each.start, each.end) for each in here])
+        except (PageNotShown, OriginalGone):
+            return  # the page itself says so when it is opened
+        for quote, boxes in zip(here, found.marks, strict=True):
+            located[quote.number].append(MarkedPage(page=page, boxes=boxes))
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOCATE_S):
+            await asyncio.gather(*(locate(*place, here) for place, here in by_page.items()))
+    return located

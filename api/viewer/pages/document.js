@@ -1,0 +1,99 @@
+/* One document: its facts and state, its text and pages, search within it, its passages, and the runs that cite it. */
+
+import * as api from "../lib/api.js";
+import {badge, failure, fold, h, loading} from "../lib/dom.js";
+import {RequestError, Unreachable} from "../lib/errors.js";
+import {documentAddress, fileName, formatTime, plural} from "../lib/format.js";
+import {saveFile} from "../lib/save-file.js";
+import {Finder} from "../parts/document/find.js";
+import {citationList, passageList} from "../parts/document/lists.js";
+import {Reader} from "../parts/document/reader.js";
+import {tryAction} from "../parts/forms.js";
+
+export function showDocument(container, collection, id, kind, place) {
+  const view = new DocumentView(container, collection, id);
+  view.load(kind, place);
+  return {close: () => { view.closed = true; }, moved: (path) => view.moved(path)};
+}
+
+class DocumentView {
+  constructor(container, collection, id) {
+    Object.assign(this, {collection, id, closed: false, reader: null});
+    this.body = h("div", {}, loading("Loading the document"));
+    container.append(h("p", {class: "note"}, h("a", {href: `#/documents/${encodeURIComponent(collection)}`}, `Documents in ${collection}`)), this.body);
+  }
+
+  async load(kind, place) {
+    try {
+      const record = await api.document(this.id, this.collection);
+      if (this.closed) return;
+      this.draw(record);
+      this.open(kind, place);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (this.closed) return;
+      this.body.replaceChildren(failure(error, error instanceof Unreachable ? null : () => this.load(kind, place)));
+      if (error instanceof Unreachable) api.online().then(() => this.closed || this.load(kind, place));
+    }
+  }
+
+  /** Show another place if the URL is of this document. */
+  moved(path) {
+    const [, documents, collection, id, kind, place] = path.split("/").map(decodeURIComponent);
+    if (documents !== "documents" || collection !== this.collection || id !== this.id || !this.reader) return false;
+    this.open(kind, place);
+    return true;
+  }
+
+  draw(record) {
+    const {collection} = this;
+    const errorBox = h("div", {});
+    const save = () => tryAction(errorBox, async () => saveFile({name: fileName(record.name), content: await api.originalFile(record.id, collection)}));
+    const hasText = record.state !== "removed" && record.version !== "" && record.chunks > 0;
+    this.reader = hasText ? new Reader(record, collection, (page) => history.replaceState(null, "", `${documentAddress(collection, this.id)}/page/${page}`)) : null;
+    const show = (start, end) => this.reader.showSpan(start, end);
+    this.body.replaceChildren(...[
+      h("h1", {}, record.name),
+      record.title && !fileName(record.name).startsWith(record.title) && h("p", {}, record.title),
+      h("p", {class: "facts"}, badge(record.state), record.pages > 0 && h("span", {}, plural(record.pages, "page")), h("span", {}, plural(record.chunks, "passage")),
+        h("span", {}, `changed ${formatTime(record.updated_at)}`),
+        record.state !== "removed" && record.version && h("button", {type: "button", class: "quiet", on: {click: save}}, "Save original")),
+      errorBox,
+      record.reason && h("p", {class: "failure"}, record.state === "removed" ? record.reason : `While ${record.stage}: ${record.reason}`),
+      record.warnings.map((warning) => h("p", {class: "note"}, warning)),
+      fold("facts", "Facts and file", () => h("dl", {class: "fields"}, fields(record).map(([name, value, title]) => [h("dt", {}, name), h("dd", {title}, value)]))),
+      this.reader && h("section", {"aria-label": "Content"}, new Finder(record, collection, show).elements, this.reader.element),
+      this.citations(record),
+      this.reader && fold("passages", plural(record.chunks, "passage"), () => passageList(record, collection, show)),
+    ].flat().filter(Boolean));
+  }
+
+  /** The section with the runs that cite the document; it is filled when they are there. */
+  citations(record) {
+    const list = h("div", {}, loading());
+    citationList(record, this.collection).then(
+      (found) => list.replaceChildren(found ?? h("p", {class: "note"}, "No answer cites it yet.")),
+      (error) => {
+        if (!(error instanceof RequestError)) throw error;
+        list.replaceChildren(failure(error));
+      });
+    return h("section", {"aria-labelledby": "cited-by"}, h("h2", {id: "cited-by"}, "Cited by"), list);
+  }
+
+  open(kind, place) {
+    if (!this.reader) return;
+    const [start, end] = (place ?? "").split("-").map(Number);
+    if (kind === "at" && end > start) this.reader.showSpan(start, end);
+    else this.reader.showPage(kind === "page" ? start : 1);
+  }
+}
+
+/** The facts of the document with their quotes, then those of its file, as [name, value, title]. */
+function fields(record) {
+  return [
+    ...Object.entries(record.facts).map(([name, fact]) => [name, fact.page ? `${fact.value} (page ${fact.page})` : fact.value, fact.quote]),
+    ["path", record.path], ["type", record.mime_type], ["size", plural(record.size, "byte")],
+    ["parser", record.parser], ["version", record.version],
+    ...Object.entries(record.metadata),
+  ].filter(([, value]) => value !== "").map(([name, value, title]) => [name, String(value), title]);
+}

@@ -1,0 +1,98 @@
+/* Search within a document: a text exactly as it is written, or passages by words and meaning. */
+
+import * as api from "../../lib/api.js";
+import {h} from "../../lib/dom.js";
+import {pages, plural, shorten} from "../../lib/format.js";
+import {tryAction} from "../forms.js";
+import {keepFocus, pagerBar} from "../pager.js";
+
+const BATCH = 200; // places in one response
+
+export class Finder {
+  /** `show(start, end)` shows a span of the document. */
+  constructor(record, collection, show) {
+    Object.assign(this, {record, collection, show, text: "", places: [], total: 0, at: -1});
+    this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: "Find in this document", "aria-label": "Find in this document", "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
+    this.pager = h("div", {"aria-live": "polite"});
+    this.found = h("div", {role: "region", "aria-label": "Found"});
+    this.errorBox = h("div", {});
+    this.bar = h("div", {role: "search", class: "find-bar"},
+      h("form", {class: "find", on: {submit: (event) => {
+        event.preventDefault();
+        this.submit(1);
+      }}}, this.input,
+      h("button", {type: "submit"}, "Find"),
+      h("button", {type: "button", on: {click: () => this.search()}}, "Search by meaning")),
+      this.pager);
+    this.elements = [this.bar, this.errorBox, this.found];
+  }
+
+  onKey(event) {
+    if (event.key !== "Enter" || !event.shiftKey) return;
+    event.preventDefault();
+    this.submit(-1);
+  }
+
+  /** Find the text; if it is found already, go to the next or previous place. */
+  submit(by) {
+    const text = this.input.value.trim();
+    if (!text) return;
+    if (text === this.text && this.total) this.go(by);
+    else tryAction(this.errorBox, () => this.find(text));
+  }
+
+  async find(text) {
+    const {places, total} = await api.findInDocument(this.record.id, this.collection, text, 0);
+    Object.assign(this, {text, places, total, at: 0});
+    if (total) {
+      this.showPlace();
+      return;
+    }
+    this.pager.replaceChildren();
+    this.found.replaceChildren(h("p", {class: "note"}, `The document does not have the text “${shorten(text, 80)}”. Search by meaning finds similar words.`));
+  }
+
+  go(by) {
+    tryAction(this.errorBox, async () => {
+      this.at = (this.at + by + this.total) % this.total;
+      await this.need(this.at);
+      this.showPlace();
+    });
+  }
+
+  /** Fetch the places around a number unless they are there. */
+  async need(at) {
+    if (this.places[at]) return;
+    const first = at - at % BATCH;
+    const {places} = await api.findInDocument(this.record.id, this.collection, this.text, first);
+    places.forEach((place, offset) => { this.places[first + offset] = place; });
+  }
+
+  showPlace() {
+    const place = this.places[this.at];
+    keepFocus(this.pager, () => this.pager.replaceChildren(pagerBar("place", this.at, this.total, (by) => this.go(by))));
+    this.found.replaceChildren(
+      h("p", {class: "note"}, place.page && `Page ${place.page}: `, "…", place.before, h("mark", {}, place.text), place.after, "…"));
+    this.show(place.start, place.end);
+  }
+
+  search() {
+    if (!this.input.reportValidity()) return;
+    const words = this.input.value.trim();
+    tryAction(this.errorBox, async () => {
+      const hits = await api.searchDocument(this.record.id, this.collection, words);
+      Object.assign(this, {text: "", total: 0});
+      this.pager.replaceChildren();
+      this.found.replaceChildren(
+        h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "The document has no passages."),
+        h("ul", {class: "sources"}, hits.map((hit) => h("li", {}, passageButton(hit, () => this.show(hit.start, hit.end))))));
+    });
+  }
+}
+
+/** A passage with its section and pages; a press shows it. */
+export function passageButton(passage, show) {
+  const where = [pages(passage.page_spans.map((span) => span.number)), passage.section.join(" › ")].filter(Boolean).join(", ");
+  return h("button", {type: "button", class: "source", on: {click: show}},
+    h("span", {class: "where"}, where || `Passage ${passage.index + 1}`), h("span", {class: "words"}, shorten(passage.text, 240)));
+}
