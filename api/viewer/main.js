@@ -27,7 +27,7 @@ let current = NO_PAGE;
 const PAGES = [
   [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
   [/^\/runs$/, showRuns],
-  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
+  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
   [/^\/evaluations$/, showEvaluations],
   [/^\/evaluations\/([^/]+)$/, showEvaluation],
@@ -129,6 +129,9 @@ api.connection.addEventListener("online", () => { banner.hidden = true; });
 session.addEventListener("needed", askForKey);
 window.addEventListener("hashchange", route);
 window.addEventListener("keydown", onKey);
+window.addEventListener("beforeprint", () => {
+  for (const evidence of document.querySelectorAll("details[data-key='evidence']")) evidence.open = true;
+});
 document.querySelector("#help").addEventListener("click", () => shortcuts.showModal());
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash of the URL names the current page

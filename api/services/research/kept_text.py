@@ -22,7 +22,7 @@ class KeptText(FrozenModel):
     """A text with the place of a quote: ``text[start:end]`` is the quote."""
 
     number: int = Field(description="Number of the evidence in the answer.")
-    name: str = Field(description="Path of the document, address of the page, or name of the tool.")
+    name: str = Field(description="Name of the document, address of the page, or name of the tool.")
     origin: Origin | None = Field(description="The web page and when it was read, or the tool and its arguments.")
     text: str = Field(description="The text as it was read or returned.")
     start: int
@@ -90,5 +90,5 @@ def _kept(quote: Quote, text: str) -> KeptText:
     if text[quote.start : quote.end] != quote.quote:
         raise EvidenceNotFound(f"Evidence {quote.number} is no longer in its text, which has changed since.")
     return KeptText(
-        number=quote.number, name=quote.document, origin=quote.origin, text=text, start=quote.start, end=quote.end
+        number=quote.number, name=quote.name, origin=quote.origin, text=text, start=quote.start, end=quote.end
     )

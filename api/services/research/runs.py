@@ -27,6 +27,9 @@ def list_runs(trace: Trace, wanted: RunFilter, limit: int, caller: Caller) -> li
 
 
 def export_run(trace: Trace, run_id: str, caller: Caller, form: Format) -> Export:
-    """Export a run with its answer as a file. Raises RunNotFound, RunUnderWay."""
+    """Export a run with its answer as a file.
+
+    Raises RunNotFound, RunUnderWay, and UsageError for a PDF of letters that no font has.
+    """
     run = find_run(trace, run_id, caller)
     return export(run, trace.answer(run.run_id), form)
