@@ -1,5 +1,6 @@
 /* Routing between pages, sign-in, the connection banner and global keyboard shortcuts. */
 
+import {showAgain} from "./pages/again.js";
 import {showAgents} from "./pages/agents.js";
 import * as api from "./lib/api.js";
 import {showAsk} from "./pages/ask.js";
@@ -26,6 +27,7 @@ let current = NO_PAGE;
 
 const PAGES = [
   [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
+  [/^\/again\/([^/]+)$/, showAgain],
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],

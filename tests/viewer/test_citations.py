@@ -6,7 +6,7 @@ import re
 from io import BytesIO
 
 import pdfplumber
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from support.panel import Panel
 from support.viewer import COLD, QUESTION, WARRANTY, OpenPage, Site, answered
@@ -58,8 +58,19 @@ def test_an_address_opens_its_quote_on_the_page_of_the_run(open_page: OpenPage, 
 
 def test_evidence_without_pages_shows_its_section(open_page: OpenPage) -> None:
     page = open_page()
+
+    def in_a_section(route: Route) -> None:
+        response = route.fetch()
+        run = response.json()
+        if answer := run["answer"]:
+            answer["evidence"][0]["section"] = ["In winter", "Limits"]
+        route.fulfill(response=response, json=run)
+
+    page.route(re.compile(r"/v1/runs/run_[0-9a-f]+$"), in_a_section)
     answered(page)
-    expect(page.locator(".answer .sources .where")).to_have_text(re.compile(r"^\[1\] pump\.md, § The Borea 12"))
+    expect(page.locator(".answer .sources .where")).to_have_text("[1] pump.md, § In winter › Limits")
+    page.locator(".claims .mark").first.click()
+    expect(page.locator("#panel .facts")).to_contain_text("§ In winter › Limits")
 
 
 def test_an_answer_is_copied_with_its_citations(open_page: OpenPage, site: Site) -> None:
@@ -68,7 +79,7 @@ def test_an_answer_is_copied_with_its_citations(open_page: OpenPage, site: Site)
     page.get_by_role("button", name="Copy with citations").click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
     text, html = page.evaluate(READ_CLIPBOARD)
-    assert re.search(r"\[1\]\n\nSources:\n\[1\] pump\.md, § The Borea 12.*: “It works down to -25 °C", text)
+    assert re.search(r"\[1\]\n\nSources:\n\[1\] pump\.md: “It works down to -25 °C", text)
     assert f'<a href="{site.url}#{address}/1">[1]</a>' in html
     assert "<strong>Sources</strong>" in html
     assert COLD in html

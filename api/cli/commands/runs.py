@@ -23,21 +23,30 @@ def list_all(
         str | None, typer.Option("--collection", "-c", help="Only runs over this collection.")
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only runs with this text in the question.")] = None,
+    sort: Annotated[
+        str,
+        typer.Option("--sort", help="created: newest first. duration, tokens, cost, confidence: largest first."),
+    ] = "created",
+    after: Annotated[
+        str | None, typer.Option("--after", help="Go on after this run, the last one of the list before.")
+    ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List the latest runs, newest first.
+    """List runs, newest first, with their duration, tokens, cost (with prices set) and confidence.
 
-    Example: candor runs --status failed --collection papers
+    Example: candor runs --status failed --collection papers --sort duration
     """
-    from multi_agent.storage.run_filter import RunFilter, RunState
+    from api.cli.render.runs import print_runs
+    from multi_agent.storage.run_filter import RunFilter, RunSort, RunState
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
         raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
+    if sort not in list(RunSort):
+        raise UsageError(f"Unknown order {sort!r}. Choose from {', '.join(RunSort)}.")
     states = tuple(map(RunState, status)) if status else None
-    found = make_candor(home).trace.runs(limit, RunFilter(status=states, collection=collection, text=text))
-    rows = [(run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection, run.question) for run in found]
-    print_list(found, ("run", "status", "started (UTC)", "collection", "question"), rows, as_json)
+    wanted = RunFilter(status=states, collection=collection, text=text, sort=RunSort(sort), after=after)
+    print_runs(make_candor(home).trace.runs(limit, wanted), as_json)
 
 
 @app.command()

@@ -19,7 +19,7 @@ def find_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
 
 
 def list_runs(trace: Trace, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:
-    """Return the latest matching runs that the caller may read.
+    """Return the first matching runs, in the wanted order, that the caller may read.
 
     Raises RunNotFound if the run that the page starts after does not exist.
     """

@@ -171,7 +171,8 @@ export function head(live) {
   const {model} = live;
   const took = model.began && (model.ended ?? Date.now()) - model.began;
   return [
-    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question), !live.over && stopButton(live)),
+    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question),
+      live.over ? h("a", {class: "again", href: `#/again/${encodeURIComponent(live.id)}`, "data-key": "again"}, "Ask again …") : stopButton(live)),
     model.completed && model.completed !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", h("q", {}, model.completed)),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),

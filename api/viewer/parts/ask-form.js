@@ -3,11 +3,25 @@
 import {modelOptions} from "./agent-forms.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
+import {plural} from "../lib/format.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
 const INPUT = "input:"; // before the name of a parameter
 const asked = {question: "", collection: "", mode: "auto", model: "", samples: "", session: "", sources: []}; // the last request, to prefill the form
+
+/** Fill the next form with a question, its options and its collection, as an earlier run has them. */
+export function fillForm(request, collection) {
+  const {agent, agents = [], template, inputs = {}} = request;
+  const [mode] = [template && `plan:${template}`, agents.length && `agents:${agents.join(",")}`, agent && `agent:${agent}`, request.mode].filter(Boolean);
+  const parameters = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [`${INPUT}${name}`, value]));
+  const passages = request.rag_results?.length ?? 0;
+  Object.assign(asked, parameters, {
+    question: request.question, collection, mode: mode ?? "auto", model: request.model ?? "", samples: request.samples ?? "",
+    session: "", sources: request.sources ?? [],
+    note: passages && `The earlier question came with ${plural(passages, "passage")}. This form does not repeat them.`,
+  });
+}
 
 export function askForm(collections, agents, endpoints, plans) {
   const option = (value, label, chosen) => h("option", {value, selected: value === chosen}, label);
@@ -30,6 +44,7 @@ export function askForm(collections, agents, endpoints, plans) {
     h("label", {}, "Mode", h("select", {name: "mode", on: {change: ({currentTarget}) => showParameters(parameters, plans, currentTarget.value)}},
       MODES.map(([value, label]) => option(value, label, asked.mode)),
       h("optgroup", {label: "One agent only"}, agents.filter((agent) => agent.direct).map(({name}) => option(`agent:${name}`, name, asked.mode))),
+      asked.mode.startsWith("agents:") && asked.mode !== "agents:@all" && option(asked.mode, `${asked.mode.slice("agents:".length).replaceAll(",", ", ")}, by vote`, asked.mode),
       agents.filter((agent) => agent.direct).length > 1 && option("agents:@all", "All agents that can answer alone, by vote", asked.mode),
       plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => option(`plan:${name}`, name, asked.mode))))),
     endpoints.length > 1 && h("label", {}, "Model", h("select", {name: "model"}, modelOptions(endpoints).map(([value, label]) => option(value, label, asked.model)))),
@@ -41,7 +56,8 @@ export function askForm(collections, agents, endpoints, plans) {
   h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"),
     SOURCES.map(([value, label]) => h("label", {class: "check"},
       h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),
-  errorBox);
+  asked.note && h("p", {class: "note"}, asked.note), errorBox);
+  asked.note = "";
   showParameters(parameters, plans, element.elements.mode.value);
   return element;
 }
@@ -50,7 +66,7 @@ export function askForm(collections, agents, endpoints, plans) {
 function showParameters(container, plans, mode) {
   const chosen = plans.find(({name}) => mode === `plan:${name}`);
   container.replaceChildren(...(chosen?.plan.parameters ?? []).map(({name, meaning, default: value}) =>
-    h("label", {title: meaning}, name, h("input", {name: `${INPUT}${name}`, placeholder: value || "from the question"}))));
+    h("label", {title: meaning}, name, h("input", {name: `${INPUT}${name}`, value: asked[`${INPUT}${name}`] ?? "", placeholder: value || "from the question"}))));
 }
 
 function inputsFrom(given) {
@@ -70,7 +86,7 @@ async function send(given, submit, errorBox) {
     const {run_id: runId} = await api.ask({
       collection: asked.collection, question: asked.question, model: asked.model, session: asked.session,
       mode: kind === "agent" || kind === "agents" ? "direct" : kind === "plan" ? "auto" : kind,
-      agent: kind === "agent" ? name : "", agents: kind === "agents" ? [name] : [], template: kind === "plan" ? name : "",
+      agent: kind === "agent" ? name : "", agents: kind === "agents" ? name.split(",") : [], template: kind === "plan" ? name : "",
       inputs: kind === "plan" ? inputsFrom(given) : {},
       samples: asked.samples ? Number(asked.samples) : null,
       ...(asked.sources.length > 0 && {sources: asked.sources}),
