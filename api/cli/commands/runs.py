@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command_group, make_candor, print_json, print_list
+from api.cli.common import (
+    Home,
+    Json,
+    RunId,
+    command_group,
+    make_candor,
+    make_console,
+    print_json,
+    print_list,
+    print_message,
+)
 from api.errors import UsageError
 
 app = command_group("runs", "List runs and their files, and add a file to the collection.")
@@ -37,7 +47,7 @@ def list_all(
 
     Example: candor runs --status failed --collection papers --sort duration
     """
-    from api.cli.render.runs import print_runs
+    from api.cli.render.runs import show_runs
     from multi_agent.storage.run_filter import RunFilter, RunSort, RunState
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
@@ -46,7 +56,13 @@ def list_all(
         raise UsageError(f"Unknown order {sort!r}. Choose from {', '.join(RunSort)}.")
     states = tuple(map(RunState, status)) if status else None
     wanted = RunFilter(status=states, collection=collection, text=text, sort=RunSort(sort), after=after)
-    print_runs(make_candor(home).trace.runs(limit, wanted), as_json)
+    found = make_candor(home).trace.runs(limit, wanted)
+    if as_json:
+        print_json([run.model_dump(mode="json") for run in found])
+    elif found:
+        show_runs(make_console(), found)
+    else:
+        print_message("No runs match.")
 
 
 @app.command()

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from api.cli.common import print_list
-from api.cli.render.text import duration
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.render.text import duration, excerpt, show_paragraph
 from multi_agent.storage.trace import RunSummary
 
 
-def print_runs(runs: Sequence[RunSummary], as_json: bool) -> None:
-    """Print the runs as a table or as JSON. The table has costs only if a run has a cost."""
-    shows_cost = any(run.cost is not None for run in runs)
-    columns = ["run", "status", "started (UTC)", "took", "tokens", *(["cost"] if shows_cost else []), "conf."]
-    rows = [_row(run, shows_cost) for run in runs]
-    print_list(runs, (*columns, "collection", "question"), rows, as_json)
+def show_runs(console: Console, runs: Iterable[RunSummary]) -> None:
+    """Print each run: its id and figures in one line, its question below."""
+    for run in runs:
+        console.print(Text(run.run_id, style="bold"), Text(" · ".join(_facts(run)), style="dim"), soft_wrap=True)
+        show_paragraph(console, excerpt(run.question))
 
 
-def _row(run: RunSummary, shows_cost: bool) -> tuple[str, ...]:
-    cost = "" if run.cost is None else f"{run.cost:.4f}"
-    return (
-        run.run_id,
-        run.status,
-        f"{run.started_at:%Y-%m-%d %H:%M}",
-        "" if run.seconds is None else duration(run.seconds),
-        "" if run.tokens is None else f"{run.tokens:,}",
-        *([cost] if shows_cost else []),
-        "" if run.confidence is None else f"{run.confidence:.2f}",
-        run.collection,
-        run.question,
-    )
+def _facts(run: RunSummary) -> list[str]:
+    """Return what is known of the run. A run that has not ended has no figures."""
+    facts = [run.status, f"{run.started_at:%Y-%m-%d %H:%M} UTC"]
+    facts += [duration(run.seconds)] if run.seconds is not None else []
+    facts += [f"{run.tokens:,} tokens"] if run.tokens is not None else []
+    facts += [f"cost {run.cost:.4f}"] if run.cost is not None else []
+    facts += [f"confidence {run.confidence:.2f}"] if run.confidence is not None else []
+    return [*facts, run.collection]

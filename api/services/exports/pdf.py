@@ -18,7 +18,7 @@ _FAMILY = "DejaVu"
 _SIZE, _SMALL, _TITLE, _HEADING = 10.5, 8.5, 17, 12.5  # points
 _LEADING = 0.53  # millimetres of line height per point
 _MARGIN, _INDENT, _GAP = 20.0, 7.0, 2.5  # millimetres
-_GREY, _LINK = (95, 95, 95), (20, 80, 160)
+_GREY, _LINE, _LINK = (95, 95, 95), (190, 190, 190), (20, 80, 160)
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:
@@ -75,20 +75,19 @@ class _Page(FPDF):
         self.set_left_margin(_MARGIN + indent)
         self.set_x(_MARGIN + indent)
         yield
-        self.ln(self.font_size_pt * _LEADING)
+        height = self.font_size_pt * _LEADING
         self.set_left_margin(_MARGIN)
-        self.ln(_GAP)
+        self.ln(height + (_GAP if height > _SMALL * _LEADING else 0))
 
     def table_of(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add a table. Columns may be unnamed."""
+        """Add a table under its headings."""
         self.set_font(_FAMILY, size=_SMALL)
-        heads = FontFace(emphasis="BOLD")
-        named = any(columns)
+        self.set_draw_color(_LINE)
         with self.table(
-            headings_style=heads, first_row_as_headings=named, borders_layout="HORIZONTAL_LINES", text_align="LEFT",
+            headings_style=FontFace(emphasis="BOLD"), borders_layout="HORIZONTAL_LINES", text_align="LEFT",
             line_height=_SMALL * _LEADING + 0.6,
         ) as table:  # fmt: skip
-            for row in (columns, *rows) if named else rows:
+            for row in (columns, *rows):
                 table.row([cell.translate(self._replaced) for cell in row])
         self.ln(_GAP)
 
@@ -113,7 +112,8 @@ def _fill(page: _Page, report: Report) -> None:
     for calculation in report.calculations:
         _calculation(page, calculation, links[calculation.mark])
     _heading(page, "About this answer")
-    page.table_of(("", ""), report.facts)
+    for name, value in report.facts:
+        page.paragraph(f"{name}: {value}", _SMALL)
     if page.unknown:
         page.paragraph(f"{MISSING} stands for signs that no font of this computer has.", _SMALL)
 
