@@ -96,7 +96,8 @@ def _fill(page: _Page, report: Report) -> None:
     page.add_page()
     page.paragraph(report.question, _TITLE, "B")
     page.paragraph(report.status, style="B")
-    links = {each.mark: page.add_link() for each in (*report.sources, *report.calculations)}
+    marks = (*(source.mark for source in report.sources), *(each.mark for each in report.calculations))
+    links = {mark: page.add_link() for mark in marks}
     _statements(page, report, links)
     for part in report.parts:
         _heading(page, part.heading)
