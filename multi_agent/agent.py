@@ -1,4 +1,4 @@
-"""The contract of an agent, and the kit it works with. Implementations: one file each in ``agents/``.
+"""The agent protocol and the kit of an agent. Implementations are in ``agents/``, one per file.
 
 To add an agent, add a file with a class like this to an agents package, and its prompt to the ``prompts`` folder next
 to that package:
@@ -17,7 +17,7 @@ to that package:
 
         def explain_reasoning(self) -> str: …
 
-The card declares as ``outputs`` what later steps may refer to as ``@{outputs.STEP.FIELD}``.
+The card declares in ``outputs`` the fields that later steps can reference as ``@{outputs.STEP.FIELD}``.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class StepOutput(FrozenModel):
 
     @property
     def why_empty(self) -> str:
-        """Why a field is empty; completes the error of a step that refers to it, which the planner sees."""
+        """The reason why a field is empty. Completes the error of a step that references it; the planner reads it."""
         return "found nothing."
 
 
 def texts_in(outputs: type[StepOutput]) -> tuple[str, ...]:
-    """Return the outputs that make sense in a question: neither numbers nor truth values."""
+    """Return the names of the outputs that can be part of a question: no numbers and booleans."""
     return tuple(name for name, field in outputs.model_fields.items() if field.annotation not in (int, float, bool))
 
 
@@ -125,13 +125,13 @@ class AgentCard(FrozenModel):
 
     @property
     def abilities(self) -> str:
-        """Its tools and skills as sentences for a prompt; empty if it has none."""
+        """The agent's tools and skills as sentences for a prompt; empty if it has none."""
         named = (("Tools", self.tools), ("Skills", self.skills))
         return "".join(f" {title}: {', '.join(names)}." for title, names in named if names)
 
     @property
     def sees(self) -> frozenset[str]:
-        """All context fields that it receives."""
+        """All context fields that the agent receives."""
         return self.requires | self.reads
 
     @model_validator(mode="after")
@@ -143,12 +143,12 @@ class AgentCard(FrozenModel):
 
 @dataclass(frozen=True)
 class AgentKit:
-    """What an agent works with. Every step gets a fresh agent and kit, so an agent may keep state during its step.
+    """The dependencies of an agent. Every step gets a new agent and kit, so an agent may keep state during its step.
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
     The final update may contain it again. ``read_before`` holds the ids of the passages that earlier attempts read.
-    ``tools`` returns the tools that the card grants, and ``sources`` says what the answer may rest on. ``wake`` says
-    what woke the agent; None in a step of the plan.
+    ``tools`` returns the tools that the card grants, and ``sources`` lists the kinds of sources that the answer may
+    use. ``wake`` holds the events that woke the agent; None in a step of the plan.
     """
 
     llm: LLM
@@ -176,9 +176,9 @@ class Agent(Protocol):
     card: ClassVar[AgentCard]
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether there is anything to do; otherwise the step is recorded as skipped.
+        """Return whether the agent has work to do. If not, the step is recorded as skipped.
 
-        For an agent that was woken (``kit.wake``), decide whether to react; if not, nothing is recorded.
+        For a woken agent (``kit.wake``), return whether it reacts. If not, nothing is recorded.
         """
         ...
 

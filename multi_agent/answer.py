@@ -137,7 +137,9 @@ class ExecutionSummary(FrozenModel):
     tools: dict[str, ToolCount] = Field(default={}, description="by tool that was called")
     tools_offered: int = Field(default=0, description="different tools that the agents could call")
     contradictions: int = Field(
-        default=0, description="answers of agents that differed from the chosen one, in all votes of the run"
+        default=0,
+        description="pairs of statements that may contradict each other: quotes of different documents, answers to one "
+        "question, and in a vote the chosen answer with each other one",
     )
 
 
@@ -205,9 +207,9 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the writer says that the evidence suffices and a claim is supported.
+    """Return ANSWERED if the synthesis is sufficient and a claim is supported, else INSUFFICIENT.
 
-    A sufficient answer without claims also counts: the question itself says what to answer if nothing is found.
+    A sufficient answer without claims also counts: the question defines what to answer if nothing is found.
     """
     supported = not synthesis.claims or any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT

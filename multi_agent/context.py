@@ -1,4 +1,4 @@
-"""The shared context of a run: everything the agents know, as one frozen value.
+"""The shared context of a run: all data that its agents share, as one frozen value.
 
 An agent receives the fields that its card declares to read. It returns a ``ContextUpdate`` with fields that its card
 declares to write. ``context_merge.py`` applies updates; nothing else changes a context.
@@ -160,9 +160,9 @@ class Synthesis(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The claims as one text in the chosen layout, each with its reference marks or [unsupported].
+        """The claims as one text in the chosen layout, each followed by its reference marks or [unsupported].
 
-        Without claims, a sufficient answer is its short form: what the question asks for if nothing is found.
+        Without claims, the short form of a sufficient answer: the question defines it for an empty result.
         """
         if not self.claims:
             return self.short if self.sufficient else ""
@@ -236,7 +236,7 @@ class ResearchContext(FrozenModel):
 
     @property
     def looked_for(self) -> tuple[str, ...]:
-        """Everything that was searched for, grouped by the documents that a search was limited to."""
+        """All search queries and questions, grouped by the documents that the search was limited to."""
         found = (
             Wording(words=words, documents=each.documents)
             for each in self.findings
@@ -252,7 +252,7 @@ class ResearchContext(FrozenModel):
         return (*everywhere, *(within("; ".join(words), documents) for documents, words in by_documents.items()))
 
     def only(self, fields: Iterable[str]) -> ResearchContext:
-        """Return the context with what every agent sees and ``fields``; the rest is empty."""
+        """Return the context with ``fields`` and the fields that every agent sees. All others are empty."""
         seen = {*SEEN_BY_ALL, *fields}
         return ResearchContext(**{name: getattr(self, name) for name in seen})
 

@@ -32,7 +32,7 @@ def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes
 def number_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Drop duplicates, sort by document and position, and number from 1.
 
-    Duplicates keep the reasons (``why``) of all their copies: one table row can hold several records.
+    The remaining item keeps the reasons (``why``) of all its duplicates: one table row can hold several records.
     """
     reasons: dict[Hashable, dict[str, None]] = {}
     items = tuple(evidence)
@@ -47,7 +47,7 @@ def number_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 
 def _without_repeats(texts: Iterable[str]) -> list[str]:
-    """Drop duplicates, including those inside evidence that was merged before."""
+    """Drop duplicates, including those from an earlier merge."""
     kept: list[str] = []
     for text in texts:
         if not any(text in each for each in kept):
@@ -65,7 +65,7 @@ def _merged(name: str, context: ResearchContext, update: ContextUpdate) -> Any:
 
 
 def _union(items: Iterable[T], key: Callable[[T], Hashable] = repr) -> tuple[T, ...]:
-    """Drop duplicates; keep the first of each, in order."""
+    """Drop duplicates. Keep the first of each, in order."""
     unique: dict[Hashable, T] = {}
     for item in items:
         unique.setdefault(key(item), item)

@@ -1,4 +1,4 @@
-"""The errors of a run, by who must act.
+"""The errors of a run, and who must act on each.
 
 AgentError                      base
 ├── LLMError                    the model's side
@@ -47,12 +47,12 @@ class AgentError(Exception):
 
 
 class LLMError(AgentError):
-    """A model call failed after all retries. Keeps the usage and the exchanges until then."""
+    """A model call failed after all retries. Holds the usage and the exchanges of all tries."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds to wait before the next request, as the endpoint says."""
+        """Seconds to wait before the next request, as set by the endpoint."""
         self.usage = Usage()
         self.exchanges: tuple[Exchange, ...] = ()
 
@@ -70,7 +70,7 @@ class LLMTimeout(LLMError):
 
 
 class LLMRateLimited(LLMError):
-    """The endpoint rejected the request for load (429) after all retries."""
+    """The endpoint rejected the request because of its load (429) after all retries."""
 
 
 class LLMRefused(LLMError):
@@ -82,7 +82,7 @@ class InvalidResponse(LLMError):
 
 
 class PromptTooLong(LLMError):
-    """The prompt and the room for its response exceed the model's context window; nothing was sent."""
+    """The prompt and the tokens reserved for its response exceed the model's context window. Nothing was sent."""
 
 
 class RecordingMissing(LLMError):
@@ -94,7 +94,7 @@ class PictureUnavailable(AgentError):
 
 
 class PlanError(AgentError):
-    """The model made no valid plan after all retries, or a saved plan is invalid here."""
+    """The model made no valid plan after all retries, or a saved plan is invalid in this run."""
 
     def __init__(self, message: str, *, written: str = "", faults: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -108,7 +108,7 @@ class UnknownAgent(AgentError):
 
 
 class NotKept(AgentError):
-    """No agent, skill or memory of that name."""
+    """No agent, skill or memory has that name."""
 
 
 class NameTaken(AgentError):
@@ -116,7 +116,7 @@ class NameTaken(AgentError):
 
 
 class KeptInFile(AgentError):
-    """The entry is defined in a user's file, which only the user changes."""
+    """The entry is defined in a user's file, which Candor does not change."""
 
 
 class UnknownModel(AgentError):
@@ -144,7 +144,7 @@ class ApprovalClosed(AgentError):
 
 
 class ApprovalNotFound(AgentError):
-    """No approval with that id."""
+    """No approval has that id."""
 
     def __init__(self, approval_id: str) -> None:
         super().__init__(f"There is no approval {approval_id!r}.")
@@ -159,7 +159,7 @@ class StepError(AgentError):
 
 
 class RunEnded(AgentError):
-    """A step failed in a way that every plan would: the model or the store failed."""
+    """The model or the store failed in a step. Every other plan would fail the same way."""
 
 
 class ReferenceFailed(AgentError):
@@ -167,7 +167,7 @@ class ReferenceFailed(AgentError):
 
 
 class NothingFound(ReferenceFailed):
-    """A step refers to an output that is empty: not found in the documents, or not a single thing."""
+    """A step refers to an output that is empty: not found in the documents, or more than one thing."""
 
 
 class BudgetReached(AgentError):
@@ -175,15 +175,15 @@ class BudgetReached(AgentError):
 
 
 class TaskAccessDenied(AgentError):
-    """An agent asked for task data that is not its own or does not exist."""
+    """An agent requested task data that does not exist or belongs to another agent."""
 
 
 class QueryRefused(AgentError):
-    """A query over the records is invalid: not a single SELECT, a fault in it, or over its limits."""
+    """A query over the records is not a single SELECT, contains an error, or exceeds its limits."""
 
 
 class RunNotFound(AgentError):
-    """No run with that id."""
+    """No run has that id."""
 
 
 class RunUnderWay(AgentError):

@@ -1,7 +1,7 @@
 """The events of a run as immutable values. The trace of a run is the list of its events.
 
-``Event`` is the envelope; its ``body`` is one of the types below, distinguished by ``type``. Publishers do not know
-their subscribers.
+``Event`` is the envelope; its ``body`` is one of the types below, distinguished by ``type``. Publishers do not depend
+on their subscribers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from multi_agent.remembered import Remembered
 from multi_agent.request import Request
 from vectorstore.models import Chunk, FrozenModel, Origin
 
-_MAX_PASSAGES = 24  # of a search, kept in its event
+_MAX_PASSAGES = 24  # passages of a search that its event holds
 _EXCERPT = 200  # characters
 
 

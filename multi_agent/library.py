@@ -1,4 +1,4 @@
-"""The contract of a library: how agents search and read a collection of documents."""
+"""The library protocol: how agents search and read a collection of documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CatalogueEntry(FrozenModel):
 
 
 class Library(Protocol):
-    """Searches and reads one collection. Calls may block, so agents make them in a thread."""
+    """Searches and reads one collection. Calls may block, so agents run them in a thread."""
 
     @property
     def collection(self) -> str:
@@ -40,7 +40,7 @@ class Library(Protocol):
         ...
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
-        """Return the chunks within ``reach`` positions of the given ones, in reading order, each once."""
+        """Return the chunks within ``reach`` positions of the given ones, in reading order, without duplicates."""
         ...
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:

@@ -1,10 +1,10 @@
-"""What agents can hear of each other: events as messages, and the names that select them.
+"""Messages between agents: events that agents can listen to, and the entries that select them.
 
-A card lists in ``listens_to`` the types of the events, each of all agents or of one:
+A card lists event types in ``listens_to``, each for all agents or for one:
 
     listens_to=("missing_reported", "reasoning_shared:Retriever")
 
-An agent does not hear itself, unless its entry names it.
+An agent does not receive its own messages unless an entry names it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONTENTS: Mapping[type, Callable[[Any], str]] = {
     StepFailed: lambda body: f"failed: {body.error}",
 }
 HEARD_EVENTS = tuple(kind.model_fields["type"].default for kind in _CONTENTS)  # type: ignore[attr-defined]
-"""The types of the events that agents can listen to."""
+"""The event types that agents can listen to."""
 
 
 def _require_heard(entry: str) -> str:
@@ -42,7 +42,7 @@ def _require_heard(entry: str) -> str:
 
 
 Listened = Annotated[str, AfterValidator(_require_heard)]
-"""An event type, or an event type and an agent with a colon between them."""
+"""An event type, optionally followed by a colon and the name of an agent."""
 
 
 class Wake(FrozenModel):
@@ -53,7 +53,7 @@ class Wake(FrozenModel):
 
     @property
     def is_chained(self) -> bool:
-        """Whether it reacts to a reaction."""
+        """Whether the agent reacts to a reaction."""
         return "." in self.events[0].step
 
 
@@ -67,6 +67,6 @@ def message_of(event: Event) -> AgentMessage | None:
 
 
 def hears(listens_to: Collection[str], agent: str, message: AgentMessage) -> bool:
-    """Return whether ``agent``, with these entries on its card, hears the message."""
+    """Return whether ``agent`` receives the message if its card has these entries."""
     named = f"{message.type}:{message.sender}" in listens_to
     return named or (message.type in listens_to and message.sender != agent)

@@ -1,11 +1,12 @@
-"""Plans and what became of them: a goal, and steps that say which agent does what after which others.
+"""Plans and their outcomes. A plan has a goal and steps, each with its agents, its task and the steps it waits for.
 
-Values only. The planner makes plans, ``orchestrator/validation.py`` checks them and the executor runs them.
+This module holds only values. The planner makes plans, ``orchestrator/planning/validation.py`` checks them and the
+executor runs them.
 
-An input or an instruction may name an output of an earlier step as ``@{outputs.STEP.FIELD}``; the step then waits for
-that step. ``orchestrator/references.py`` resolves such references.
+An input or an instruction may reference an output of an earlier step as ``@{outputs.STEP.FIELD}``. The step then waits
+for that step. ``orchestrator/planning/references.py`` resolves references.
 
-A saved plan is a template: its texts may hold ``@{question}`` and ``@{inputs.NAME}``, one for each of its parameters.
+A saved plan is a template: its texts may contain ``@{question}`` and, for each parameter, ``@{inputs.NAME}``.
 ``orchestrator/planning/templates.py`` fills them in.
 """
 
@@ -38,18 +39,18 @@ class Reference(NamedTuple):
 
 
 def find_references(value: JsonValue) -> tuple[Reference, ...]:
-    """Return all references in a value, including nested ones, each once."""
+    """Return all references in a value, including nested ones, without duplicates."""
     found = (Reference(*match) for text in texts_of(value) for match in REFERENCE.findall(text))
     return tuple(dict.fromkeys(found))
 
 
 def find_malformed(value: JsonValue) -> tuple[str, ...]:
-    """Return the texts that open a reference without completing it."""
+    """Return the texts with an incomplete reference."""
     return tuple(text for text in texts_of(value) if text.count(_OPENING) != len(REFERENCE.findall(text)))
 
 
 def find_placeholders(value: JsonValue) -> tuple[str, ...]:
-    """Return the placeholders of a template in a value, each once: ``question`` and ``inputs.NAME``."""
+    """Return the placeholders in a value, ``question`` and ``inputs.NAME``, without duplicates."""
     return tuple(dict.fromkeys(name for text in texts_of(value) for name in PLACEHOLDER.findall(text)))
 
 
@@ -71,12 +72,12 @@ class Step(FrozenModel):
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The inputs that say something: neither empty nor a repetition of the instruction."""
+        """The inputs that are not empty and do not repeat the instruction."""
         return {name: value for name, value in self.inputs.items() if value not in ("", [], self.instruction)}
 
     @property
     def after(self) -> tuple[str, ...]:
-        """Ids of the steps it waits for: those it needs and those whose outputs it names."""
+        """Ids of the steps that this step waits for: the steps it needs and the steps whose outputs it references."""
         return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in find_references(self.task)))))
 
 
@@ -99,7 +100,7 @@ class Plan(FrozenModel):
     parameters: tuple[Parameter, ...] = Field(default=(), description="of a template: values besides the question")
 
     def before(self, step: Step) -> frozenset[str]:
-        """Return the ids of all steps that are finished when ``step`` starts, through any chain of needs."""
+        """Return the ids of all steps that ``step`` waits for, directly or through other steps."""
         by_id = {each.id: each for each in self.steps}
         found: set[str] = set()
         waiting = list(step.after)
@@ -112,7 +113,7 @@ class Plan(FrozenModel):
 
     @property
     def fingerprint(self) -> frozenset[str]:
-        """Agents with their instructions and inputs, without step ids: equal for two plans that try the same."""
+        """Agents with their instructions and inputs, without step ids. Equal for two plans with the same tasks."""
         tasks = ([sorted(step.agents), " ".join(step.instruction.split()), step.inputs] for step in self.steps)
         return frozenset(json.dumps(each, sort_keys=True).casefold() for each in tasks)
 

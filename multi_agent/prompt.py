@@ -1,4 +1,4 @@
-"""Prompts: Markdown files with strict placeholders, one per agent, identified in the trace by a hash.
+"""Prompts: Markdown files with strict placeholders, one per agent. A hash identifies each in the trace.
 
 A file has the parts ``# System`` and ``# User``, and ``# Again`` if the agent can ask for corrections. Placeholders are
 ``$name``; write ``$$`` for a dollar sign. Text that is the same in all calls of a step comes first, so that endpoints
@@ -50,7 +50,7 @@ class Prompt:
 
     @staticmethod
     def part(stem: str, **values: object) -> str:
-        """Render a text that is shared by several of Candor's prompts, or optional. Raises AgentError as ``render``."""
+        """Render a shared or optional part of Candor's own prompts. Raises AgentError like ``render``."""
         path = files("multi_agent").joinpath("prompts", "parts", f"{stem}.md")
         text = Template(path.read_text(encoding="utf-8").strip())
         _require_match(stem, frozenset(text.get_identifiers()), values)
@@ -83,7 +83,7 @@ class Prompt:
         return [Message.system(self._system.substitute(values)), Message.user(self._user.substitute(values))]
 
     def again(self, response: str, **values: object) -> list[Message]:
-        """Return the messages that ask for a correction of ``response``. Raises AgentError as ``render``."""
+        """Return the messages that ask for a correction of ``response``. Raises AgentError like ``render``."""
         _require_match(self.name, frozenset(self._again.get_identifiers()), values)
         return [Message(role="assistant", content=response), Message.user(self._again.substitute(values))]
 

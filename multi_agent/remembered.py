@@ -1,4 +1,4 @@
-"""What a run knows besides its question. ``memory`` stores it; ``prompts/show_remembered.py`` renders it."""
+"""The memory entries of a run. ``memory`` stores them; ``prompts/show_remembered.py`` renders them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from vectorstore.models import FrozenModel
 
 EXCHANGES = 6
-"""Earlier exchanges of a conversation that a run reads."""
+"""Number of earlier exchanges of a conversation that a run reads."""
 _SHORT = 400  # characters of a question or an answer in a conversation
 
 
@@ -58,5 +58,5 @@ class Remembered(FrozenModel):
 
 
 def words_to_look_up(question: str, conversation: Sequence[Exchange]) -> str:
-    """Return the text to find similar entries with: a follow-up question, such as "And his time?", names no subject."""
+    """Return the last question and this one, to find similar entries: "And his time?" alone names no subject."""
     return " ".join((*(each.question for each in conversation[-1:]), question))

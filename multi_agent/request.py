@@ -13,13 +13,13 @@ from multi_agent.settings import Budget, Source
 from vectorstore.models import FrozenModel
 
 LONGEST = 20_000
-"""Maximum characters of a question or query. Anything longer belongs into the collection as a document."""
+"""Maximum characters of a question or query. Longer texts belong in the collection as documents."""
 
 
 MOST_RESULTS = 100
 LONGEST_RESULT = 20_000
 LONGEST_RESULTS = 400_000
-"""Maximum number of given passages, and maximum characters of one and of all. More belongs into the collection."""
+"""Maximum number of given passages, and maximum characters of one and of all. Add larger texts to the collection."""
 
 
 class RagResult(FrozenModel):
@@ -97,7 +97,7 @@ class Request(FrozenModel):
         return self.model_copy(update={"question": self.question.strip()})
 
     def _check_results(self) -> None:
-        """Raise AgentError if the given passages are blank or too many, or if there is nothing to read at all."""
+        """Raise AgentError if there is nothing to read or given passages are not allowed, blank or over the limits."""
         if not self.search and not self.rag_results:
             raise AgentError("There is nothing to read: `search` is false. Give passages in `rag_results`, or search.")
         if self.rag_results and "documents" not in self.sources:

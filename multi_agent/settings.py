@@ -9,13 +9,13 @@ from pydantic import Field
 from vectorstore.settings import SettingsGroup
 
 Source = Literal["documents", "web", "tools"]
-"""What an answer may rest on: documents of the collection, web pages and downloads, results of other tools."""
+"""The kinds of sources for an answer: documents of the collection, web pages and downloads, other tool results."""
 
 SUPERVISORS = ("Conversation", "Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, by their names in traces and `agent_models`."""
 
 
-_WINDOW_SHARE = 6  # passages take a sixth of the window, ten by default: a small model reads slowly
+_WINDOW_SHARE = 6  # passages take a sixth of the window, since a small model reads slowly; about ten by default
 _MOST_PASSAGE_TOKENS = 16_000  # per call
 _TOKENS_PER_PICTURE = 8_192  # of the window; the picture itself takes up to 1,800 of them
 _MOST_PICTURES = 4  # per call

@@ -1,7 +1,7 @@
 """Passages from outside the collection: web pages that were read, results of tools, and passages of the caller.
 
-They are numbered, quoted and checked like passages of documents. ``Chunk.origin`` says where they are from. Spans count
-from the beginning of the page's text, of the result, or of all passages that the caller gave from one source.
+They are numbered, quoted and checked like passages of documents. ``Chunk.origin`` holds their origin. Spans are offsets
+in the text of the page, in the result, or in the joined passages that the caller gave from one source.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TAGS = range(0xE0000, 0xE0080)
 def page_passages(url: str, read_at: datetime, title: str, text: str) -> tuple[Chunk, ...]:
     """Return the passages of a page; none if its text is blank.
 
-    Long pages are cut at the ends of paragraphs, and long paragraphs at the ends of sentences.
+    Long pages are split at the ends of paragraphs, and long paragraphs at the ends of sentences.
     """
     address, text = _one_line(url), readable(text)
     origin, heading = WebPage(url=address, read_at=read_at), _one_line(title)[:_TITLE_CHARACTERS]
@@ -49,7 +49,7 @@ def tool_passage(tool: str, arguments: Mapping[str, Any], result: str) -> Chunk:
 
 
 def source_of(origin: Origin | None) -> Source:
-    """Return the kind of source that a passage or quote with this origin is from."""
+    """Return the kind of source of a passage or quote with this origin."""
     if origin is None:
         return "documents"
     kinds: dict[str, Source] = {"web": "web", "tool": "tools", "caller": "documents"}
@@ -57,7 +57,7 @@ def source_of(origin: Origin | None) -> Source:
 
 
 def describe_origin(origin: Origin) -> str:
-    """Return where a quote is from, for people: the page and when it was read, or the tool and its arguments."""
+    """Return the origin of a quote for people: the page and the time it was read, or the tool and its arguments."""
     if isinstance(origin, WebPage):
         return f"web page {origin.url}, read {origin.read_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if isinstance(origin, GivenPassage):
@@ -67,7 +67,7 @@ def describe_origin(origin: Origin) -> str:
 
 
 def given_passages(results: Iterable[RagResult]) -> tuple[Chunk, ...]:
-    """Return the caller's passages in their order. The text of a source is its passages, divided by blank lines."""
+    """Return the caller's passages in order. The text of a source is its passages, joined by blank lines."""
     results = tuple(results)
     passages = [readable(each.text) for each in results]
     texts: dict[tuple[str, str], str] = {}
@@ -95,8 +95,8 @@ def _given(result: RagResult, text: str, index: int, span: Span) -> Chunk:
 def readable(text: str) -> str:
     """Return the text without control characters, so that it cannot act on a terminal or hide words.
 
-    Unix line ends replace all others. A space replaces each other control character, surrogate, mark of text direction
-    and invisible tag.
+    Line endings become Unix line endings. All other control characters, surrogates, text direction marks and invisible
+    tags become spaces.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(" " if _is_unreadable(character) else character for character in lines)
@@ -130,7 +130,7 @@ def _chunk(source: str, name: str, origin: Origin, title: str, text: str, index:
 
 
 def _cut(text: str) -> Iterator[Span]:
-    """Yield the spans of the passages, as many whole paragraphs in each as fit."""
+    """Yield the spans of the passages. Each holds as many whole paragraphs as fit."""
     current: Span | None = None
     for part in _parts(text):
         if current and part.end - current.start > _PASSAGE_CHARACTERS:
@@ -142,7 +142,7 @@ def _cut(text: str) -> Iterator[Span]:
 
 
 def _parts(text: str) -> Iterator[Span]:
-    """Yield the paragraphs that fit into a passage, and the sentences or pieces of longer ones."""
+    """Yield the spans of paragraphs that fit into a passage, and of the sentences or pieces of longer ones."""
     for paragraph in _paragraphs(text):
         if paragraph.end - paragraph.start <= _PASSAGE_CHARACTERS:
             yield paragraph

@@ -5,7 +5,7 @@ The executor of a run creates and deletes task data. An agent reads the data of 
     task = kit.get_task_data(task_id)
     task.inputs.method
 
-Messages name tasks by id. The queue here is in memory; a durable one would have the same contract.
+Messages refer to tasks by id. This queue is in memory; a durable one can implement the same protocol.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GetTaskData = Callable[[str], "TaskData"]
 
 
 class NoInputs(FrozenModel):
-    """The inputs of an agent that takes none beside its instruction."""
+    """No inputs: the agent needs only its instruction."""
 
 
 class TaskData(FrozenModel):
@@ -51,7 +51,7 @@ class TaskData(FrozenModel):
     inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
 
 
-@lru_cache(maxsize=512)  # a type takes a millisecond to make
+@lru_cache(maxsize=512)  # creating a type takes a millisecond
 def task_data_type(agent: str, inputs: type[BaseModel]) -> type[TaskData]:
     """Return the type of an agent's task data."""
     fields: dict[str, Any] = {"agent": (Literal[agent], agent), "inputs": (inputs, ...)}

@@ -1,6 +1,6 @@
-"""The contract of a tool and the kit it gets. Implementations: one file each in ``tools/``.
+"""The tool protocol and the kit of a tool. Implementations are in ``tools/``, one per file.
 
-A new tool is a new file in a tools package, with a class like this:
+To add a tool, add a file with a class like this to a tools package:
 
     class CityInput(Value):
         city: str = Field(description="name of the city, as a map has it")
@@ -13,7 +13,7 @@ A new tool is a new file in a tools package, with a class like this:
         async def __call__(self, given: CityInput) -> ToolResult: …
 
 ``toolbox/granted_tool.py`` wraps every tool: it publishes and journals calls, limits their time, and gets approvals for
-dangerous tools. Tools of MCP servers have the same contract.
+dangerous tools. Tools of MCP servers implement the same protocol.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ToolCard(FrozenModel):
     )
 
     def unavailable(self, settings: ToolSettings) -> str:
-        """Return why the tool cannot be used, or an empty text."""
+        """Return the reason why the tool cannot be used, or an empty text."""
         return self.lacks(settings) if self.lacks else ""
 
 
@@ -74,7 +74,7 @@ class FileReader(Protocol):
 
 @dataclass(frozen=True)
 class ToolKit:
-    """What a tool works with. Each run has its own kit. Without ``files``, downloads cannot be read."""
+    """The dependencies of a tool. Each run has its own kit. Without ``files``, downloads cannot be read."""
 
     library: Library
     sandbox: Sandbox
@@ -83,7 +83,7 @@ class ToolKit:
 
 
 class Tool(Protocol):
-    """Something that a model can call."""
+    """A tool that a model can call."""
 
     @property
     def card(self) -> ToolCard:
@@ -99,7 +99,7 @@ class Tool(Protocol):
 
 
 def excerpt(text: str, start: int, max_length: int) -> str:
-    """Return ``max_length`` characters of a text from ``start``, with a note how to read on."""
+    """Return ``max_length`` characters of a text from ``start``, with a note on how to read the rest."""
     end = min(len(text), start + max_length)
     if start and start >= len(text):
         return f"(There is nothing from character {start} on: it has {len(text)}.)"

@@ -74,10 +74,10 @@ class IngestPipeline:
     ) -> IngestReport:
         """Execute the plan, which was made from ``known``, the ledger's snapshot of the collection.
 
-        Nothing else may have changed the collection since the snapshot. Once ``cancelled``, no further file is started:
-        those on their way are finished, the others wait for the next ingest. ``planning_seconds`` count towards the
-        time in the report. Raises StoreError and LedgerUnavailable when it cannot continue; the errors of single files
-        are in the report and in the ledger.
+        Nothing else may have changed the collection since the snapshot. Once ``cancelled``, no further file is
+        started. Files in progress are finished; the next ingest reads the others. The time in the report includes
+        ``planning_seconds``. Raises StoreError and LedgerUnavailable when it cannot continue; the errors of single
+        files are in the report and in the ledger.
         """
         started = time.perf_counter() - planning_seconds
         state = IngestState(

@@ -1,4 +1,4 @@
-"""DataInspector: describes the retrieved passages, so that other agents know how to read them."""
+"""DataInspector: describes the retrieved passages for the agents that read them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DataInspectorInputs(FrozenModel):
 
 
 class DataInspector:
-    """Looks at a sample of the unread passages: the best of a search, or evenly spread ones of a scan."""
+    """Describes a sample of the unread passages: the best ones of a search, or evenly spaced ones of a scan."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="DataInspector",
@@ -61,7 +61,7 @@ class DataInspector:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether a passage is still unread: there is nothing to prepare for passages that were read."""
+        """Return whether any passage is unread. Passages that were read need no inspection."""
         known = {mark.partition("/")[0] for mark in context.read}
         return any(chunk.id not in known for chunk in context.chunks)
 

@@ -1,4 +1,4 @@
-"""Extractor: reads every passage and points at the sentences that bear on the question."""
+"""Extractor: reads every passage and cites the sentences that are relevant to the question."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class _Found(NamedTuple):
 
 
 class Extractor:
-    """Reads passages in parallel, packed by token budget; each once for the same strategies and record fields.
+    """Reads passages in parallel, packed by token budget. Reads each once for the same strategies and record fields.
 
-    The results of each group are merged at once, so they survive if the step ends early. Numbers of sentences that do
-    not exist are dropped and published. If an item had no other, the Extractor is woken, and reads the passages of that
-    call once more for it.
+    The results of each group are merged at once, so they survive if the step ends early. Citations of sentences that do
+    not exist are dropped and published. If an item has no other citations, the Extractor is woken and reads the
+    passages of that call once more.
     """
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -81,7 +81,7 @@ class Extractor:
         "where fields were named.",
         capabilities=("reading", "extraction", "evidence"),
         requires=frozenset({"chunks"}),
-        # It waits for the inspection: what that misses may be searched for before the passages are read.
+        # Reads the inspection to run after it: a search for what it reports as missing may add passages.
         reads=frozenset({"strategies", "record_fields", "read", "inspection"}),
         writes=frozenset({"evidence", "records", "read"}),
         outputs=ExtractorOutput,
@@ -122,7 +122,7 @@ class Extractor:
         return tuple(chunk for chunk in context.chunks if chunk.id in ids)
 
     async def _read_again(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        """Read the passages of rejected quotes for these alone: what was read before stays as it is."""
+        """Read the passages of rejected quotes again. Earlier results and the read marks stay unchanged."""
         chunks = self._rejected(context)
         groups = self._groups(chunks, context, task)
         read = await _gather(self._read(group) for group in groups)
@@ -168,7 +168,7 @@ class Extractor:
         return found
 
 
-@lru_cache(maxsize=128)  # a type and its schema take milliseconds to make
+@lru_cache(maxsize=128)  # creating a type and its schema takes milliseconds
 def response_model(fields: tuple[RecordField, ...]) -> type[BaseModel]:
     """Return the response model, with a record in each item if there are fields."""
     item: Any = ExtractedItem
@@ -215,7 +215,7 @@ def _update(found: Sequence[_Found], read: tuple[str, ...], *, records: bool) ->
 
 
 def _records(found: Iterable[_Found]) -> Iterable[Record]:
-    """Yield the records, each at its last quote: headings come before the row."""
+    """Yield the records with the spans of their last quotes, since headings precede the row."""
     for each in found:
         if each.values is not None:
             row = each.evidence[-1]

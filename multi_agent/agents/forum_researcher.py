@@ -1,4 +1,4 @@
-"""ForumResearcher: searches forums, reads threads and answers with quotes of what people write there."""
+"""ForumResearcher: searches forums, reads threads and answers with quotes from them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ForumQuery(FrozenModel):
 
 
 class ForumResearcher(Reader):
-    """Its search is limited to the platforms and the time of its task."""
+    """Searches only the platforms and the period of its task, and limits the number of threads read."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="ForumResearcher",

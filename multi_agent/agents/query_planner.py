@@ -46,7 +46,7 @@ class QueryPlannerOutput(StepOutput):
 
 
 class QueryPlanner:
-    """Words the question as documents might answer it."""
+    """Rewords the question as documents might answer it."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="QueryPlanner",
@@ -65,7 +65,7 @@ class QueryPlanner:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """React once in an attempt, and only to a search: after a scan, there is nothing else to find."""
+        """Return whether to react: once per attempt, and only after a search, since a scan misses no passage."""
         wake = self._kit.wake
         return wake is None or (wake.earlier == 0 and bool(context.searched))
 
@@ -91,7 +91,7 @@ class QueryPlanner:
 
 
 def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:
-    """Drop queries that are known or repeated, ignoring case and white space."""
+    """Drop known and repeated queries, ignoring case and whitespace."""
     known = {_folded(query) for query in before}
     new: dict[str, str] = {}
     for query in queries:

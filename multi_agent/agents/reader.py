@@ -1,4 +1,4 @@
-"""Reader: answers one question with a search and a model call that points at the sentences of the answer."""
+"""Reader: answers one question with a search and a model call that cites the sentences of the answer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ReaderOutput(StepOutput):
 
     @property
     def why_empty(self) -> str:
-        """Quote the full answer: it cannot replace a name in a later step, but the planner can ask about its parts."""
+        """The full answer. It cannot replace a name in a later step, but the planner can ask about its parts."""
         if not self._in_full:
             return super().why_empty
         return (
@@ -157,7 +157,7 @@ class Reader:
         return self._reasoning
 
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
-        """Return the best passages. Those that earlier attempts read come last: they did not answer the question."""
+        """Return the best passages. Passages that earlier attempts read come last, since they had no answer."""
         limit, known = self._kit.settings.reader_passages, self._kit.read_before
         found = await asyncio.to_thread(self._kit.library.search, queries, limit + len(known), documents)
         found = sorted(found, key=lambda chunk: chunk.id in known)[:limit]
@@ -165,7 +165,7 @@ class Reader:
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return the passages that fit into one call: the best ones, and the rest of their tables, pages, sections."""
+        """Return the passages for one call: the best ones and the rest of their tables, pages and sections."""
         settings, library = self._kit.settings, self._kit.library
         return best_document_last(read_around(found, library, settings.tokens_per_call)) if found else ()
 
@@ -203,7 +203,7 @@ class Reader:
         return await self.write(use, pictures, task, inputs), use.passages
 
     async def write(self, use: ToolUse, pictures: PagePictures, task: TaskData, inputs: ReaderInputs) -> Synthesis:
-        """Ask for the answer, check what it cites, and return it."""
+        """Ask the model for the answer, check its citations, and return it."""
         units = number_units(use.passages)
         draft = _DraftChecker(inputs.question, units, pictures)
         shape = PicturedAnswer if pictures else ReaderAnswer
@@ -268,7 +268,7 @@ def _readings(claim: ReaderClaim) -> Sequence[PictureReading]:
 
 
 def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
-    """Return the bare answer, if there is one, as a claim without sentences. The check then finds its sentence."""
+    """Return the bare answer, if there is one, as a claim without citations. The check then finds its sentence."""
     short = response.short.strip()
     return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 

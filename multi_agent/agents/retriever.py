@@ -65,7 +65,7 @@ class Retriever:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """React to queries that were written as a reaction; others belong to a step of the plan."""
+        """Return whether to react: only to queries written in a reaction. Others belong to a step of the plan."""
         return self._kit.wake is None or self._kit.wake.is_chained
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
@@ -103,7 +103,7 @@ class Retriever:
         chunks = await asyncio.to_thread(library.scan, documents)
         nearest = await asyncio.to_thread(library.search, (question,), self._kit.settings.passages)
         scanned = {chunk.id for chunk in chunks}
-        # Half of the sample for later agents is nearest to the question, which may concern few of hundreds of rows.
+        # Half of the sample for later agents is chosen by similarity: the question may concern few of hundreds of rows.
         ranking = [chunk.id for chunk in nearest if chunk.id in scanned][: self._kit.settings.sample_passages // 2]
         await self._report("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks, documents)
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))

@@ -94,9 +94,9 @@ class Synthesizer:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether anything was looked for or found. An answer may say that the search found nothing.
+        """Return whether anything was searched or found. An answer may state that the search found nothing.
 
-        It does not react to contradictions at once: it is told of them when it writes the answer.
+        The agent does not react to contradictions. It reads them when it writes the answer.
         """
         known = (context.chunks, context.evidence, context.computations, context.records, context.notes)
         return self._kit.wake is None and bool(context.looked_for or context.scanned or any(known))
@@ -170,7 +170,7 @@ class _Sources:
         return SupportRules(self.question, self._shown, self._context.chunks, short, confirmed)
 
     def statement(self, written: WrittenClaim) -> Statement:
-        """Return the claim with the evidence and the computations that it cites, as far as they exist."""
+        """Return the claim with the cited evidence and computations that exist."""
         return Statement(
             written.text, _known(written.evidence, self._evidence), _known(_computations(written), self._computed)
         )
@@ -201,7 +201,7 @@ def _computations(written: WrittenClaim) -> Sequence[int]:
 
 
 def _show_read(context: ResearchContext) -> str:
-    """Return which documents were read completely. Only these can prove that a list is complete."""
+    """Return the documents that were read completely. Only these can prove that a list is complete."""
     return f"Read completely: {', '.join(context.scanned)}\n" if context.scanned else ""
 
 

@@ -1,4 +1,4 @@
-"""Answers a question from what tools return: the tool loop, then an answer with checked quotes, as the Reader's."""
+"""Answers a question from tool results: runs the tool loop, then writes an answer with checked quotes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def find_with_tools(
 ) -> ContextUpdate:  # fmt: skip
     """Return the finding and its evidence.
 
-    Raises AgentError if the agent needs its tools, and read nothing because one is unavailable.
+    Raises AgentError if ``needs_tools`` is set, the agent read nothing and a tool is unavailable.
     """
     use = await ToolLoop(kit.llm, offered).run(messages)
     if needs_tools and not use.passages and offered.unavailable:

@@ -1,4 +1,4 @@
-"""Utility: calculates, works with dates and converts units, through tools."""
+"""Utility: calculates numbers and dates and converts units with tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UtilityInputs(FrozenModel):
 
 
 class Utility(Reader):
-    """Rests its answers on the results of its tools."""
+    """Bases its answers on the results of its tools."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Utility",

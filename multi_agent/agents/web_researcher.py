@@ -52,7 +52,7 @@ class WebResearcherInputs(FrozenModel):
 
 
 class WebResearcher(Reader):
-    """Its search knows only the source types of its task, and it reads no more pages than its task allows."""
+    """Searches only the source types of its task, and limits the number of pages read."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="WebResearcher",
@@ -102,7 +102,7 @@ def _narrow(tool: OfferedTool, inputs: WebResearcherInputs) -> OfferedTool:
 
 @lru_cache(maxsize=32)
 def web_query(types: tuple[SourceType, ...]) -> type[BaseModel]:
-    """Return the type of a search for pages of these types."""
+    """Return the input type of a search for pages of these types."""
     choice: Any = Literal[types]
     return create_model(
         "WebQuery",

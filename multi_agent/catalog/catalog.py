@@ -1,4 +1,4 @@
-"""The catalog of agents and skills: list them, change them, and make the registry for a run.
+"""The catalog of agents and skills. Lists and changes them, and builds the registry of a run.
 
 catalog = AgentCatalog(AgentRegistry.discover_all(packages), CatalogStore(engine, home), settings, endpoints, tools)
 catalog.add(CustomAgent(name="Lawyer", …))
@@ -34,7 +34,7 @@ class CatalogAgent:
     custom: CustomAgent | None = None
     """None for an agent of a package."""
     file: Path | None = None
-    """The file that describes it; None if it is in a package or the database."""
+    """The file that defines the agent; None if a package or the database defines it."""
 
 
 class AgentCatalog:
@@ -54,7 +54,7 @@ class AgentCatalog:
     def registry(self) -> AgentRegistry:
         """Return the enabled agents, and the tools that plans may call.
 
-        Raises AgentError for an invalid file or a name used twice, UnknownTool.
+        Raises AgentError for an invalid file or a duplicate name, and UnknownTool.
         """
         agents = self.agents()
         disabled = {name for name, agent in agents.items() if not agent.enabled}
@@ -62,7 +62,7 @@ class AgentCatalog:
         return AgentRegistry((*(agent.registered for agent in agents.values()), *steps), disabled)
 
     def agents(self) -> dict[str, CatalogAgent]:
-        """Return every agent by name, including disabled ones. Raises AgentError as ``registry``."""
+        """Return every agent by name, including disabled ones. Raises AgentError like ``registry``."""
         skills = {name: stored.value for name, stored in self._store.skills.items()}
         options = self._store.options
         agents = {
@@ -101,20 +101,20 @@ class AgentCatalog:
     # Changing agents
 
     def add(self, agent: CustomAgent) -> None:
-        """Add a custom agent. Raises NameTaken, and AgentError if it names a skill, tool or model that is unknown."""
+        """Add a custom agent. Raises NameTaken, and AgentError if it names an unknown skill, tool or model."""
         if agent.name in self._discovered:
             raise NameTaken(f"{agent.name!r} is a built-in agent; choose another name.")
         self._validate(agent)
         self._store.save(agent, new=True)
 
     def edit(self, agent: CustomAgent) -> None:
-        """Replace the custom agent of the same name. Raises NotKept, KeptInFile, and AgentError as ``add``."""
+        """Replace the custom agent of the same name. Raises NotKept, KeptInFile, and AgentError like ``add``."""
         self.get_custom(agent.name)
         self._validate(agent)
         self._store.save(agent)
 
     def set_options(self, name: str, options: AgentOptions) -> None:
-        """Enable or disable an agent and set its model and skills. Raises as ``edit``."""
+        """Enable or disable an agent and set its model and skills. Raises the same errors as ``edit``."""
         agent = self.get(name)
         self._require(options.skills, options.model)
         if options.enabled and name in self._settings.disabled_agents:
@@ -221,7 +221,7 @@ class AgentCatalog:
         return CatalogAgent(replace(agent, card=card, prompt=prompt), options, enabled)
 
     def _weighted(self, agent: CatalogAgent) -> CatalogAgent:
-        """Return the agent with the weight of the settings, if they have one."""
+        """Return the agent with its weight from the settings, if they set one."""
         card = agent.registered.card
         weight = self._settings.agent_weights.get(card.name, card.weight)
         return replace(agent, registered=replace(agent.registered, card=card.model_copy(update={"weight": weight})))

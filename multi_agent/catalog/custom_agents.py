@@ -1,4 +1,4 @@
-"""Builds agents from their descriptions: card, class and prompt with the sections of its skills."""
+"""Builds agents from catalog entries: card, class, and prompt with a section for each skill."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build_agent(agent: CustomAgent, skills: Mapping[str, Skill]) -> RegisteredAg
 
 
 def add_tools(own: Sequence[str], names: Sequence[str], skills: Mapping[str, Skill]) -> tuple[str, ...]:
-    """Return an agent's tools with those of its skills. Skips unknown skills, which ``add_skills`` reports."""
+    """Return the tools of an agent and of its skills. Skips unknown skills, which ``add_skills`` reports."""
     return tuple(dict.fromkeys((*own, *(tool for name in names if name in skills for tool in skills[name].tools))))
 
 
@@ -56,7 +56,7 @@ def add_skills(prompt: PromptT, agent: str, names: Sequence[str], skills: Mappin
 
 
 def _reader_card(agent: CustomAgent) -> AgentCard:
-    """Return the Reader's card with the agent's description; same inputs and outputs, so both can vote."""
+    """Return the Reader's card with the agent's description. It has the same inputs and outputs, so both can vote."""
     return Reader.card.model_copy(update=_described(agent))
 
 

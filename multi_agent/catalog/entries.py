@@ -1,6 +1,6 @@
 """Agents, skills and options as data.
 
-The prompt of a custom agent has the two parts of every prompt file, with placeholders for what the agent sees:
+The prompt of a custom agent has the two parts of every prompt file, with placeholders for the agent's inputs:
 
     # System
     You know contracts. You look for what the question forgets.
@@ -76,7 +76,7 @@ class CustomAgent(Entry):
     @field_validator("weight", mode="before")
     @classmethod
     def _parse_none(cls, value: object) -> object:
-        """TOML has no null."""
+        """Parse "none" as None, since TOML has no null."""
         return None if value == "none" else value
 
     @field_validator("prompt")

@@ -1,4 +1,4 @@
-"""The behaviour of custom agents that give notes and have tools: what the tools return becomes evidence."""
+"""The behaviour of custom agents that give notes and have tools. The results of the tools become evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FINDINGS = frozenset({"chunks", "evidence", "findings", "notes"})
 
 
 class FindingsAgent(Reader):
-    """Works with its tools and claims what they returned. Claims without evidence become notes."""
+    """Calls its tools and writes claims from their results. Claims without evidence become notes."""
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         kit, question = self._kit, task.instruction or context.question

@@ -34,14 +34,14 @@ class NotesOutput(StepOutput):
 
 
 def render_prompt(kit: AgentKit, context: ResearchContext, instruction: str) -> list[Message]:
-    """Return the prompt of a custom agent with what its placeholders show."""
+    """Return the prompt of a custom agent with its placeholders filled in."""
     prompt = kit.require_prompt()
     shown = {name: PLACEHOLDERS[name].render(context, instruction, kit.settings) for name in prompt.placeholders}
     return prompt.render(**shown)
 
 
 class NotesAgent:
-    """Sees what its prompt names and gives notes to the agent that writes the answer. Each agent has a subclass."""
+    """Writes notes for the agent that writes the answer. Its prompt selects its inputs. Each agent has a subclass."""
 
     card: ClassVar[AgentCard]
 
@@ -50,7 +50,7 @@ class NotesAgent:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Always act: a person or the planner chose the agent, and only its prompt says what it needs."""
+        """Return True: a person or the planner chose the agent, and only its prompt defines what it needs."""
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:

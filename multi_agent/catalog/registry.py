@@ -46,15 +46,15 @@ class AgentRegistry:
     def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> AgentRegistry:
         """Find the agent classes in the modules of these packages: classes with a ``card`` defined in the module.
 
-        Leaves out the ``disabled`` ones, and those whose cards say that a person must enable them. Raises UnknownAgent
-        if one of the disabled ones does not exist, AgentError for a name used twice.
+        Leaves out the ``disabled`` agents and agents that a person must enable, according to their cards. Raises
+        UnknownAgent if a disabled agent does not exist, AgentError for a duplicate name.
         """
         found = cls.discover_all(packages)
         return cls(found, {*disabled, *(agent.card.name for agent in found if not agent.card.enabled)})
 
     @classmethod
     def discover_all(cls, packages: Iterable[str] = (BUILT_IN,)) -> AgentRegistry:
-        """Find all agent classes in these packages, enabled or not. Raises AgentError for a name used twice."""
+        """Find all agent classes in these packages, enabled or not. Raises AgentError for a duplicate name."""
         return cls(agent for package in packages for agent in _agents_in(package))
 
     def register(self, agent: RegisteredAgent) -> None:
@@ -64,7 +64,7 @@ class AgentRegistry:
         self._agents[agent.card.name] = agent
 
     def without(self, reasons: Mapping[str, str]) -> AgentRegistry:
-        """Return a registry without these agents. ``reasons`` says why, by name."""
+        """Return a registry without these agents. ``reasons`` maps the name of each to the reason."""
         smaller = AgentRegistry(agent for agent in self if agent.card.name not in reasons)
         smaller.disabled, smaller.left_out = self.disabled, reasons
         return smaller

@@ -1,6 +1,6 @@
-"""Tools as steps of a plan: an agent that calls one tool with the inputs of its step, and no model.
+"""Tools as steps of a plan. Each agent calls one tool with the inputs of its step, and no model.
 
-The setting `research.plan_tools` names the tools. Plans, traces and approvals name such an agent like its tool.
+The setting `research.plan_tools` lists the tools. In plans, traces and approvals, the agent has the name of its tool.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from multi_agent.tasks import TaskData
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.granted_tool import OfferedTool
 
-_QUOTED = 12  # sentences: a longer result is left to the agents that read passages
+_QUOTED = 12  # sentences; agents that read passages quote longer results
 _WHY = "A step of the plan."
 
 
@@ -75,7 +75,7 @@ class ToolStep:
         return self._reasoning
 
     async def _tool(self) -> OfferedTool:
-        """Return the tool. Raises StepError if the settings rule it out."""
+        """Return the tool. Raises StepError if it is unavailable."""
         offered = await self._kit.tools()
         if not offered.tools:
             raise StepError(f"The tool cannot be used: {' '.join(offered.unavailable)}")

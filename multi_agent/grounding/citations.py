@@ -2,7 +2,7 @@
 
 A quote from a figure description counts as a picture reading, because a model wrote the description.
 
-Agents that cite show numbered units (``show_units``) and ask for their numbers. ``cite`` fills in the words.
+Agents show the model numbered units (``show_units``) and ask for their numbers. ``cite`` adds the quoted text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vectorstore.models import Chunk
 
 
 class Cited(NamedTuple):
-    """The quotes for the numbers that a response cites, and the cited numbers that do not exist."""
+    """The quotes for the cited numbers of a response, and the cited numbers that do not exist."""
 
     evidence: tuple[Evidence, ...]
     unknown: tuple[int, ...]
@@ -49,9 +49,9 @@ async def publish_unknown(
     about: str = "",
     read_again: Iterable[str] = (),
 ) -> None:
-    """Publish an EvidenceRejected event for each number of a unit that does not exist.
+    """Publish an EvidenceRejected event for each number without a unit.
 
-    ``read_again`` has the ids of the passages that are read once more for it; without any, the quote is dropped.
+    ``read_again`` holds the ids of the passages to read once more. If it is empty, the quote is dropped.
     """
     chunk_ids = tuple(read_again)
     for number in numbers:

@@ -1,4 +1,4 @@
-"""The confidence of an answer: the share of right answers with the same signal, not the model's own estimate."""
+"""The confidence of an answer: the share of correct answers with the same signal, not the model's own estimate."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
         Signal.INSUFFICIENT: 0.4,
     }
 )
-"""Share of right answers by signal. An insufficient answer is right if the documents do not answer the question.
+"""Share of correct answers by signal. An insufficient answer is correct if the documents do not answer the question.
 
 Measured with ``benchmarks/local_model`` on 2026-11-22: a model of 1.5 billion parameters answered 65 questions, a third
-of them unanswerable, and careful readers answered 40. Right answers on the question: 15 of 33 and 37 of 40; off the
-question: 7 of 25 and none; insufficient: 3 of 7 and none. ``ABSENT`` uses the share of ``INSUFFICIENT``, as both say
-that the documents lack the answer. ``PARTLY`` and ``PICTURED`` are guesses: no answer had these signals.
+of them unanswerable, and careful readers answered 40. Correct answers of the model and the readers:
+``ON_QUESTION`` 15 of 33 and 37 of 40; ``OFF_QUESTION`` 7 of 25 and none; ``INSUFFICIENT`` 3 of 7 and none. ``ABSENT``
+uses the share of ``INSUFFICIENT``, since both mean that the documents lack the answer. ``PARTLY`` and ``PICTURED`` are
+estimates: no answer had these signals.
 """
 
 
@@ -55,7 +56,7 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
     statements = [each.statement for each in supported]
     quotes = [item.quote for statement in statements for item in statement.evidence]
     results = [computed.purpose for statement in statements for computed in statement.computations]
-    # The result of a calculation repeats no word of the question, but its arguments do.
+    # The result of a calculation contains no word of the question, but its arguments do.
     origins = [item.origin for statement in statements for item in statement.evidence]
     arguments = [str(origin.arguments) for origin in origins if isinstance(origin, ToolOutput)]
     shown = TermIndex("\n".join((*quotes, *results, *arguments)))

@@ -123,7 +123,7 @@ async def _group_by_meaning(
 ) -> Groups:
     """Merge the groups that mean the same, as the model judges.
 
-    The prompt lists the answers in alphabetical order, so that it does not depend on who answered first.
+    The prompt lists the answers in alphabetical order, so that it does not depend on the order in which they arrived.
     """
     prompt = Prompt.shipped("consensus")
     shown = sorted((min(_shown(candidates[position]) for position in group), group) for group in groups)
@@ -176,7 +176,7 @@ def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
     """Count the weighted votes. If a voter has no weight, or all weights are 0, every vote counts as 1.
 
     A tie goes to the group with more distinct quotes, then to the first group. Among different agents, those without an
-    answer abstain if any other agent has one: an agent that knows nothing must not outvote a verified answer.
+    answer abstain if any other agent has one: an agent without an answer must not outvote a verified one.
     """
     given = [candidate.weight for candidate in candidates]
     weighted = None not in given and any(given)

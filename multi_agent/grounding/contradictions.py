@@ -1,7 +1,8 @@
-"""Finds what may contradict each other, by rules that compare words and values and read no meaning.
+"""Finds possible contradictions with rules that compare words and values, not meaning.
 
-Two quotes of different documents may, if they are the same sentence with one other figure. Two answers to the same
-question may, if their values cannot mean the same. Whether they do is for the agent that writes the answer.
+Two quotes from different documents may contradict each other if they are the same sentence except for one figure. Two
+answers to the same question may contradict each other if their values cannot mean the same. The agent that writes the
+answer decides whether they do.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from multi_agent.context import Evidence, Finding, ResearchContext
 from multi_agent.grounding.equality import are_distinct, parse_value
 
 _WORD = re.compile(r"\w+")
-_FEWEST_WORDS = 4  # of a sentence; shorter ones are headings and cells of tables
+_FEWEST_WORDS = 4  # minimum words of a sentence; shorter texts are headings and table cells
 _FIGURE = "#"
 
 
@@ -28,13 +29,13 @@ class Contradiction(NamedTuple):
 
 
 def find_contradictions(context: ResearchContext) -> tuple[Contradiction, ...]:
-    """Return the possible contradictions among the evidence and the findings, each once."""
+    """Return the possible contradictions among the evidence and the findings, without duplicates."""
     return tuple(dict.fromkeys((*_between_quotes(context.evidence), *_between_answers(context.findings))))
 
 
 class _Sentence(NamedTuple):
     words: tuple[str, ...]
-    """With a mark in place of each figure."""
+    """The words, with a mark in place of each figure."""
     figures: tuple[str, ...]
 
 

@@ -1,4 +1,4 @@
-"""Sends pictures of pages along with the text, and turns what the model reads in them into evidence.
+"""Sends pictures of pages to the model and turns its readings of them into evidence.
 
     pictures = await PagePictures.load(best_first, most, library, llm)
     completion = await llm.complete(pictures.attach(messages), shape)
@@ -49,7 +49,7 @@ class ShownPicture(NamedTuple):
 
 
 class PagePictures:
-    """The pictures of one call, numbered from 1. Empty if no page needs a picture or the model takes none."""
+    """The pictures of one call, numbered from 1. Empty if no page needs a picture or the model accepts none."""
 
     def __init__(self, shown: Sequence[ShownPicture] = ()) -> None:
         self._shown = tuple(shown)
@@ -58,8 +58,8 @@ class PagePictures:
     async def load(cls, chunks: Iterable[Chunk], most: int, library: Library, llm: LLM) -> Self:
         """Load the pictures of at most ``most`` pages of the chunks, in order.
 
-        Only pages that show more than their text get a picture. The endpoint is asked whether the model takes pictures
-        only if there are such pages. Raises PictureUnavailable; LLMError as ``llm.takes_pictures``.
+        Only pages that show more than their text get a picture. If there are such pages, the endpoint is asked whether
+        the model accepts pictures. Raises PictureUnavailable; LLMError like ``llm.takes_pictures``.
         """
         pages: dict[tuple[str, int], Chunk] = {}
         for chunk in chunks:

@@ -31,7 +31,7 @@ from multi_agent.prompts.show_passages import show_location, show_proof
 from vectorstore.models import Chunk, ChunkKind
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
-_COMMON = 3  # passages; a word that this many contain says little about one claim
+_COMMON = 3  # passages; a word in this many passages proves little about one claim
 _MIN_COMPARISON = 4  # minimum letters of a word in a comparison, such as "more" or "less"
 _MIN_COPIED = 6  # minimum words of a claim to search for as a copy of the text
 _MOST_COPIED = 4  # maximum sentences of a copy
@@ -111,7 +111,7 @@ class SupportRules:
         return "\n".join((*quotes, *results))
 
     def _lacks_answer(self, statement: Statement) -> bool:
-        """Return whether the claim adds no figure or name to the question, but its evidence has the short answer's.
+        """Return whether the claim adds no figure or name to the question, while its evidence has the short answer's.
 
         A small model copies the label of a table row, such as "Heat pumps delivered", and omits the value.
         """
@@ -134,7 +134,7 @@ class SupportRules:
         evidence = TermIndex(self._evidence_text(statement))
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
         repair = ""
-        # Add quotes only for figures and names: a sentence that adds just a word is about something else.
+        # Add quotes only for figures and names: a sentence that adds only a word is about something else.
         telling = [term for term in missing if term.kind != "word"]
         if telling and (quotes := self._quotes_with(missing, statement) or self._quotes_near(telling, statement)):
             repair = f"a claim pointed past its sentence; added {_show(quotes)}"
@@ -201,8 +201,8 @@ class SupportRules:
     def _quotes_near(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
         """Return the neighbours of the cited quotes that together contain all missing terms, or none.
 
-        A claim may follow from a sentence and the next one. The cited quotes must share a term with the claim that the
-        question does not have: otherwise the claim is about something else.
+        A claim may follow from a sentence and the next one. The cited quotes and the claim must share a term that the
+        question does not have. Otherwise the claim is about something else.
         """
         evidence = TermIndex(self._evidence_text(statement))
         if not any(term in evidence and term not in self._asked for term in find_terms(statement.text)):
@@ -317,7 +317,7 @@ class SupportCheck:
         return [next(verdicts) if each.supported is None else each for each in judged]
 
     async def _ask_model(self, unclear: Sequence[Judged]) -> list[Judged]:
-        """Ask which answer the quotes of each claim give. The model does not see the claims: it would agree."""
+        """Ask which answer the quotes of each claim give, without the claims: the model would agree with them."""
         groups = [
             f"Quotes {number}:\n{self._rules.describe_evidence(each.statement)}"
             for number, each in enumerate(unclear, 1)

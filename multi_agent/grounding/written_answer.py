@@ -57,8 +57,8 @@ def build_synthesis(
 ) -> Synthesis:
     """Return the answer. ``evidence`` is numbered and contains the evidence of all claims.
 
-    An answer without a supported claim is insufficient, whatever the model says, unless the question defines it
-    (``answers_absence``). The confidence, ``looked_for`` and ``found`` come from the run, not from the model.
+    An answer without a supported claim is insufficient, regardless of the model's verdict, unless the question defines
+    it (``answers_absence``). The confidence, ``looked_for`` and ``found`` come from the run, not from the model.
     """
     numbers = {item.place: item.number for item in evidence}
     absent = answers_absence(response, question)

@@ -3,8 +3,8 @@
     memories.add("preference", "Answer in German.", key)
     memories.for_key(key).recall(Request(question="…", session="monday"), "papers")
 
-Preferences and conversations are private to one API key. How-to notes are shared, and tool use is shared among those
-who ask the same collection; a run gets the entries most similar to its question, by the cosine of their embeddings.
+Preferences and conversations are private to one API key. All keys share how-to notes, and the keys that query the same
+collection share its tool use. A run gets the entries most similar to its question, by the cosine of their embeddings.
 ``plans.py`` stores plans.
 """
 
@@ -81,7 +81,7 @@ class Memories:
         return KeyMemory(self, key)
 
     def entries(self, key: str, kind: Kind | None = None) -> tuple[MemoryEntry, ...]:
-        """Return the key's own memories and all how-to notes, the latest last."""
+        """Return the key's own memories and all how-to notes, oldest first."""
         return tuple(map(_entry, self._rows(key, *([_memories.c.kind == kind] if kind else []))))
 
     def get(self, memory_id: str, key: str) -> MemoryEntry:
@@ -91,7 +91,7 @@ class Memories:
         raise NotKept(f"There is no memory {memory_id!r}.")
 
     def add(self, kind: Literal["preference", "how_to"], text: str, key: str) -> MemoryEntry:
-        """Store a memory. Raises AgentError if it is empty or too long, or for too many preferences."""
+        """Store a memory. Raises AgentError if it is empty or too long, or if the key has too many preferences."""
         if kind == "preference" and len(self._rows(key, _memories.c.kind == kind)) >= PREFERENCES:
             raise AgentError(
                 f"There are already {PREFERENCES} preferences, and the planner reads all of them. Delete one, or "
@@ -131,7 +131,7 @@ class Memories:
         return tuple(Exchange(question=row.text, answer=row.answer) for row in rows[-EXCHANGES:])
 
     def how_to(self, question: str) -> tuple[str, ...]:
-        """Return the notes on questions like this one, most similar first."""
+        """Return the notes on similar questions, most similar first."""
         rows = self._related(question, self._select(_memories.c.kind == "how_to"))
         return tuple(row.text for row in rows[:HOW_TOS])
 
@@ -148,9 +148,9 @@ class Memories:
             connection.execute(_memories.insert().values(row))
 
     def tool_uses(self, question: str, collection: str) -> tuple[ToolUse, ...]:
-        """Return the tool use for questions like this one to the collection, most similar first.
+        """Return the tool use for similar questions to the collection, most similar first.
 
-        Only for its own collection, since a purpose reveals what a collection contains.
+        Tool use of other collections is left out, since a purpose reveals what a collection contains.
         """
         rows = self._related(question, self._tool_uses(collection))
         return tuple(ToolUse(call=row.answer, purpose=row.text, run_id=row.session) for row in rows[:TOOL_USES])
@@ -183,7 +183,7 @@ class Memories:
         return {**row, "changed_at": datetime.now(UTC)}
 
     def _vector(self, row: sql.Row[Any]) -> Vectors:
-        """Return an entry's vector; embed it again if it was embedded by another model."""
+        """Return an entry's vector. Embed it again if another model embedded it."""
         if row.embedding_model == self._embedding_model:
             return np.frombuffer(row.vector, dtype="<f4")
         return self._embed(row.text)

@@ -1,4 +1,4 @@
-"""The contract of memory: what a run reads before planning and stores at its end."""
+"""The memory protocol: the entries that a run reads before planning and stores at its end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Memory(Protocol):
     """The memory of one API key's holder. Calls block."""
 
     def recall(self, request: Request, collection: str) -> Remembered:
-        """Return what the run is to know besides the question."""
+        """Return the entries that apply to the request."""
         ...
 
     def keep(self, request: Request, answer: Answer) -> None:
-        """Store question and answer if the request belongs to a conversation."""
+        """Store the question and the answer if the request belongs to a conversation."""
         ...
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
@@ -27,7 +27,7 @@ class Memory(Protocol):
 
 
 class NoMemory:
-    """A memory that stores nothing and recalls only the conversation that the request brings."""
+    """A memory that stores nothing and recalls only the conversation in the request."""
 
     def recall(self, request: Request, collection: str) -> Remembered:
         return Remembered(conversation=request.conversation)

@@ -25,10 +25,10 @@ from vectorstore.database import METADATA
 from vectorstore.store import Vectors
 
 EXAMPLE = 1 / 3
-"""Minimum similarity of an example's question, on the ``SimilarityScale``. Of the 39 questions on the sample documents,
-each has about 3 others above it on average, of the same subject or kind; below it subjects mix."""
+"""Minimum similarity of an example's question, on the ``SimilarityScale``. Each of the 39 questions on the sample
+documents has about 3 others above this value on average, of the same subject or kind. Below it, subjects mix."""
 EQUAL = 7 / 8
-"""From here on, questions differ in a year, a number or their wording, but not in how to answer them."""
+"""At this similarity and above, questions differ in a year, a number or their wording, but need the same plan."""
 _LONGEST_NAME = 100
 
 _plans = sql.Table(
@@ -101,17 +101,18 @@ class PlanMemory:
             raise self._unknown(name)
 
     def remember(self, question: str, plan: Plan, collection: str) -> None:
-        """Keep the plan of an answered run, unless one of the same shape is stored for nearly the same question."""
+        """Store the plan of an answered run, unless one of the same shape is stored for nearly the same question."""
         vector = self._embed(question)
-        with self._lock:  # runs that end at the same time must see each other's plans
+        with self._lock:  # runs that end at the same time must compare their plans
             known = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _visible_for(collection)))
             if not known or max(similarity(other, vector) for other in known.values()) < self._scale.at(EQUAL):
                 self._keep(None, plan, question, vector, collection)
 
     def similar(self, question: str, limit: int, collection: str) -> tuple[PlanExample, ...]:
-        """Return plans for similar questions, including templates, the most similar first.
+        """Return plans for similar questions, including templates, most similar first.
 
-        Kept plans are returned only for their own collection, since a question reveals what a collection contains.
+        Plans of answered runs are returned only for their own collection, since a question reveals what a collection
+        contains.
         """
         known = self._vectors(_visible_for(collection))
         if not known:

@@ -1,10 +1,10 @@
-"""Which similarity means something, for any embedding model.
+"""A scale of similarity that works for any embedding model.
 
     scale = SimilarityScale(engine, embed, "all-MiniLM-L6-v2")
     similarity(one, other) >= scale.at(0)  # related: more similar than texts on different subjects usually are
 
 The cosine of two texts on different subjects is about 0.1 with one model and about 0.7 with another. So the scale of a
-model is measured once, on texts that have nothing in common, and stored under the model's name.
+model is measured once, on unrelated texts, and stored under the model's name.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _UNRELATED = (
     "Laboratory values are in the appendix of the report.",
     "The sizes of shoes are printed inside the tongue.",
 )
-"""Questions and notes on different subjects, as people write them. A change takes effect for models measured later."""
-_DEVIATIONS = 2  # of the similarities of these pairs: about 39 of 40 are lower
-_DIGITS = 3  # of a similarity; further digits differ between machines
+"""Questions and notes on different subjects, as people write them. A change affects only models measured later."""
+_DEVIATIONS = 2  # standard deviations above the mean similarity of these pairs; about 39 of 40 pairs are lower
+_DIGITS = 3  # decimal places of a similarity; further digits differ between machines
 
 _scales = sql.Table(
     "similarity_scales",
@@ -53,7 +53,7 @@ _scales = sql.Table(
 
 
 def similarity(one: Vectors, other: Vectors) -> float:
-    """Return the cosine of two normalized embeddings, in the digits that are the same on all machines."""
+    """Return the cosine of two normalized embeddings, rounded to the digits that are the same on all machines."""
     return round(float(one @ other), _DIGITS)
 
 
@@ -69,7 +69,7 @@ class SimilarityScale:
         self._ceiling: float | None = None
 
     def at(self, share: float) -> float:
-        """Return the similarity at ``share`` of the way from the highest one of unrelated texts to identical texts."""
+        """Return the similarity at ``share``: 0 is the upper limit of unrelated texts, 1 is identical texts."""
         with self._lock:
             if self._ceiling is None:
                 self._ceiling = self._stored()

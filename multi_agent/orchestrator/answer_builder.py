@@ -1,4 +1,4 @@
-"""Builds the answer of a run, in whatever state the run ends."""
+"""Builds the answer of a run for every terminal state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from multi_agent.request import Request
 
 
 class AnswerBuilder:
-    """Builds the answer of a run. The run sets the public attributes when it knows them."""
+    """Builds the answer of a run. The run sets the public attributes as soon as their values are available."""
 
     def __init__(self, run_id: str, request: Request, counter: RunCounter) -> None:
         self._run_id, self._request = run_id, request
@@ -106,6 +106,6 @@ def _longer(name: str, path: str) -> str:
 
 
 def _sub_answer(finding: Finding) -> SubAnswer:
-    """Return the finding's text without marks: its evidence is numbered differently from the answer's."""
+    """Return the finding without reference marks, since its evidence is numbered differently from the answer's."""
     text = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.reasoning
     return SubAnswer(step=finding.step, question=finding.question, answer=text, sufficient=finding.synthesis.sufficient)

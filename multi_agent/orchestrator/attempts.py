@@ -1,4 +1,4 @@
-"""The attempts of a run: run a plan, judge the answer, revise the plan, until no revision promises more."""
+"""The attempts of a run: runs a plan, judges the answer and revises the plan until no revision is worthwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Attempts:
 
     @property
     def context(self) -> ResearchContext:
-        """What the attempts have found."""
+        """The shared context with the results of all attempts."""
         return self._executor.context
 
     async def run(self, plan: Plan) -> Answer:
@@ -83,7 +83,7 @@ class Attempts:
         return answer is not None and status_of(answer) is Status.ANSWERED
 
     async def _remember(self, plan: Plan) -> None:
-        """Keep a planner's plan that led to an answer as an example for later questions."""
+        """Store a planner's plan that led to an answer as an example for later questions."""
         dependencies = self._dependencies
         if plan.mode == "high" and dependencies.settings.remember_plans:
             collection = dependencies.library.collection
@@ -112,7 +112,7 @@ class Attempts:
         return working_context(self.context, self._attempts, read)
 
     async def _explain(self, failed: Sequence[FailedStep]) -> Answer:
-        """Build the answer of a run that found none: the model's explanation and the errors.
+        """Build the answer of a run without a result: the model's explanation and the errors.
 
         The run is insufficient, not failed, if its steps failed only because earlier ones found nothing.
         """
@@ -130,7 +130,7 @@ class Attempts:
 
 
 def _from_notes(context: ResearchContext) -> Synthesis:
-    """Return what an agent that writes no answer said when asked directly, as unsupported claims."""
+    """Return the notes or reasoning of a directly asked agent that writes no answer, as unsupported claims."""
     texts = [note.text for note in context.notes] or [
         message.content for message in context.messages if message.type == "reasoning_shared"
     ]

@@ -1,6 +1,6 @@
-"""Runs a plan: starts each step as soon as what it needs is there, merges the results and takes votes.
+"""Runs a plan: starts each step when its dependencies are finished, merges the results and takes votes.
 
-The executor alone merges the results of steps into the shared context, and it alone creates and deletes task data.
+Only the executor merges the results of steps into the shared context, and only it creates and deletes task data.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class Executor:
 
     @property
     def context(self) -> ResearchContext:
-        """The shared context as it is now."""
+        """The current shared context."""
         return self._shared.current
 
     async def run(self, plan: Plan, samples: int = 1) -> tuple[FailedStep, ...]:
         """Run the plan and return the steps that failed.
 
         The results are in ``context``, the plan's answer in ``answer``. The answering step runs ``samples`` times and
-        is voted on. Raises RunEnded and BudgetReached for errors that every plan would meet; running steps are
-        cancelled then.
+        is voted on. Raises RunEnded or BudgetReached for errors that every plan would meet, and then cancels the
+        running steps.
         """
         self._shared.begin_attempt()
         self._reactions.begin_attempt()
@@ -100,7 +100,7 @@ class Executor:
         return progress.failures
 
     async def _start(self, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
-        # With several candidates, it is not known which of them becomes the answer.
+        # With several candidates, the vote decides later which of them becomes the answer.
         streams_claims = is_answer and samples * len(step.agents) == 1
         try:
             messages = self._tasks.for_step(
@@ -147,7 +147,7 @@ class Executor:
     # Results
 
     async def _settle(self, step: Step, results: Sequence[TaskResult], *, is_answer: bool) -> FailedStep | None:
-        """Merge the results of a step, after a vote if there are several answers. Return its failure, if it failed."""
+        """Merge the results of a step, after a vote if there are several answers. Return the failure if it failed."""
         given = [(each.worker_agent_role, each.result_data) for each in results if each.result_data]
         if not given:
             error = next(each.error_details for each in results if each.error_details)
@@ -168,7 +168,7 @@ class Executor:
         return None
 
     async def _vote(self, outputs: Sequence[tuple[str, TaskOutput]]) -> list[tuple[str, TaskOutput]]:
-        """Replace the answers in the outputs by the one that the voters agree on; unchanged with fewer than two."""
+        """Replace the answers in the outputs with the one that the vote chooses. Keep fewer than two unchanged."""
         candidates = [
             Candidate(voter=agent, weight=self._registry.get(agent).card.weight, synthesis=answer)
             for agent, output in outputs
@@ -194,7 +194,7 @@ class Executor:
             await self._bus.publish(contradiction, step=step)
 
     async def _react(self, step: str, agent: str, wake: Wake) -> None:
-        """Run a woken agent. Its failure is published, and does not fail the plan."""
+        """Run a woken agent. Its failure is published but does not fail the plan."""
         result = await self._worker.perform(self._tasks.for_reaction(step, agent, wake))
         _raise_if_run_ends(result.error_details)
         if result.result_data and not result.result_data.skipped:
@@ -227,7 +227,7 @@ def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:
 
 
 def _changes_as_json(update: ContextUpdate) -> dict[str, Any]:
-    """Return the changed fields for the trace; chunks without their text, which the store keeps."""
+    """Return the changed fields for the trace, with chunks without their text, which the store keeps."""
     wrote = update.model_dump(mode="json", include=set(update.changed))
     if "chunks" in wrote:
         wrote["chunks"] = [

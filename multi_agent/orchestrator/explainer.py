@@ -28,7 +28,7 @@ async def explain_failure(llm: LLM, question: str, working: WorkingContext, erro
 
 
 async def explain_missing_plan(llm: LLM, question: str, error: PlanError) -> str:
-    """Return the model's explanation of why no plan could be made, as ``explain_failure``."""
+    """Return the model's explanation of why no plan could be made, with the errors like ``explain_failure``."""
     messages = Prompt.shipped("plan_explainer").render(
         question=question, plan=error.written, faults=bullets(error.faults)
     )

@@ -1,4 +1,4 @@
-"""The library of a run whose caller gave passages with the question."""
+"""A library with the passages that the caller gave with the question."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multi_agent.request import RagResult, Request
 from multi_agent.sources import given_passages
 from vectorstore.models import Chunk
 
-_QUERY = 1_000  # characters of a passage that are searched for
+_QUERY = 1_000  # characters of a passage to search for
 _CANDIDATES = 4  # per passage
 _GIVEN = "given with the question"
 
@@ -30,8 +30,8 @@ def with_given_passages(dependencies: RunDependencies, request: Request) -> RunD
 class GivenLibrary:
     """Adds the caller's passages to a library. Implements ``Library``.
 
-    They take the first places of every search. The rest is searched in the collection, unless ``search`` is False. A
-    passage that the collection has is read from there; the others keep the origin ``GivenPassage``.
+    The given passages come first in every search. Unless ``search`` is False, results of the collection follow. A given
+    passage that the collection contains is replaced with its chunk; the others keep the origin ``GivenPassage``.
     """
 
     def __init__(self, library: Library, results: Sequence[RagResult], *, search: bool) -> None:
@@ -42,7 +42,7 @@ class GivenLibrary:
         return self._library.collection
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        """Return the documents that can be read, sorted by name: the given ones, and those of the collection.
+        """Return the given documents and the documents of the collection, sorted by name.
 
         Without a search, documents of the collection are listed only if the caller gave passages of them.
         """
@@ -57,14 +57,14 @@ class GivenLibrary:
         return sorted([*documents, *entries], key=lambda entry: entry.name)
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        """Return the given passages, whatever the queries and documents, then the best of the collection."""
+        """Return the given passages, regardless of queries and documents, then the best ones of the collection."""
         given = self._passages[:limit]
         known = {chunk.id for chunk in given}
         found = self._library.search(queries, limit, documents) if self._searches and len(given) < limit else []
         return [*given, *(chunk for chunk in found if chunk.id not in known)][:limit]
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
-        """Return the chunks of the collection around those that are in it; none without a search."""
+        """Return the chunks around the given ones that are in the collection; none if ``search`` is False."""
         indexed = [chunk for chunk in chunks if chunk.origin is None]
         return self._library.around(indexed, reach) if self._searches and indexed else []
 
@@ -85,7 +85,7 @@ class GivenLibrary:
 
     @cached_property
     def _recognised(self) -> dict[int, Chunk]:
-        """The results that the collection has, by position."""
+        """The chunks of the collection that match given results, by the position of the result."""
         if not self._documents:
             return {}
         queries = [result.text[:_QUERY] for result in self._results]
@@ -95,7 +95,7 @@ class GivenLibrary:
 
     @cached_property
     def _passages(self) -> list[Chunk]:
-        """All passages that the caller gave, in the caller's order, each once."""
+        """All given passages in the caller's order, without duplicates."""
         taken = {entry.name for entry in self._documents}
         read = (
             self._recognised.get(at) or _with_own_name(chunk, taken)
@@ -105,19 +105,19 @@ class GivenLibrary:
 
     @property
     def _given(self) -> list[Chunk]:
-        """The passages that the collection does not have."""
+        """The given passages that are not in the collection."""
         return [chunk for chunk in self._passages if chunk.origin]
 
 
 def _with_own_name(chunk: Chunk, taken: Collection[str]) -> Chunk:
-    """Return the chunk with another name if a document of the collection has its name."""
+    """Return the chunk, renamed if a document of the collection has its name."""
     return chunk.model_copy(update={"name": f"{chunk.name} (given)"}) if chunk.name in taken else chunk
 
 
 def _find(result: RagResult, chunks: Sequence[Chunk]) -> Chunk | None:
     """Return the chunk with the text of the result, or the chunk that it names and that contains its text.
 
-    Of several chunks with the same text, it is the one that the result names.
+    If several chunks have the same text, return the one that the result names.
     """
     text = fold(result.text)
     same = [chunk for chunk in chunks if text in (fold(chunk.text), fold(chunk.reading_text))]

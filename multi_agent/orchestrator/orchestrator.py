@@ -20,11 +20,11 @@ from multi_agent.request import Request
 
 
 class ValidRequest(NamedTuple):
-    """A request that can be followed."""
+    """A validated request and its plan."""
 
     request: Request
     plan: Plan | None
-    """The saved plan or the named agent's plan; None if the run makes one."""
+    """The saved plan or the plan for the named agents; None if the run makes one."""
 
 
 class Orchestrator(RunDependencies):
@@ -38,8 +38,8 @@ class Orchestrator(RunDependencies):
         """Return the request with the plan that it chooses.
 
         Raises AgentError for an empty question, an agent that cannot work alone, an agent, model or saved plan that
-        does not exist, a saved plan that names its old question, and for mode ``fast`` if no agent can take a question
-        alone.
+        does not exist, a saved plan that contains parts of its original question, and for mode ``fast`` if no agent can
+        answer a question alone.
         """
         valid = request.validated()
         if "sources" not in request.model_fields_set:
@@ -79,7 +79,7 @@ class Orchestrator(RunDependencies):
         store end it as ``failed``. A cancelled run is stored as cancelled, unless ``pausing()`` is true: then it stays
         open and can be resumed. Unexpected exceptions are stored and raised.
 
-        Raises AgentError as ``validate`` does.
+        Raises AgentError like ``validate``.
         """
         valid = self.validate(Request(question=request) if isinstance(request, str) else request)
         dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, valid.request.sources))
@@ -99,5 +99,5 @@ def _require_allowed(registry: AgentRegistry, names: Iterable[str]) -> None:
 
 
 def new_run_id() -> str:
-    """Return a fresh run id: 'run_' and 12 hexadecimal digits."""
+    """Return a new run id: 'run_' and 12 hexadecimal digits."""
     return f"run_{secrets.token_hex(6)}"

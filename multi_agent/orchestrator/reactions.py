@@ -1,8 +1,8 @@
-"""Lets the agents of a run hear each other, and wakes those that listen.
+"""Delivers messages between the agents of a run and wakes the agents that listen.
 
-Messages are collected while a step runs and delivered when it has ended, in an order that does not depend on timing,
-so that a resumed run builds the same prompts and the journal answers them. A woken agent is a step of its own,
-``STEP.AGENT``. What it says may wake others. Each agent reacts at most once to a step, so reactions always end.
+Messages are collected while a step runs and delivered when it has ended, in an order that does not depend on timing.
+Therefore, a resumed run builds the same prompts and the journal answers them. A woken agent runs as a separate step,
+``STEP.AGENT``. Its messages may wake other agents. Each agent reacts at most once to a step, so reactions always end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.context import ResearchContext
 from multi_agent.events import ContradictionFound, Event
 from multi_agent.grounding.contradictions import Contradiction, find_contradictions
 from multi_agent.listening import Wake, hears, message_of
@@ -31,26 +30,25 @@ class Reactions:
         self._contradictions: set[Contradiction] = set()
 
     def begin_attempt(self) -> None:
-        """Forget what was said and who was woken in the earlier attempt."""
+        """Clear the messages and the woken agents of the earlier attempt."""
         self._said.clear()
         self._woken.clear()
 
     async def collect(self, event: Event) -> None:
-        """Keep an event that agents can listen to until its step has ended."""
+        """Store an event that agents can listen to until its step has ended."""
         if event.step and message_of(event):
             self._said[event.step].append(event)
 
     def new_contradictions(self, agent: str) -> list[ContradictionFound]:
         """Return the contradictions that the last result of ``agent`` brought into the shared context."""
-        found = find_contradictions(self._context) if self._enabled else ()
-        new = [each for each in found if each not in self._contradictions]
+        new = [each for each in find_contradictions(self._shared.current) if each not in self._contradictions]
         self._contradictions.update(new)
         return [ContradictionFound(agent=agent, sides=(each.first, each.second)) for each in new]
 
     async def after(self, step: str, *, is_last: bool) -> None:
-        """Deliver what was said in the step, and let the listeners react in the order of their names.
+        """Deliver the messages of the step and run the listeners in the order of their names.
 
-        After the last step of the plan nobody reacts: no step would read the result.
+        After the last step of the plan, no agent reacts, since no step would read the result.
         """
         news = self._deliver(step)
         reacted: set[str] = set()
@@ -65,23 +63,19 @@ class Reactions:
             news = said
 
     async def _wake(self, step: str, agent: str, heard: Sequence[Event]) -> list[Event]:
-        """Wake the agent and return what it said."""
+        """Wake the agent and return the events of its messages."""
         await self._react(step, agent, Wake(events=tuple(heard), earlier=self._woken[agent]))
         said = self._deliver(step)
         self._woken[agent] += bool(said)
         return said
 
     def _deliver(self, step: str) -> list[Event]:
-        """Add what was said in the step to the messages of the shared context, and return the events."""
-        # The calls of a step end in any order, and a retried step repeats what it said.
+        """Add the messages of the step to the shared context and return their events."""
+        # The calls of a step end in any order, and a retried step repeats its messages.
         said = {each.body.model_dump_json(): each for each in self._said.pop(step, [])}
         events = [said[each] for each in sorted(said)]
         self._shared.add_messages(message for event in events if (message := message_of(event)))
         return events
-
-    @property
-    def _context(self) -> ResearchContext:
-        return self._shared.current
 
 
 def _hears(listens_to: frozenset[str], agent: str, event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""One run: triage the question, plan, run attempts, and finish in a terminal state."""
+"""One run: triages the question, plans, runs attempts and finishes in a terminal state."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Run:
             self._bus.subscribe(ALL, listener)
 
     async def execute(self) -> Answer:
-        """Run to a terminal state and return the answer. A cancelled run is left open if it is pausing."""
+        """Run to a terminal state and return the answer. A cancelled run stays open if ``pausing()`` is true."""
         dependencies, builder = self._dependencies, self._builder
         collection = dependencies.library.collection
         dependencies.trace.start(self._id, self._request.question, collection, self._models.model)
@@ -130,7 +130,7 @@ class Run:
     # Planning
 
     async def _find_examples(self, remembered: Remembered) -> Sequence[PlanExample]:
-        """Return plans that worked on similar questions; those of the first try if the run is resumed."""
+        """Return plans that worked on similar questions. A resumed run gets the plans of its first try."""
         if self._chosen or self._request.mode == "fast":
             return ()
         if self._examples is not None:
@@ -141,14 +141,14 @@ class Run:
         return await asyncio.to_thread(dependencies.plans.similar, question, limit, collection) if limit else ()
 
     async def _recall(self) -> Remembered:
-        """Return what is known in addition; no preferences if an agent is asked directly: only planners see them."""
+        """Return the memory entries for the request. A directly asked agent gets no preferences: only planners do."""
         dependencies = self._dependencies
         collection = dependencies.library.collection
         remembered = await asyncio.to_thread(dependencies.memory.recall, self._request, collection)
         return remembered.model_copy(update={"preferences": ()}) if self._request.mode == "direct" else remembered
 
     async def _complete_question(self, remembered: Remembered) -> None:
-        """Make a follow-up question complete in itself. From here on, the run knows only the completed question."""
+        """Complete a follow-up question from the conversation. The run then uses only the completed question."""
         if not remembered.conversation:
             return
         llm = self._models.observed("Conversation", self._bus.publish)
@@ -161,7 +161,7 @@ class Run:
             self._chosen = direct_plan(named, question, self._dependencies.registry)
 
     def _keep_tool_uses(self) -> None:
-        """Remember the tool calls that led to the answer, for later questions to the collection."""
+        """Store the tool calls that led to the answer, for later questions to the collection."""
         dependencies = self._dependencies
         if uses := dependencies.tools.calls.that_worked(self._id):
             dependencies.memory.keep_tool_uses(dependencies.library.collection, uses)
@@ -207,7 +207,7 @@ class Run:
         return await planner.plan(question, examples)
 
     async def _explain(self, error: PlanError) -> Answer:
-        """Return the failed answer of a run without a plan: the model explains a plan that it could not make."""
+        """Return a failed answer with the model's explanation of its invalid plan. Raises ``error`` for a saved one."""
         if not error.written:
             raise error
         llm = self._models.observed("Explainer", self._bus.publish)
@@ -268,7 +268,7 @@ class Run:
         return self._attempts.best if self._attempts else None
 
     async def _finish(self, answer: Answer) -> Answer:
-        """Store and publish the end, once: an error of a listener does not end the run a second time."""
+        """Store and publish the answer once. An error of a listener does not end the run a second time."""
         if self._answer:
             return self._answer
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
@@ -280,7 +280,7 @@ class Run:
         return answer
 
     async def _record(self, event: Event) -> None:
-        """Store every event. Subscribed first, so that other listeners only see stored events."""
+        """Store an event. This method subscribes first, so that other listeners see only stored events."""
         if isinstance(event.body, RunFinished) and self._answer:
             self._dependencies.trace.finish(self._answer, event)
         else:

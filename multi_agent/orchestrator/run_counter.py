@@ -7,7 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 from multi_agent.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
 from multi_agent.context import Evidence, ResearchContext, Synthesis
-from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
+from multi_agent.events import (
+    AttemptEnded,
+    ContradictionFound,
+    Event,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+    ToolReturned,
+    Voted,
+)
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, GivenPassage, Origin, WebPage
@@ -29,7 +38,7 @@ class RunCounter:
         self._votes: list[Vote] = []
 
     async def listen(self, event: Event) -> None:
-        """Count attempts, outcomes of steps, tool calls and votes. Subscribe this to the run's bus."""
+        """Count attempts, outcomes of steps, tool calls, votes and contradictions. Subscribe this to the run's bus."""
         body = event.body
         if isinstance(body, AttemptEnded):
             self._attempts += 1
@@ -37,6 +46,8 @@ class RunCounter:
             self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
         elif isinstance(body, ToolReturned):
             self._tool_calls[body.key, body.occurrence] = body  # a retried step repeats its calls
+        elif isinstance(body, ContradictionFound):
+            self._contradictions += 1
         elif isinstance(body, Voted):
             self._votes.append(Vote(**body.model_dump(exclude={"type"})))
             answers = [group for group in body.groups if group.answer != INSUFFICIENT]
@@ -94,7 +105,7 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
 
 
 def _cited(answer: Synthesis) -> Iterable[Evidence]:
-    """Yield the evidence of the answer's claims, also that of the computations they cite."""
+    """Yield the evidence of the answer's claims and of the computations they cite."""
     numbers = {number for claim in answer.claims for number in claim.evidence}
     computed = {number for claim in answer.claims for number in claim.computations}
     yield from (each for each in answer.evidence if each.number in numbers)

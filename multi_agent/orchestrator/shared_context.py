@@ -15,8 +15,8 @@ from multi_agent.sources import source_of
 class SharedContext:
     """Holds the latest ResearchContext and replaces it with every update.
 
-    ``read_before`` holds the ids of the passages that the context had when the attempt began, and ``said`` what agents
-    said since then.
+    ``read_before`` holds the ids of the passages that the context had when the attempt began, and ``said`` the messages
+    of agents since then.
     """
 
     def __init__(self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",)) -> None:
@@ -28,7 +28,7 @@ class SharedContext:
     def merge(self, update: ContextUpdate, card: AgentCard) -> None:
         """Apply an agent's update.
 
-        Raises ContextViolation for a field that its card does not declare, and for evidence of a kind that this run
+        Raises ContextViolation for a field that the card does not declare, and for evidence of a kind that this run
         does not allow.
         """
         self._require_allowed(update, card)
@@ -49,7 +49,7 @@ class SharedContext:
         self.current = self.current.model_copy(update={"messages": (*self.current.messages, *new)})
 
     def begin_attempt(self) -> None:
-        """Drop the answer of the earlier attempt and remember which passages it left."""
+        """Drop the answer and the messages of the earlier attempt, and store the ids of its passages."""
         self.said = ()
         self.read_before = frozenset(chunk.id for chunk in self.current.chunks)
         self.current = self.current.model_copy(update={"synthesis": None})

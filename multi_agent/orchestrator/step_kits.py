@@ -1,4 +1,4 @@
-"""What every try of a step works with: its task, its agent's kit and its time limit."""
+"""The kits of steps: the task, the agent's kit and the time limit of each try."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from multi_agent.toolbox.toolbox import RunTools
 
 @dataclass(frozen=True)
 class StepKit:
-    """What one try of a step works with."""
+    """The task, the agent's kit and the time limit of one try of a step."""
 
     registered: RegisteredAgent
     task: TaskData
@@ -34,7 +34,7 @@ class StepKit:
     _releases: tuple[Callable[[], None], ...]
 
     def release(self) -> None:
-        """Let the next try of this step get the recorded answers of this one."""
+        """Allow the next try of this step to reuse the recorded responses of this one."""
         for release in self._releases:
             release()
 
@@ -59,7 +59,7 @@ class StepKits:
         self._show_practice = show_practice
 
     def kit_for(self, message: SubTask) -> StepKit:
-        """Make a fresh kit for a task. Raises TaskAccessDenied if its data is deleted."""
+        """Make a new kit for a task. Raises TaskAccessDenied if its data is deleted."""
         registered = self._dependencies.registry.get(message.assigned_agent_role)
         card = registered.card
         get_task_data = self._tasks.reader_for(card.name)
@@ -90,12 +90,12 @@ class StepKits:
         return StepKit(registered, task, kit, heard, timeout, (release_llm, tools.release))
 
     def _prompt_of(self, registered: RegisteredAgent) -> Prompt | None:
-        """Return the agent's prompt with what worked before, if its card reads memory."""
+        """Return the agent's prompt, with what worked on similar questions if its card reads memory."""
         practice = self._show_practice(registered.card.tools) if registered.card.reads_memory else ""
         return registered.prompt.with_sections(practice) if registered.prompt and practice else registered.prompt
 
     def _heard_by(self, card: AgentCard, task: TaskData) -> tuple[AgentMessage, ...]:
-        """Return what woke the agent; in a step of the plan, what it heard from others in this attempt."""
+        """Return the messages that woke the agent or, in a step of the plan, its messages of this attempt."""
         if task.wake:
             return tuple(message for event in task.wake.events if (message := message_of(event)))
         if not self._dependencies.settings.reactions:

@@ -63,7 +63,7 @@ class StepTasks:
         ]  # fmt: skip
 
     def for_reaction(self, step: str, agent: str, wake: Wake) -> SubTask:
-        """Make the task of a woken agent. Its inputs are those of an agent that a person asks directly."""
+        """Make the task of a woken agent. It has the same inputs as the task of a directly asked agent."""
         card = self._registry.get(agent).card
         inputs = card.asked(self._question).model_dump(mode="json") if card.asked else {}
         return self._task(step, card, Prompt.part("react"), inputs, wake=wake)

@@ -34,7 +34,7 @@ _AVOIDABLE = (InvalidResponse, PromptTooLong)
 
 
 class Worker:
-    """Runs the tasks of one run in parallel, each with a fresh agent."""
+    """Runs the tasks of one run in parallel, each with a new agent."""
 
     def __init__(self, queue: TaskQueue, kits: StepKits, shared: SharedContext, bus: MessageBus, retries: int) -> None:
         self._queue, self._kits, self._shared, self._bus, self._retries = queue, kits, shared, bus, retries
@@ -57,7 +57,7 @@ class Worker:
             try:
                 output = await _limited(self._run_agent(kit), kit.timeout)
                 return _result(message, "COMPLETED", output=output)
-            # The boundary to the code of agents, which may raise anything: every exception fails this task only.
+            # Agents may be third-party code and raise any exception, which must fail only this task.
             except Exception as error:  # noqa: BLE001
                 if _is_transient(error) and attempt < self._retries:
                     kit.release()
@@ -75,7 +75,7 @@ class Worker:
         seen = self._shared.current.only(card.sees)
         if not await agent.should_activate(seen):
             reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
-            if task.wake is None:  # an agent that does not react is no step
+            if task.wake is None:  # a woken agent that does not react is not recorded
                 skipped = StepSkipped(agent=card.name, reason=reason, task=task.task_id)
                 await self._bus.publish(skipped, step=task.step)
             return TaskOutput(skipped=reason)
@@ -101,7 +101,7 @@ def _woken_by(message: AgentMessage) -> WokenBy:
 
 
 async def _limited(work: Awaitable[TaskOutput], allowed: StepTimeout) -> TaskOutput:
-    """Raise StepError when the time is up; a TimeoutError raised by the agent itself passes through."""
+    """Await the work. Raises StepError after the time limit; a TimeoutError of the agent itself propagates."""
     try:
         async with allowed.limited() as limit:
             return await work

@@ -1,6 +1,6 @@
 """Renders evidence, computations, findings and records for prompts, with their numbers in the context.
 
-Limits how much is shown. For hundreds of rows in a computation, the prompt has the query, its result and some quotes.
+Limits how much is shown. For a computation over hundreds of rows, the prompt has the query, its result and some quotes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLAWS_SHOWN = 5
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
     """Return the evidence to show, which is the evidence that may be cited.
 
-    If computations use at most ``most`` records, that is all of it. Otherwise the quotes of records are limited to the
+    If computations use at most ``most`` records, return all evidence. Otherwise, limit the quotes of records to the
     first ``most`` of each computation, which belong to its result.
     """
     rows = {row.evidence.place for row in locate_records(context)} if context.computations else set()
@@ -32,7 +32,7 @@ def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]
 
 
 def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
-    """Return the quotes with their locations, and rows of a table under its columns."""
+    """Return the quotes with their locations, and table rows below their column headings."""
     if not context.evidence:
         return "There is none: no quote that bears on the question was found in what was read."
     chunks = {chunk.id: chunk for chunk in context.chunks}
@@ -52,7 +52,7 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
 
 
 def renumber_computations(context: ResearchContext) -> tuple[Computation, ...]:
-    """Return the computations with the current numbers of their evidence, which change when evidence is added."""
+    """Return the computations with the current numbers of their evidence. The numbers change when evidence is added."""
     now = {item.place: item for item in context.evidence}
     return tuple(
         each.model_copy(update={"evidence": tuple(now.get(item.place, item) for item in each.evidence)})

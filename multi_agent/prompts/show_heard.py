@@ -1,4 +1,4 @@
-"""Renders what an agent heard from others for its prompt."""
+"""Renders the messages of other agents for an agent's prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHARACTERS = 400  # of one message
 
 
 def show_heard(messages: Sequence[AgentMessage]) -> str:
-    """Return the section for the messages with their senders and steps; empty if there are none."""
+    """Return a section with the messages, their senders and steps; empty if there are none."""
     if not messages:
         return ""
     return Prompt.part("heard", reports=bullets([_show(each) for each in messages[-_SHOWN:]]))

@@ -1,7 +1,7 @@
 """Renders text from outside the collection for prompts: web pages and results of tools.
 
-Such text may be written to mislead a model. In a prompt it cannot look like a number of a sentence or of evidence, a
-header line, a tag or a special token of a model. Quotes keep the original text.
+Such text may be written to mislead a model. This module changes it so that it cannot look like the number of a sentence
+or of evidence, a header line, a tag or a special token of a model. Quotes keep the original text.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _RULE = re.compile(r"([=\-#`~*_])\1{2,}")
 
 
 def defuse(text: str) -> str:
-    """Return the text on one line, with replacements for what a model could take for a part of the prompt."""
+    """Return the text on one line. Replace characters that a model could mistake for a part of the prompt."""
     line = " ".join(_INVISIBLE.sub("", readable(text)).split())
     line = _BRACKETED.sub(r"(\1)", line)
     return _RULE.sub(r"\1\1", _TAG.sub("‹", line))
 
 
 def show_origin(origin: WebPage | ToolOutput, title: str = "") -> str:
-    """Return where a passage is from, in one line."""
+    """Return the origin of a passage in one line."""
     if isinstance(origin, ToolOutput):
         arguments = json.dumps(origin.arguments, ensure_ascii=False) if origin.arguments else ""
         return f"result of {origin.tool} {shorten(defuse(arguments), _ARGUMENTS_SHOWN, placeholder=' …')}".rstrip()
@@ -49,5 +49,5 @@ def show_words(text: str, origin: Origin | None) -> str:
 
 
 def show_lines(text: str) -> str:
-    """Return text from outside that has no numbers, each line behind a mark."""
+    """Return unnumbered text from outside, with a mark before each line."""
     return "\n".join(f"> {line}" for line in map(defuse, text.splitlines()) if line)

@@ -1,10 +1,10 @@
-"""Renders passages for prompts with their location, and selects how many fit into a call.
+"""Renders passages for prompts with their locations, and selects how many fit into a call.
 
-An agent that cites is shown numbered units: sentences of prose, lines of lists and code, rows of tables. It points at
-their numbers, and ``grounding/citations.py`` turns these into quotes.
+An agent that cites gets numbered units: sentences of prose, lines of lists and code, rows of tables. It cites their
+numbers, and ``grounding/citations.py`` turns these into quotes.
 
-Passages are in reading order within their document. An agent that answers sees the document of the best passage last,
-next to the question; where many calls read all passages, documents are sorted by name.
+Passages are in reading order within their document. An agent that answers gets the document of the best passage last,
+next to the question. If many calls read all passages, documents are sorted by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEADINGS = 6  # units at the beginning of a passage that may be its title and h
 
 
 class Unit(NamedTuple):
-    """A numbered sentence, line or row of the passages of one call; ``start`` and ``end`` as in its document."""
+    """A numbered sentence, line or row of a call's passages. ``start`` and ``end`` are offsets in its document."""
 
     number: int
     chunk: Chunk
@@ -58,12 +58,12 @@ def show_units(units: Iterable[Unit]) -> str:
 
 
 def show_passages(chunks: Iterable[Chunk]) -> str:
-    """Return the passages as they are, for an agent that does not cite them."""
+    """Return the passages without numbers, for an agent that does not cite them."""
     return _join((chunk, show_lines(chunk.text) if chunk.origin else chunk.reading_text) for chunk in chunks)
 
 
 def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Collection[str] = ()) -> str:
-    """Return document, section and pages of a passage in one line; of a passage from outside, its page or tool.
+    """Return document, section and pages of a passage in one line; for a passage from outside, its page or tool.
 
     ``pages`` replaces the pages of the passage. Titles and headings whose letters are in ``without`` are left out.
     """
@@ -78,15 +78,15 @@ def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Col
 
 
 def show_proof(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
-    """Return the part of the location that can prove a claim; of a passage from outside, its title.
+    """Return the part of the location that can prove a claim; for a passage from outside, its title.
 
-    A model chose the address of the page and the arguments of the tool: they prove nothing.
+    A model chose the address of the page and the arguments of the tool, so they prove nothing.
     """
     return chunk.title if isinstance(chunk.origin, WebPage | ToolOutput) else show_location(chunk, pages)
 
 
 def _join(passages: Iterable[tuple[Chunk, str]]) -> str:
-    """Return the texts under their locations. A title is shown once, on the line above or in the passage itself."""
+    """Return the texts below their locations. A title is shown once, on the line above or in the passage itself."""
     titled: set[str] = set()
     shown: list[str] = []
     for chunk, text in passages:
@@ -102,7 +102,7 @@ def _show_unit(unit: Unit) -> str:
 
 
 def titled(name: str, title: str) -> str:
-    """Return a document's name, with its title unless the name contains it."""
+    """Return a document's name, followed by its title unless the name contains it."""
     return f"{name} ({title})" if _letters(title) not in _letters(name) else name
 
 
@@ -146,10 +146,10 @@ def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
 
 
 def best_document_last(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
-    """Return ranked chunks with each document's in reading order, the document of the best chunk last.
+    """Return ranked chunks grouped by document, in reading order. The document of the best chunk is last.
 
-    A small model overlooks what is far from the question: with the best document first, it missed facts that it finds
-    in the last one.
+    A small model overlooks text far from the question: with the best document first, it missed facts that it finds with
+    that document last.
     """
     documents: dict[str, list[Chunk]] = {}
     for chunk in chunks:

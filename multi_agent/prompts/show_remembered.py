@@ -1,4 +1,4 @@
-"""How prompts show what is remembered: preferences and notes to the supervisor, what worked to agents."""
+"""Renders memory entries for prompts: preferences and notes for the supervisor, what worked before for agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multi_agent.remembered import Remembered, ToolUse
 def show_remembered(remembered: Remembered, fields: str) -> str:
     """Return a section for the prompt; empty without preferences and notes.
 
-    ``fields`` names the parts of the response that say what follows from it.
+    ``fields`` names the response fields in which the model states the consequences of the entries.
     """
     parts = []
     if remembered.how_to:
@@ -26,9 +26,9 @@ def show_remembered(remembered: Remembered, fields: str) -> str:
 
 
 def show_practice(remembered: Remembered, examples: Sequence[PlanExample], tools: Sequence[str]) -> str:
-    """Return a section for an agent with these tools: what worked on similar questions, each entry with its source.
+    """Return a section for an agent with these tools: what worked on similar questions, with the source of each entry.
 
-    It has no conversation and no preferences. Empty without entries.
+    The section has no conversation and no preferences. It is empty without entries.
     """
     entries = [
         *(f"{note} (note of a person)" for note in remembered.how_to),

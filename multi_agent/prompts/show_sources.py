@@ -1,4 +1,4 @@
-"""Renders what the person allows the answer to rest on, for the prompts of triage and planner."""
+"""Renders the sources that the person allows for the answer, for the prompts of triage and planner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS: dict[Source, str] = {
 
 
 def show_sources(sources: Sequence[Source]) -> str:
-    """Return a paragraph that names the sources; empty for documents alone, which the prompts assume."""
+    """Return a paragraph that names the sources; empty for documents alone, the default of the prompts."""
     if set(sources) == {"documents"}:
         return ""
     *others, last = (_KINDS[source] for source in sources)

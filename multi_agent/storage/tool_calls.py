@@ -87,7 +87,7 @@ class ToolCalls:
 
 
 def _shape_of(entry: ToolEntry) -> str:
-    """Return the tool with the names of the arguments that were given."""
+    """Return the name of the tool with the names of the given arguments."""
     given = sorted(name for name, value in entry.arguments.items() if value is not None)
     return f"{entry.tool}({', '.join(given)})"
 

@@ -1,8 +1,8 @@
 """Loads pages that need JavaScript in headless Chromium. Only this module imports Playwright, which is optional.
 
-The browser itself never connects to anything: Candor makes each of its requests with ``web.fetch``, which checks the
-address, and hands it the response. Only GET requests are made, and nothing but what makes up the text of a page:
-documents, styles, scripts and data. Each page gets a fresh browser without cookies, downloads and service workers.
+The browser itself opens no connections. Candor makes its requests with ``web.fetch``, which checks the address, and
+passes the responses to the browser. Only GET requests for documents, styles, scripts and data are made. Each page gets
+a new browser without cookies, downloads and service workers.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _OFFLINE = (
     "--disable-gpu",
 )
 _QUIET_SHARE = 0.5
-"""Share of the time limit in which a page may become quiet. Some never do: they ask for news all the time."""
+"""Share of the time limit to wait for the network to be idle. Some pages poll, so it never is."""
 
 
 class BrowserUnavailable(Exception):
-    """The browser cannot be used. The message says why and what to do."""
+    """The browser cannot be used. The message gives the reason and the solution."""
 
 
 async def rendered(page: Fetched, settings: ToolSettings) -> Fetched:
-    """Return the page as its scripts change it. Raises BrowserUnavailable, ToolError."""
+    """Return the page after its scripts have run. Raises BrowserUnavailable, ToolError."""
     if settings.browser == "off":
         raise BrowserUnavailable("The browser is off (`tools.browser`).")
     try:
@@ -73,7 +73,7 @@ async def _launch(playwright: Playwright, settings: ToolSettings) -> Browser:
 
 
 class _Visit:
-    """One page in one browser, with what it may still load."""
+    """One page in one browser, with the number of bytes that it may still load."""
 
     def __init__(self, page: Fetched, settings: ToolSettings) -> None:
         self._page, self._settings = page, settings
@@ -88,7 +88,7 @@ class _Visit:
         await context.route_web_socket("**/*", _close)
         tab = await context.new_page()
         await tab.goto(self._page.url, wait_until="load", timeout=seconds * 1000)
-        with suppress(NotQuiet):  # what it shows by then is read
+        with suppress(NotQuiet):  # read the content loaded so far
             await tab.wait_for_load_state("networkidle", timeout=seconds * _QUIET_SHARE * 1000)
         content = (await tab.content()).encode()
         if len(content) > self._settings.browser_bytes:
@@ -96,18 +96,18 @@ class _Visit:
         return Fetched(tab.url, "text/html", "utf-8", content)
 
     async def _answer(self, route: Route) -> None:
-        """Answer a request of the browser with what ``fetch`` returns, or let it fail."""
+        """Fulfil a request of the browser with the response of ``fetch``, or abort it."""
         request = route.request
         if request.method != "GET" or request.resource_type not in _LOADED:
             await route.abort()
             return
         try:
             fetched = await self._fetch(request.url)
-        except ToolError:  # the page goes without it, as without a resource that a server does not have
+        except ToolError:  # the page then loads without this resource
             await route.abort()
             return
         if request.is_navigation_request() and fetched.url != request.url:
-            await route.abort()  # its text would appear under an address that it is not from
+            await route.abort()  # its text would appear under the wrong address
             return
         charset = f"; charset={fetched.charset}" if fetched.charset else ""
         await route.fulfill(

@@ -1,7 +1,7 @@
 """A tool that an agent was granted. Every call is published, journaled, limited in time, and approved if dangerous.
 
-A call that the run made before, for example before a restart, is not made again: it returns the stored result. A
-dangerous call that was started and did not end is not made again either, since its effects are unknown.
+A call that the run made before, for example before a restart, is not repeated: it returns the stored result. A
+dangerous call that started but did not end is not repeated either, since its effects are unknown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Approve = Callable[[ToolCard, ToolEntry, BaseModel], Awaitable[BaseModel]]
 
 @dataclass(frozen=True)
 class CallContext:
-    """What all tool calls of one step have in common."""
+    """The data that all tool calls of one step share."""
 
     run_id: str
     step: str
@@ -67,7 +67,7 @@ class CallContext:
         )  # fmt: skip
 
     def release(self) -> None:
-        """Free the numbers of all calls before the step is repeated."""
+        """Free the occurrence numbers of all calls before a retry of the step."""
         while self.claimed:
             self.occurrences.free(*self.claimed.pop())
 
@@ -119,7 +119,7 @@ class GrantedTool:
         return ended
 
     def _quotable(self, result: ToolResult, entry: ToolEntry) -> ToolResult:
-        """Return the result with its text as a passage, if it is a result of a tool and has no passages.
+        """Return the result with its text as a passage if the tool's source is "tools" and it has no passages.
 
         Raises ToolError for passages of a kind that this run does not allow.
         """
@@ -140,7 +140,7 @@ class GrantedTool:
         except TimeoutError as error:
             took = f"It took longer than {seconds:g} s (`tools.timeout_s`)." if limit.expired() else f"{error}"
             raise ToolError(took) from error
-        # Tools may be third-party code: any exception is a failure of this call.
+        # Tools may be third-party code, so any exception is a failure of this call.
         except Exception as error:
             raise ToolError(f"{type(error).__name__}: {error}") from error
 
@@ -154,7 +154,7 @@ class OfferedTool(Protocol):
         ...
 
     async def __call__(self, given: Any, why: str) -> ToolResult:
-        """Call the tool. ``given`` is an instance of the card's ``inputs``. Raises as ``GrantedTool``."""
+        """Call the tool. ``given`` is an instance of the card's ``inputs``. Raises like ``GrantedTool``."""
         ...
 
 
@@ -168,5 +168,5 @@ class OfferedTools:
 
 
 async def no_tools() -> OfferedTools:
-    """Return the offer for an agent without tools."""
+    """Return the offered tools of an agent without tools."""
     return OfferedTools()

@@ -1,10 +1,10 @@
-"""The tool loop: the model chooses tools, they are called, and it reads the results, until it is done.
+"""The tool loop: the model requests tool calls and reads their results until it is done.
 
     use = await ToolLoop(kit.llm, await kit.tools()).run(messages)
     await kit.llm.complete([*use.messages, Message.user("Now write…")], MyResult)
 
-The loop returns a conversation. Its agent then asks for a result of its own type. The units of passages from tools
-are numbered over the whole loop: ``number_units(use.passages)`` returns them.
+The loop returns a conversation. The agent then asks the model for a result of its own type. The units of passages from
+tools are numbered over the whole loop: ``number_units(use.passages)`` returns them.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class ToolUse:
 
     @property
     def closing(self) -> list[Message]:
-        """The messages that ask for the result. A model that had tools gets an instruction to give it now."""
+        """The messages that ask for the result. If the model had tools, the last message requests the result now."""
         had_tools = self.exhausted or self.messages[-1].role == "assistant"
         return [*self.messages, Message.user(Prompt.part("tool_result"))] if had_tools else list(self.messages)
 
 
 class ToolLoop:
-    """Lets a model call the offered tools. ``passages`` are those that its messages already show."""
+    """Lets a model call the offered tools. ``passages`` holds the passages that the messages already show."""
 
     def __init__(self, llm: LLM, offered: OfferedTools, passages: Sequence[Chunk] = ()) -> None:
         self._llm, self._offered, self._settings = llm, offered, offered.settings
@@ -57,7 +57,7 @@ class ToolLoop:
         self._calls = 0
 
     async def run(self, messages: Sequence[Message]) -> ToolUse:
-        """Run the loop from these messages on. Raises AgentError, StoreError. The model reads ToolErrors."""
+        """Run the loop, starting with these messages. Raises AgentError, StoreError. The model reads ToolErrors."""
         if not self._tools:
             return self._tool_use(messages, exhausted=False)
         cards = tuple(tool.card for tool in self._offered.tools)
@@ -105,13 +105,13 @@ class ToolLoop:
         return "\n".join(part for part in parts if part)
 
     def _show_text(self, tool: str, result: ToolResult) -> str:
-        """Return the text beside the passages. Only tools for documents write it themselves, word for word."""
+        """Return the text of the result besides its passages. Only text of document tools is shown unchanged."""
         if any(isinstance(chunk.origin, ToolOutput) for chunk in result.passages):
             return ""  # the passage is the text
         return result.text if self._tools[tool].card.source == "documents" else show_lines(result.text)
 
     def _show_passage(self, chunk: Chunk) -> str:
-        """Return the passage with numbered units, in full the first time only."""
+        """Return the passage with numbered units, in full only the first time."""
         if chunk.id in self._passages:
             return f"=== {show_location(chunk)}: see above"
         self._passages[chunk.id] = chunk

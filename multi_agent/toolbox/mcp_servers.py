@@ -106,7 +106,7 @@ def arguments_type(tool: str, schema: Mapping[str, Any]) -> type[McpArguments]:
 
 
 def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> Any:
-    """Replace references by their targets, which would be missing inside the schema of a model's response."""
+    """Replace references with their targets, which would be missing in the schema of a model's response."""
     if depth > _MAX_DEPTH:
         raise ToolServerFailed(f"The arguments of the MCP tool {tool!r} are recursive; no model can be shown them.")
     if isinstance(part_of, list):
@@ -167,7 +167,7 @@ class _Connection:
         return ToolResult(text=shown)
 
     async def close(self) -> None:
-        """Close the connection. Can be called again."""
+        """Close the connection. Idempotent."""
         self._closing.set()
         if self._holder:
             await asyncio.wait({self._holder})

@@ -1,7 +1,7 @@
-"""Reads the text of an HTML page: the main part of long pages, all of short ones.
+"""Extracts the text of an HTML page: the main part of long pages, all text of short ones.
 
-Only this module imports trafilatura, lxml and kreuzberg. Each paragraph, list item and table row stands between blank
-lines, so that a claim can quote it.
+Only this module imports trafilatura, lxml and kreuzberg. Blank lines separate paragraphs, list items and table rows, so
+that a claim can quote each of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _SHORT = 250
-"""Characters. trafilatura finds no main part in a page with less text, and a page with scripts may build the rest."""
+"""Characters. trafilatura finds no main part in pages with less text, and scripts may load the rest of them."""
 _MOST_LINKS = 40
 _UNSEEN = ("script", "style", "noscript", "template")
 _INLINE = ("b", "strong", "i", "em", "u", "mark", "small", "span", "abbr", "cite", "time", "font")
@@ -27,14 +27,14 @@ _ITEM = re.compile(r"\||[-*] |\d+\. ")
 
 
 class PageText(NamedTuple):
-    """What a page says. ``date`` is the day of its publication as an ISO date, if it gives one."""
+    """The text of a page. ``date`` is the publication date in ISO format, if the page gives one."""
 
     title: str
     date: str
     text: str
     links: tuple[str, ...]
     needs_script: bool
-    """Whether there is little text in the HTML, and scripts that may load more."""
+    """Whether the HTML has little text and contains scripts that may load more."""
 
 
 def read_html(html: str, url: str) -> PageText:
@@ -99,11 +99,11 @@ def _whole_text(tree: HtmlElement, url: str) -> str:
 
 
 def _lines(block: str) -> list[str]:
-    """Return the rows or items of a block; a paragraph as one line."""
+    """Return the rows or items of a block, or a paragraph as one line."""
     lines = block.splitlines()
     return lines if any(map(_ITEM.match, lines)) else [" ".join(lines).lstrip("#")]
 
 
 def _blocks(lines: Iterable[str]) -> str:
-    """Return the lines that say something, with a blank line between two."""
+    """Return the lines with content, separated by blank lines."""
     return "\n\n".join(line.strip() for line in lines if not _RULE.fullmatch(line))

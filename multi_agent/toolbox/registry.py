@@ -52,12 +52,12 @@ class ToolRegistry:
         """Return a registry of all classes with a ToolCard that the modules of these packages define.
 
         ``disabled`` tools are left out. Raises UnknownTool if one of them does not exist. ``servers`` are the names of
-        MCP servers. Their tools are not known here; each server lists its own.
+        MCP servers. Their tools are not in the registry; each server lists its own.
         """
         return cls((tool for package in packages for tool in _tools_in(package)), disabled, servers)
 
     def require(self, name: str) -> None:
-        """Raise UnknownTool if there is no such tool to grant."""
+        """Raise UnknownTool if no tool of this name can be granted."""
         server, dot, tool = name.partition(".")
         if not (dot and tool and server in self._servers):
             self.get(name)
@@ -71,7 +71,7 @@ class ToolRegistry:
         return self._tools[name]
 
     def source_of(self, name: str) -> Source:
-        """Return the kind of evidence that the results of a granted tool are. Unknown tools count as MCP tools."""
+        """Return the kind of source of a granted tool's results. Unknown tools count as MCP tools."""
         return self._tools[name].card.source if name in self._tools else "tools"
 
     @property

@@ -47,12 +47,12 @@ class Sandbox:
         return path
 
     def origin(self, name: str) -> WebPage | None:
-        """Return where a downloaded file is from; None for a file that a tool wrote. Raises ToolError as ``path``."""
+        """Return the origin of a downloaded file; None for a file that a tool wrote. Raises ToolError like ``path``."""
         self.path(name)
         return self._origins().get(PurePosixPath(name).as_posix())
 
     def write(self, name: str, content: bytes, origin: WebPage | None = None) -> None:
-        """Write or replace a file. ``origin`` is where it was downloaded.
+        """Write or replace a file. ``origin`` is the web page of a downloaded file.
 
         Raises ToolError for an invalid name or when the sandbox is full.
         """
@@ -77,7 +77,7 @@ class Sandbox:
         return _ORIGINS_TYPE.validate_json(path.read_bytes()) if path.is_file() else {}
 
     def _set_origin(self, name: str, origin: WebPage | None) -> None:
-        """Store the origin of a file, which no tool can write itself. A file that is replaced loses its old one."""
+        """Store the origin of a file, or delete it for None. Tools cannot write origins themselves."""
         origins = self._origins()
         known = origins.pop(name, None)
         if origin or known:

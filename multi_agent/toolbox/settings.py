@@ -94,14 +94,14 @@ class ToolSettings(SettingsGroup):
 
     @property
     def search_engine(self) -> Literal["off", "searxng", "ddgs"]:
-        """How to search the web. An address alone means SearXNG."""
+        """The engine for web searches. If only the address is set, it is SearXNG."""
         chosen = "web_search" in self.model_fields_set
         return "searxng" if self.web_search_url and not chosen else self.web_search
 
     _keys: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
 
     def with_keys(self, keys: Mapping[str, SecretStr]) -> Self:
-        """Return a copy that knows these keys. Raises ValueError if a setting names another one."""
+        """Return a copy with these keys. Raises ValueError if a setting names another one."""
         named = (self.web_search_key, *(server.key for server in self.mcp_servers))
         if unknown := sorted({name for name in named if name} - keys.keys()):
             known = ", ".join(sorted(keys)) or "none"
@@ -111,7 +111,7 @@ class ToolSettings(SettingsGroup):
         return copy
 
     def bearer(self, name: str) -> dict[str, str]:
-        """Return the header with this key as bearer token; none without a name."""
+        """Return the header with this key as bearer token; empty without a name."""
         return {"Authorization": f"Bearer {self.key(name)}"} if name else {}
 
     def key(self, name: str) -> str:

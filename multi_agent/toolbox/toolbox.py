@@ -1,4 +1,4 @@
-"""The toolbox: all tools, and the ones that an agent was granted for a step of a run."""
+"""The toolbox: all tools, the tools of a run, and the tools that an agent was granted for a step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Toolbox:
     files: FileReader | None = None
 
     def open(self, run_id: str, library: Library, sources: tuple[Source, ...]) -> RunTools:
-        """Return the tools of one run, which may use these sources. Close them when the run has ended."""
+        """Return the tools of a run with these allowed sources. Close them when the run has ended."""
         return RunTools(self, run_id, library, sources)
 
     def sandbox(self, run_id: str) -> Sandbox:
@@ -46,7 +46,7 @@ class Toolbox:
 
 
 class RunTools:
-    """The tools of one run. ``offered`` holds the names of those that agents could call so far."""
+    """The tools of one run. ``offered`` holds the names of the tools that agents could call so far."""
 
     def __init__(self, box: Toolbox, run_id: str, library: Library, sources: tuple[Source, ...]) -> None:
         self._box, self._run_id, self._sources = box, run_id, sources
@@ -87,7 +87,7 @@ class RunTools:
 class StepTools:
     """The tools that an agent was granted for one step.
 
-    ``refused`` says which ones this run does not allow. Adds the names of the available ones to ``names``.
+    ``refused`` lists the tools that this run does not allow. The names of available tools are added to ``names``.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Searches the web through a SearXNG instance, or through ddgs, which asks public search engines.
 
-Only this module imports ddgs. ``tools.web_search`` chooses.
+Only this module imports ddgs. The setting ``tools.web_search`` selects the engine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SITES: dict[SearchKind, tuple[str, ...]] = {
     "it": ("github.com", "stackoverflow.com", "readthedocs.io"),
     "social media": ("reddit.com", "stackexchange.com", "news.ycombinator.com"),
 }
-"""Where ddgs looks for these kinds, which its engines do not know."""
+"""Sites to search for these kinds, which the engines of ddgs do not support."""
 _NOTHING_FOUND = "No results found"
 
 
@@ -51,7 +51,7 @@ class FoundPage(BaseModel):
 
     @property
     def shown(self) -> str:
-        """The result as a model reads it."""
+        """The result as text for the model."""
         date = f" ({self.date})" if self.date else ""
         return "\n".join(part for part in (f"{self.title}{date}", self.url, self.excerpt or "") if part)
 
@@ -109,7 +109,7 @@ def _ask_ddgs(given: WebSearchInput, settings: ToolSettings) -> list[dict[str, A
 
 
 def _engines(category: str, settings: ToolSettings) -> tuple[str, ...]:
-    """Return the chosen engines of this category. Raises ToolError if there are none: ddgs would ask all others."""
+    """Return the chosen engines of this category. Raises ToolError if there are none: ddgs would query all others."""
     from ddgs.engines import ENGINES
 
     chosen = tuple(name for name in settings.web_search_engines if name in ENGINES[category])

@@ -1,4 +1,4 @@
-"""Wrappers with which an agent narrows a tool to its task: simpler arguments, or a limit of calls."""
+"""Wrappers that adapt a tool to an agent's task: simpler arguments, or a limit on calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from multi_agent.toolbox.granted_tool import OfferedTool
 
 
 class NarrowedTool:
-    """A tool that takes ``inputs``. ``widen`` makes the arguments of the wrapped tool from them."""
+    """A tool that takes ``inputs``. ``widen`` converts them to the arguments of the wrapped tool."""
 
     def __init__(self, tool: OfferedTool, inputs: type[BaseModel], widen: Callable[[Any], BaseModel]) -> None:
         self._tool, self._widen = tool, widen
@@ -30,7 +30,7 @@ class NarrowedTool:
 
 @dataclass(frozen=True)
 class LimitedTool:
-    """A tool that may be called for at most ``most`` different things, such as pages."""
+    """A tool that can be called for at most ``most`` different items, such as pages."""
 
     tool: OfferedTool
     most: int

@@ -24,7 +24,7 @@ class Conversion(FrozenModel):
 
 
 class ConvertUnits:
-    """Knows units of measure, not currencies."""
+    """Converts units of measure, not currencies."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="convert_units",

@@ -1,4 +1,4 @@
-"""Calculates with dates: the time between two, a date so many months later, the day of the week."""
+"""Calculates with dates: the time between two dates, a date plus a period, the day of the week."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vectorstore.models import FrozenModel
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST = 100_000
 
-Day = date  # the name of a field hides it in its class
+Day = date  # the field ``date`` shadows the type in its class
 
 
 class DateQuestion(FrozenModel):
@@ -34,7 +34,7 @@ class DateQuestion(FrozenModel):
 
 
 class Dates:
-    """Follows the Gregorian calendar. A month added to January 31 ends on the last day of February."""
+    """Follows the Gregorian calendar. January 31 plus one month is the last day of February."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="dates",

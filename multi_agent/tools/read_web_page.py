@@ -58,7 +58,7 @@ class ReadWebPage:
         )
 
     async def _run_scripts(self, fetched: Fetched, text: PageText) -> tuple[Fetched, PageText, str]:
-        """Return the page as the browser shows it, or as it is with the reason why it was not run."""
+        """Return the page after its scripts have run, or the given page and the reason why they did not run."""
         try:
             page = await rendered(fetched, self._settings)
         except BrowserUnavailable as error:
@@ -72,7 +72,7 @@ class ReadWebPage:
 
 
 def _about(url: str, text: PageText, shown: Sequence[Chunk], count: int) -> str:
-    """Return address, title, date, and which passages are shown."""
+    """Return the address, the title, the date and the numbers of the shown passages."""
     title = f"{text.title} ({text.date})" if text.title and text.date else text.title or text.date
     if not shown:
         return "\n".join(part for part in (url, title, "The page has no text.") if part)
@@ -93,7 +93,7 @@ async def _text_of(page: Fetched) -> PageText:
 
 
 def _decode(page: Fetched) -> str:
-    """Decode by the charset of the server, else by a guess from the bytes. Invalid bytes are replaced by a mark."""
+    """Decode with the charset of the server, else with a guess from the bytes. Replace invalid bytes with a mark."""
     from charset_normalizer import from_bytes
 
     if page.charset is None and (best := from_bytes(page.content).best()):

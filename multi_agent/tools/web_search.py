@@ -1,4 +1,4 @@
-"""Searches the web through the engine of the settings."""
+"""Searches the web with the configured engine."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ class WebSearch:
 
 
 def _nothing_found(settings: ToolSettings) -> str:
-    """Return what an empty result means: ddgs does not tell engines that refuse from those that find nothing."""
+    """Return an explanation of an empty result. ddgs does not report whether its engines refused the search."""
     refused = " Or the search engines refused to answer; try again later." if settings.search_engine == "ddgs" else ""
     return f"Nothing was found.{refused}"

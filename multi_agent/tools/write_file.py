@@ -1,4 +1,4 @@
-"""Writes a text file of the run."""
+"""Writes a text file in the sandbox of the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vectorstore.models import FrozenModel
 
 
 class FileToWrite(FrozenModel):
-    """Which file, and what stands in it."""
+    """The name of the file and its text."""
 
     name: str = Field(min_length=1, max_length=200, description="such as 'figures.csv' or 'notes/first.md'")
     text: str = Field(description="the whole text; it takes the place of a file of that name")

@@ -1,4 +1,4 @@
-"""Writes a text as a PDF, in a font of the settings."""
+"""Writes a text as a PDF in a configured font."""
 
 from __future__ import annotations
 

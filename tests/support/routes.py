@@ -82,6 +82,7 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/research": Rule(
         "read", "/v1/research", {"collection": "{collection}", "question": "x", "template": "none"}, passes=422
     ),
+    "GET /v1/research/defaults": Rule("key", "/v1/research/defaults"),
     "GET /v1/runs": Rule("key", "/v1/runs"),
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),

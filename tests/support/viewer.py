@@ -55,8 +55,10 @@ class Site:
 
 
 def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
+    """Fill in the form and send it. Without a mode, the chosen one stays."""
     page.get_by_role("textbox", name="Question").fill(question)
-    page.locator("select[name=mode]").select_option(mode)
+    if mode:
+        page.locator("select[name=mode]").select_option(mode)
     page.get_by_role("button", name="Ask", exact=True).click()
 
 

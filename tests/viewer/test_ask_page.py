@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
+from multi_agent.settings import ResearchSettings
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import Request, hang, held_until
 from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask
@@ -53,6 +54,34 @@ def test_the_closest_match_is_labelled(open_page: OpenPage, site: Site) -> None:
     answer = page.get_by_role("region", name="Answer", exact=True)
     expect(answer.locator(".nearest")).to_have_text("Closest: -25 °C")
     expect(answer.locator(".short")).to_have_count(0)
+
+
+def test_the_boxes_of_the_sources_show_the_setting(open_page: OpenPage, site: Site) -> None:
+    def shown(page: Page) -> dict[str, bool]:
+        boxes = page.get_by_role("group", name="The answer may rest on").get_by_role("checkbox")
+        expect(boxes).to_have_count(3)
+        return {box.input_value(): box.is_checked() for box in boxes.all()}
+
+    assert shown(open_page()) == {"documents": True, "web": False, "tools": False}
+    site.stop()
+    site.start(research=ResearchSettings(sources=("documents", "tools")))
+    try:
+        page = open_page()
+        assert shown(page) == {"documents": True, "web": False, "tools": True}
+        page.get_by_label("Results of tools").uncheck()
+        page.get_by_label("Documents", exact=True).uncheck()
+        ask(page)
+        expect(page.get_by_role("alert")).to_contain_text("Choose what the answer may rest on.")
+        page.get_by_label("Documents", exact=True).check()
+        with page.expect_request("**/v1/research") as asked:
+            answered(page)
+        assert asked.value.post_data_json["sources"] == ["documents"]
+        page.get_by_role("link", name="Runs", exact=True).click()
+        page.get_by_role("link", name="Ask", exact=True).click()
+        assert shown(page) == {"documents": True, "web": False, "tools": False}, "as asked last"
+    finally:
+        site.stop()
+        site.start()
 
 
 def test_a_run_is_cancelled(open_page: OpenPage, site: Site) -> None:

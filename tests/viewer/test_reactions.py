@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from playwright.sync_api import expect
 
+from api.cli.ingest import run_ingest
 from support.panel import INSPECTION, QUERIES, Panel
 from support.scripted_endpoint import Request
 from support.viewer import OpenPage, Site, answered
@@ -35,6 +37,27 @@ def test_a_reaction_is_a_step_of_the_plan_with_what_woke_it(open_page: OpenPage,
     page.locator(".graph a").filter(has_text="look.Retriever").click()
     expect(panel).to_contain_text("QueryPlanner in step look.QueryPlanner: reasoning shared")
     expect(page.locator(".event").filter(has_text="reacts to DataInspector")).to_be_visible()
+
+
+def test_contradicting_quotes_are_counted_below_the_answer_and_told_in_the_trace(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
+    for name, degrees in (("manual.md", 25), ("fair.md", 22)):
+        (tmp_path / name).write_text(f"The Borea 12 works down to -{degrees} °C.\n")
+    run_ingest(site.candor, [tmp_path], "fairs", progress=False)
+    site.responder = Panel("works down to")
+    page = open_page()
+    page.locator("select[name=collection]").select_option("fairs")
+    answered(page)
+    page.get_by_text("What the run did").click()
+    facts = page.locator("dl.fields")
+    expect(facts).to_contain_text("Contradictions1 pair of statements that may contradict each other")
+    page.get_by_role("link", name="Full trace").click()
+    sides = "“The Borea 12 works down to -22 °C.” (fair.md) / “The Borea 12 works down to -25 °C.” (manual.md)"
+    page.get_by_label("Search this run").fill("works down to")
+    expect(page.locator(".event.contradiction_found")).to_contain_text(sides)
+    page.get_by_role("link", name="answer: Synthesizer, done").click()
+    expect(page.locator("#panel")).to_contain_text(f"Extractor (extract): possible contradiction: {sides}")
 
 
 def test_an_agent_that_listens_is_added_and_shown(open_page: OpenPage, site: Site) -> None:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep
+from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep
 from api.http.errors import problem_responses
 from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
@@ -20,6 +20,7 @@ from api.jobs.research import Runs
 from api.services.research.research import request_fields
 from multi_agent.answer import Answer
 from multi_agent.request import Request
+from multi_agent.settings import Source
 from vectorstore.models import FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["research"])
@@ -54,6 +55,12 @@ class Accepted(FrozenModel):
     """The run that was started or queued."""
 
     run_id: str
+
+
+class Defaults(FrozenModel):
+    """What a question uses that does not choose it itself."""
+
+    sources: tuple[Source, ...] = Field(description="What its answer may rest on; the setting `research.sources`.")
 
 
 _EXAMPLES = [
@@ -99,6 +106,12 @@ async def research(
         return stream_response(_events_and_answer(runs, run_id), headers)
     answer = await runs.wait(run_id)
     return Response(answer.model_dump_json(), media_type="application/json")
+
+
+@router.get("/research/defaults", responses=problem_responses(503))
+def defaults(settings: SettingsDep, caller: CurrentCaller) -> Defaults:
+    """Get the defaults of a question."""
+    return Defaults(sources=settings.research.sources)
 
 
 async def _events_and_answer(runs: Runs, run_id: str) -> AsyncIterator[str]:

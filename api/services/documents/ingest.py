@@ -47,7 +47,7 @@ _REBUILD_DROPPED = (
 
 
 class IngestJobSpec(FrozenModel):
-    """What an ingest job needs to be done later, and to be done again after a crash."""
+    """The stored specification of an ingest job; enough to run it later, or again after a crash."""
 
     collection: str
     paths: tuple[str, ...] = Field(default=(), description="absolute paths of files and folders")

@@ -82,6 +82,7 @@ export const retryFailed = (collection) => post(`/v1/collections/${id(collection
 export const retryDocument = (collection, document) => post(`/v1/documents/${id(document)}/ingest?${query({collection})}`);
 export const removeDocument = (collection, document) => remove(`/v1/documents/${id(document)}?${query({collection})}`);
 export const dropCollection = (collection) => remove(`/v1/collections/${id(collection)}`);
+export const defaults = () => call("/v1/research/defaults");
 export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);

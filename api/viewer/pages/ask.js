@@ -34,7 +34,7 @@ class AskView {
 
   async load() {
     try {
-      const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans()]);
+      const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans(), api.defaults()]);
       this.form.replaceChildren(collections.length ? askForm(collections, ...options) : noDocuments());
       if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {

@@ -3,27 +3,31 @@
 import {modelOptions} from "./agent-forms.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
-import {plural} from "../lib/format.js";
+import {RequestError} from "../lib/errors.js";
+import {passagesField, passagesFrom} from "./given-passages.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
 const INPUT = "input:"; // before the name of a parameter
-const asked = {question: "", collection: "", mode: "auto", model: "", samples: "", session: "", sources: []}; // the last request, to prefill the form
+const asked = {
+  question: "", collection: "", mode: "auto", model: "", samples: "", session: "", sources: null,
+  passages: "", passages_form: "text", search: true,
+}; // the last request, to prefill the form; no sources: those of the service
 
 /** Fill the next form with a question, its options and its collection, as an earlier run has them. */
 export function fillForm(request, collection) {
-  const {agent, agents = [], template, inputs = {}} = request;
+  const {agent, agents = [], template, inputs = {}, rag_results: passages = []} = request;
   const [mode] = [template && `plan:${template}`, agents.length && `agents:${agents.join(",")}`, agent && `agent:${agent}`, request.mode].filter(Boolean);
   const parameters = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [`${INPUT}${name}`, value]));
-  const passages = request.rag_results?.length ?? 0;
   Object.assign(asked, parameters, {
     question: request.question, collection, mode: mode ?? "auto", model: request.model ?? "", samples: request.samples ?? "",
-    session: "", sources: request.sources ?? [],
-    note: passages && `The earlier question came with ${plural(passages, "passage")}. This form does not repeat them.`,
+    session: "", sources: request.sources ?? null, search: request.search ?? true,
+    passages: passages.map((each) => JSON.stringify(each)).join("\n"), passages_form: passages.length ? "json" : "text",
   });
 }
 
-export function askForm(collections, agents, endpoints, plans) {
+/** `defaults`: what a question uses that does not choose it itself. */
+export function askForm(collections, agents, endpoints, plans, defaults) {
   const option = (value, label, chosen) => h("option", {value, selected: value === chosen}, label);
   const question = h("textarea", {
     id: "question", name: "question", rows: 3, required: true, "data-slash": true,
@@ -53,11 +57,11 @@ export function askForm(collections, agents, endpoints, plans) {
   parameters,
   h("label", {class: "check"}, h("input", {name: "continue_session", type: "checkbox", checked: asked.session !== ""}),
     "Continue the conversation: earlier questions complete this one"),
-  h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on (none checked: the service's default)"),
+  h("fieldset", {class: "sources-allowed"}, h("legend", {}, "The answer may rest on"),
     SOURCES.map(([value, label]) => h("label", {class: "check"},
-      h("input", {type: "checkbox", name: "sources", value, checked: asked.sources.includes(value)}), label))),
-  asked.note && h("p", {class: "note"}, asked.note), errorBox);
-  asked.note = "";
+      h("input", {type: "checkbox", name: "sources", value, checked: (asked.sources ?? defaults.sources).includes(value)}), label))),
+  passagesField(asked),
+  errorBox);
   showParameters(parameters, plans, element.elements.mode.value);
   return element;
 }
@@ -77,19 +81,21 @@ function inputsFrom(given) {
 async function send(given, submit, errorBox) {
   Object.assign(asked, Object.fromEntries(given));
   asked.sources = given.getAll("sources");
+  asked.search = given.has("search");
   asked.session = given.has("continue_session") ? asked.session || crypto.randomUUID() : "";
   const [kind] = asked.mode.split(":");
   const name = asked.mode.slice(kind.length + 1);
   submit.disabled = true;
   errorBox.replaceChildren();
   try {
+    if (!asked.sources.length) throw new RequestError("No source is chosen, so there is nothing to read.", "Nothing to answer from", "Choose what the answer may rest on.");
     const {run_id: runId} = await api.ask({
       collection: asked.collection, question: asked.question, model: asked.model, session: asked.session,
       mode: kind === "agent" || kind === "agents" ? "direct" : kind === "plan" ? "auto" : kind,
       agent: kind === "agent" ? name : "", agents: kind === "agents" ? name.split(",") : [], template: kind === "plan" ? name : "",
       inputs: kind === "plan" ? inputsFrom(given) : {},
       samples: asked.samples ? Number(asked.samples) : null,
-      ...(asked.sources.length > 0 && {sources: asked.sources}),
+      sources: asked.sources, rag_results: passagesFrom(asked), search: asked.search,
     });
     location.hash = `#/ask/${encodeURIComponent(runId)}`;
   } catch (error) {

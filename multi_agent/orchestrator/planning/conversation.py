@@ -1,4 +1,4 @@
-"""Completes a follow-up question from the conversation, so that planner and agents understand it without the chat."""
+"""Completes a follow-up question from the conversation, so that the planner and the agents need no chat history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CompletedQuestion(BaseModel):
 
 
 async def complete_question(question: str, conversation: Sequence[Exchange], llm: LLM, publish: Publish) -> str:
-    """Return the question with what the conversation adds to it. Raises LLMError."""
+    """Return the question, completed with details from the conversation. Raises LLMError."""
     exchanges = [Exchange.in_short(each.question, each.answer) for each in conversation]
     said = bullets([f"Question: {each.question} Answer: {each.answer}" for each in exchanges])
     messages = Prompt.shipped("conversation").render(said=said, question=question)

@@ -1,4 +1,4 @@
-"""What a run works with. Built once and shared by many runs."""
+"""The dependencies of a run. Built once and shared by many runs."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class RunDependencies:
 def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Source, ...]) -> AgentRegistry:
     """Return the agents that can work with these sources.
 
-    Left out are agents whose own search and tools use other sources only. An agent that has tools and reads what others
-    found can work without the tools.
+    Agents whose own search and tools use only other sources are left out. An agent that has tools but also reads the
+    results of other agents can work without its tools.
     """
     reasons = {}
     for agent in registry:

@@ -1,6 +1,6 @@
-"""Makes plans from the steps that a model wrote: repairs what is certain, and derives which step waits for which.
+"""Builds plans from the steps that a model wrote: repairs unambiguous errors and derives the order of the steps.
 
-What cannot be repaired stays as it is, and ``validation.py`` reports it.
+All other errors stay unchanged, and ``validation.py`` reports them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _REFERENCE = re.compile(r"[@$]?\{+\s*(?:outputs?\.)?([^{}.]+?)(?:\.([^{}.]+?))?\
 def draft_plan(
     goal: str, written: Sequence[WrittenStep], registry: AgentRegistry, find_document: Callable[[str], str | None]
 ) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan of at least one written step, and the repairs.
+    """Return the plan and the repairs for at least one written step.
 
-    ``find_document`` returns the name of the document that a text means, or None.
+    ``find_document`` returns the name of the document that a text refers to, or None.
     """
     drafter = _Drafter(registry, find_document)
     steps = drafter.named(written)
@@ -41,14 +41,14 @@ def draft_plan(
 def with_documents(
     plan: Plan, registry: AgentRegistry, find_document: Callable[[str], str | None]
 ) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan with the names of documents as the library has them, and the repairs."""
+    """Return the plan with document names as in the library, and the repairs."""
     drafter = _Drafter(registry, find_document)
     steps = tuple(drafter.with_documents(step) for step in plan.steps)
     return plan.model_copy(update={"steps": steps}), tuple(dict.fromkeys(drafter.repairs))
 
 
 class _Drafter:
-    """Repairs the steps of one plan, and notes each repair."""
+    """Repairs the steps of one plan and records each repair."""
 
     def __init__(self, registry: AgentRegistry, find_document: Callable[[str], str | None]) -> None:
         self._registry, self._find_document = registry, find_document
@@ -56,7 +56,7 @@ class _Drafter:
         self.repairs: list[str] = []
 
     def named(self, written: Sequence[WrittenStep]) -> list[Step]:
-        """Return the steps with valid ids, and agents under their names."""
+        """Return the steps with valid ids and with agent names as registered."""
         steps: list[Step] = []
         for each in written:
             agents = tuple(dict.fromkeys(self._agent(name) for name in (each.agent, *each.also)))
@@ -78,7 +78,7 @@ class _Drafter:
         return step_id
 
     def referring(self, step: Step, steps: Sequence[Step]) -> Step:
-        """Return the step with its references in the right form."""
+        """Return the step with its references in canonical form."""
         outputs = {each.id: output_fields(each, self._registry) for each in steps if self._cards(each)}
 
         def mend(match: re.Match[str]) -> str:
@@ -92,7 +92,7 @@ class _Drafter:
         return step.model_copy(update={"instruction": instruction, "inputs": inputs})
 
     def with_documents(self, step: Step) -> Step:
-        """Return the step with the names of documents as the library has them."""
+        """Return the step with document names as in the library."""
         inputs = dict(step.inputs)
         for name in {name for card in self._cards(step) for name in document_fields(card.inputs)}:
             given = inputs.get(name)
@@ -106,14 +106,14 @@ class _Drafter:
         return written if known is None else known
 
     def ending(self, steps: Sequence[Step]) -> list[Step]:
-        """Return the steps up to the one that writes the answer; appends that one if the others found something."""
+        """Return the steps up to the one that writes the answer. Append that one if it is missing and can be added."""
         if len(steps) == 1 and self._finds_the_answer(steps[0]):
             return [steps[0].model_copy(update={"final": True})]
         answering = [at for at, step in enumerate(steps) if "synthesis" in self._written(step)]
         if not answering:
             return [*steps, *self._answering_step(steps)]
         last = answering[-1]
-        if last == 0:  # it cannot be meant to answer from nothing
+        if last == 0:  # a first step has no results to answer from
             self._note(len(steps) > 1, f"step {steps[0].id!r} moved to the end")
             return [*steps[1:], steps[0]]
         for step in steps[last + 1 :]:
@@ -137,7 +137,7 @@ class _Drafter:
         return frozenset().union(*(card.writes for card in self._cards(step)))
 
     def _cards(self, step: Step) -> list[AgentCard]:
-        """Return the cards of the step's agents; none if one of them does not exist."""
+        """Return the cards of the step's agents; empty if one of the agents does not exist."""
         known = all(agent in self._registry for agent in step.agents)
         return [self._registry.get(agent).card for agent in step.agents] if known else []
 
@@ -152,7 +152,7 @@ def _slug(written: str) -> str:
 
 
 def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:
-    """Return the output that a reference means: the one of this name, or the only one with a text."""
+    """Return the output that a reference names or, if there is no such output, the only text output."""
     if written in outputs:
         return written
     texts = [name for name, annotation in outputs.items() if annotation not in (int, float, bool)]
@@ -160,7 +160,7 @@ def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:
 
 
 def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps with each after those that it refers to, else in their order. Leaves circles as they are."""
+    """Return the steps, with each after the steps that it references, else in their order. Cycles stay unchanged."""
     waiting, placed = list(steps), list[Step]()
     ids = {step.id for step in steps}
     while waiting:
@@ -175,9 +175,9 @@ def _ordered(steps: Sequence[Step]) -> list[Step]:
 
 
 def _with_needs(steps: Sequence[Step], registry: AgentRegistry) -> Iterable[Step]:
-    """Yield the steps with what each waits for: earlier steps that write what it reads or writes once.
+    """Yield the steps with their needs: earlier steps that write a field the step reads or a single value it writes.
 
-    The last step waits for all others. Names no step that another one of those waits for already.
+    The last step needs all others. A step is left out if another needed or referenced step already waits for it.
     """
     before: dict[str, set[str]] = {}
     flows = {step.id: _flow(step, registry) for step in steps}

@@ -1,7 +1,8 @@
-"""Finds what the texts of a plan still share with the question that the plan was made for.
+"""Finds parts of the question that a plan was made for in the texts of the plan.
 
-A plan that names its old question answers that question again, whatever a person asks. So a plan is neither saved nor
-followed while its texts hold a figure, a name or quoted words of the question, or several of its words in a row.
+A plan that contains parts of its old question answers that question again, regardless of the new one. Therefore, a plan
+is not saved or followed if its texts contain a figure, a name or quoted words of the question, or several of its words
+in a row.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.plan import PLACEHOLDER, REFERENCE, Plan, Step, texts_of
 
 _SENTENCE_END = re.compile(r"(?<=[!?…؟])\s+|(?<=[^\W_]{2}\.)(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z][a-z]{3}\.)\s+")
-"""Not after abbreviations such as "Dr." and "Prof.": a name follows."""
+"""Excludes abbreviations such as "Dr." and "Prof.", which precede a name."""
 _QUOTED = re.compile(r"[\"“”„«‹']([^\"“”„«»‹›]{2,}?)[\"“”»›'](?!\w)")
-_SHARED_WORDS = 3  # in a row, with one of at least five letters among them
+_SHARED_WORDS = 3  # in a row, at least one of them with five or more letters
 _SHARED_CHARACTERS = 4  # in a row, in scripts without spaces
-_LONG_WORD = 6  # letters; in a question without figures and names, long words say what it is about
+_LONG_WORD = 6  # letters; in a question without figures and names, long words identify its subject
 _WORDS_OF_PLANS = frozenset({"answer", "answers", "document", "documents", "passage", "passages", "question"})
-"""Words of every plan: they do not say what a question is about."""
+"""Words of every plan. They do not identify the subject of a question."""
 
 
 class OldQuestion:
@@ -38,7 +39,7 @@ class OldQuestion:
         self._long_words: dict[str, Term] = {} if self._exact else {term.text: term for term in long_words}
 
     def shared_with(self, plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:
-        """Return what the plan shares with the question, one sentence part for each of its texts."""
+        """Return the parts of the question in the plan, as one phrase per text."""
         found = ((where, self.shared_with_text(text)) for where, text in _texts(plan, registry))
         return tuple(f"{where} ({', '.join(map(repr, shared))})" for where, shared in found if shared)
 
@@ -65,7 +66,7 @@ class OldQuestion:
 
 
 def documents_in(plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:
-    """Return the names of documents in the inputs of a plan, each once."""
+    """Return the document names in the inputs of a plan, without duplicates."""
     inputs = [
         text
         for step in plan.steps
@@ -76,13 +77,13 @@ def documents_in(plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:
 
 
 def document_inputs(step: Step, registry: AgentRegistry) -> frozenset[str]:
-    """Return the inputs of a step that hold names of documents."""
+    """Return the inputs of a step that hold document names."""
     cards = [registry.get(agent).card for agent in step.agents if agent in registry]
     return frozenset(name for card in cards for name in document_fields(card.inputs))
 
 
 def _texts(plan: Plan, registry: AgentRegistry) -> Iterator[tuple[str, str]]:
-    """Yield where each text of a plan is, and the text. Names of documents are left out."""
+    """Yield the location of each text of a plan, and the text. Document names are left out."""
     yield "the goal", plan.goal
     for step in plan.steps:
         yield f"the instruction of step {step.id!r}", step.instruction
@@ -94,7 +95,7 @@ def _texts(plan: Plan, registry: AgentRegistry) -> Iterator[tuple[str, str]]:
 
 
 def _units_of(text: str) -> list[str]:
-    """Return the words of a text; in scripts without spaces, its characters."""
+    """Return the words of a text or, in scripts without spaces, its characters."""
     words = words_of(text)
     return [unit for word in words for unit in (word if any(map(is_spaceless, word)) else (word,))]
 

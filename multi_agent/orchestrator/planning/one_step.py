@@ -13,14 +13,14 @@ from multi_agent.plan import Plan, Step
 from multi_agent.tasks import NoInputs
 
 ALL = "@all"
-"""Instead of an agent's name: all agents that can answer alone."""
+"""Stands for all agents that can answer alone, in place of an agent's name."""
 
 
 def direct_plan(names: Sequence[str], question: str, registry: AgentRegistry) -> Plan:
-    """Return a plan in which these agents answer the question. The answers of several are compared by a vote.
+    """Return a plan in which these agents answer the question. A vote compares the answers of several agents.
 
-    Raises UnknownAgent; AgentError if an agent needs results of others or inputs from a plan, or if one of several
-    gives no answer that can be compared.
+    Raises UnknownAgent; AgentError if an agent needs results of other agents or inputs from a plan, or if one of
+    several agents gives no answer that can be compared.
     """
     able = fast_agents(registry)
     named = dict.fromkeys(other for name in names for other in ([c.name for c in able] if name == ALL else [name]))
@@ -36,7 +36,7 @@ def direct_plan(names: Sequence[str], question: str, registry: AgentRegistry) ->
 
 
 def _require_alone(card: AgentCard) -> None:
-    """Raise AgentError if the agent needs results of others or inputs from a plan."""
+    """Raise AgentError if the agent needs results of other agents or inputs from a plan."""
     if card.requires:
         raise AgentError(
             f"{card.name} cannot be asked directly: it needs {', '.join(sorted(card.requires))} from other agents. "
@@ -78,10 +78,10 @@ def can_be_asked(card: AgentCard) -> bool:
 
 
 def fast_agents(registry: AgentRegistry) -> tuple[AgentCard, ...]:
-    """Return the agents that can take a question in mode ``fast``: they find the answer without other agents."""
+    """Return the agents for mode ``fast``. They find the answer without other agents."""
     return tuple(agent.card for agent in registry if can_be_asked(agent.card) and _finds(agent.card))
 
 
 def _finds(card: AgentCard) -> bool:
-    """Return whether the agent answers from what it finds itself, in the documents or with its tools."""
+    """Return whether the agent answers from its own findings, in the documents or with its tools."""
     return "findings" in card.writes or bool(card.tools and card.writes & {"synthesis", "evidence", "notes"})

@@ -1,6 +1,6 @@
 """Understands a question, plans its research in several steps, and revises plans that did not lead to an answer.
 
-Each takes one model call, and more only to correct an invalid plan.
+Each operation takes one model call, and one more for each correction of an invalid plan.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REVISED = "the steps"
 
 
 class Planner:
-    """Asks the model for plans over one library. Returns invalid plans to the model with all their faults."""
+    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults."""
 
     def __init__(
         self,
@@ -77,10 +77,10 @@ class Planner:
         return response.understanding, plan
 
     async def follow(self, question: str, template: Plan, inputs: Mapping[str, str]) -> tuple[Understanding, Plan]:
-        """Understand the question, and fill in a template that the person chose.
+        """Understand the question and fill in a template that the person chose.
 
-        ``inputs`` are values of its parameters; the model finds the others in the question. Raises PlanError if the
-        plan is invalid here, or a value is missing.
+        ``inputs`` holds values of its parameters; the model extracts the others from the question. Raises PlanError if
+        the plan is invalid for this run or a value is missing.
         """
         self._require_runnable(template_faults(template, self._registry, self._documents.names))
         missing = missing_parameters(template, inputs)
@@ -103,7 +103,7 @@ class Planner:
         return response.understanding, plan
 
     async def revise(self, context: ResearchContext, working: WorkingContext) -> tuple[str, Plan | None]:
-        """Return the model's diagnosis and another plan; None if the model gives up. Raises as ``plan``."""
+        """Return the model's diagnosis and another plan, or None if the model gives up. Raises like ``plan``."""
         prompt = Prompt.shipped("reviser")
         known = {name for name in ResearchContext.model_fields if getattr(context, name)}
         intent = context.understanding.intent
@@ -137,7 +137,7 @@ class Planner:
         goal: str,
         known: Collection[str],
     ) -> tuple[Any, Any]:
-        """Return the response and its valid plan; None as the plan if the response says not to try again."""
+        """Return the response and its valid plan. The plan is None if the model gives up."""
         for _ in range(self._retries + 1):
             response: Any = (await self._llm.complete(messages, response_model)).value
             if not getattr(response, "try_again", True):
@@ -163,7 +163,7 @@ class Planner:
     async def _draft(
         self, goal: str, steps: Sequence[Any], known: Collection[str]
     ) -> tuple[Plan | None, tuple[str, ...]]:
-        """Return the plan of these steps with its faults."""
+        """Return the plan of these steps and its faults. The plan is None without steps."""
         if not steps:
             return None, ("It has no steps.",)
         plan, repairs = draft_plan(goal, steps, self._registry, self._documents.find)
@@ -184,7 +184,7 @@ def _describe(card: AgentCard, cards: Sequence[AgentCard]) -> str:
 
 
 def _show_examples(examples: Sequence[PlanExample]) -> str:
-    """Show the plans of several steps; a plan of mode ``fast`` says nothing about how to plan."""
+    """Render the plans with several steps. A plan of mode ``fast`` is no example for planning."""
     shown = "\n".join(_show_example(example) for example in examples if example.plan.mode == "high")
     if not shown:
         return ""

@@ -1,7 +1,7 @@
-"""Proposes a template for the plan of a run: the model says what belongs to the old question.
+"""Proposes a template for the plan of a run: the model marks the parts that belong to the old question.
 
-The model only points: at texts that say the whole question, and at words that another question replaces. So it cannot
-change anything else in the plan.
+The model only marks texts that state the whole question, and words that another question replaces. Therefore, it cannot
+change any other part of the plan.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PlanTemplateResponse(BaseModel):
 
 
 async def propose(llm: LLM, plan: Plan, question: str, registry: AgentRegistry, *, keep_documents: bool) -> Proposal:
-    """Return the template that the model proposes, with what still hinders saving it. Raises LLMError."""
+    """Return the template that the model proposes, with the faults that prevent saving it. Raises LLMError."""
     prompt = Prompt.shipped("plan_template")
     start = without_question(plan, question, registry, keep_documents=keep_documents)
     known = {
@@ -79,9 +79,9 @@ async def propose(llm: LLM, plan: Plan, question: str, registry: AgentRegistry, 
 
 
 def without_question(plan: Plan, question: str, registry: AgentRegistry, *, keep_documents: bool) -> Plan:
-    """Return the plan with placeholders for the question where it stands word for word, and for documents.
+    """Return the plan with placeholders for verbatim copies of the question and for documents.
 
-    Needs no model. Documents get a parameter each, by default all documents, unless ``keep_documents``.
+    Calls no model. Unless ``keep_documents`` is set, each document gets a parameter that defaults to all documents.
     """
     exact = re.compile(re.escape(question.strip()), re.IGNORECASE)
     replaced = _map_plan(plan, registry, lambda text: exact.sub(lambda _: _QUESTION, text))
@@ -110,7 +110,7 @@ def _without_documents(plan: Plan, registry: AgentRegistry) -> Plan:
 
 
 def _texts_to_judge(plan: Plan, registry: AgentRegistry) -> list[str]:
-    """Return the texts of a plan that may belong to its question, each once: not those that are placeholders alone."""
+    """Return the texts of a plan that may belong to its question, without duplicates and mere placeholders."""
     texts: dict[str, None] = {}
 
     def collect(text: str) -> str:
@@ -123,7 +123,7 @@ def _texts_to_judge(plan: Plan, registry: AgentRegistry) -> list[str]:
 
 
 def _apply(response: PlanTemplateResponse, plan: Plan, texts: Sequence[str], registry: AgentRegistry) -> Plan:
-    """Return the plan with placeholders where the response points."""
+    """Return the plan with placeholders for the texts and words that the response marks."""
     whole = {texts[number - 1] for number in response.same_question if 0 < number <= len(texts)}
     used = {each.name for each in plan.parameters}
     parameters = {_name(each.name, used): each for each in response.parameters}
@@ -157,7 +157,7 @@ def _replacements(parameters: Mapping[str, ProposedParameter]) -> Iterator[tuple
 
 
 def _name(written: str, used: set[str]) -> str:
-    """Return a valid name for a parameter that is not in use, and note it as used."""
+    """Return a valid parameter name that is not in ``used``, and add it to ``used``."""
     slug = re.sub(r"[^a-z0-9]+", "_", written.casefold()).strip("_")[:36]
     slug = slug if slug[:1].isalpha() else f"input_{slug}".rstrip("_")
     name = next(each for each in (slug, *(f"{slug}_{at}" for at in range(2, len(used) + 3))) if each not in used)
@@ -166,7 +166,7 @@ def _name(written: str, used: set[str]) -> str:
 
 
 def _map_plan(plan: Plan, registry: AgentRegistry, change: Callable[[str], str]) -> Plan:
-    """Return the plan with its goal, instructions and inputs changed; not the names of documents and choices."""
+    """Return the plan with its goal, instructions and inputs changed, except document names and choices."""
     goal = change(plan.goal)
     steps = tuple(
         step.model_copy(update={"instruction": change(step.instruction), "inputs": _map_inputs(step, registry, change)})
@@ -182,7 +182,7 @@ def _map_inputs(step: Step, registry: AgentRegistry, change: Callable[[str], str
 
 
 def _choices(step: Step, registry: AgentRegistry) -> frozenset[str]:
-    """Return the inputs of a step that choose among fixed values, such as the method of a Retriever."""
+    """Return the inputs of a step that accept only fixed values, such as the method of a Retriever."""
     cards = [registry.get(agent).card for agent in step.agents if agent in registry]
     fields = ((name, field) for card in cards for name, field in card.inputs.model_fields.items())
     return frozenset(name for name, field in fields if get_origin(field.annotation) is Literal)

@@ -1,7 +1,7 @@
 """What the planner's model returns: an understanding and steps.
 
-The JSON schema offers each agent with its own inputs, but a response is parsed as plain ``WrittenStep`` values: faults
-in names and inputs are repaired, or returned to the model all at once, by ``repair.py`` and ``validation.py``.
+The JSON schema offers each agent with its own inputs, but a response is parsed as plain ``WrittenStep`` values.
+``drafting.py`` repairs faults in names and inputs, and ``validation.py`` reports all others to the model at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from multi_agent.plan import Parameter
 from multi_agent.tasks import NoInputs
 from vectorstore.models import FrozenModel
 
-_STEPS = 10  # in the schema only: keeps a small model from repeating steps without end
+_STEPS = 10  # in the schema only; prevents a small model from repeating steps endlessly
 
 
 class WrittenStep(FrozenModel):
@@ -76,7 +76,7 @@ _AT_MOST: dict[str, JsonValue] = {"maxItems": _STEPS}
 
 
 def _steps(cards: Sequence[AgentCard]) -> Any:
-    """Return a list of steps: one form for all agents without fields of their own, one for each other agent."""
+    """Return the type of the list of steps: one form for all agents without own fields, one per other agent."""
     own = {card: _own(card, cards) for card in cards}
     plain = tuple(card.name for card, fields in own.items() if not fields)
     variants = [_step_model("PlainStep", plain, instructed=True, own={})] if plain else []

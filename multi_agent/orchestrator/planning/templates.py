@@ -1,4 +1,4 @@
-"""Saved plans as templates: checks them, and fills in ``@{question}`` and ``@{inputs.NAME}`` for a question."""
+"""Saved plans as templates: checks them and fills in ``@{question}`` and ``@{inputs.NAME}`` for a question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INPUTS = "inputs."
 
 
 def template_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> tuple[str, ...]:
-    """Return all faults of a template for a library of ``documents``; empty if a question can follow it."""
+    """Return all faults of a template for a library of ``documents``; empty if the template can be used."""
     own = tuple(_placeholder_faults(plan))
     return own or faults(fill(plan, STAND_IN, {each.name: STAND_IN for each in plan.parameters}), registry, documents)
 
@@ -44,9 +44,9 @@ def _placeholder_faults(plan: Plan) -> Iterator[str]:
 
 
 def fill(plan: Plan, question: str, values: Mapping[str, str]) -> Plan:
-    """Return the plan for a question. Placeholders in the question and the values stay as they are.
+    """Return the plan for a question. Placeholders in the question and in the values are not replaced.
 
-    A list entry that becomes empty is dropped, so that "" for a document means all documents.
+    List entries that become empty are dropped, so that "" for a document means all documents.
     """
     given = {QUESTION: question} | {f"{_INPUTS}{name}": value for name, value in values.items()}
     steps = tuple(
@@ -68,14 +68,14 @@ def _fill(value: JsonValue, given: Mapping[str, str]) -> Any:
 
 
 def missing_parameters(plan: Plan, given: Mapping[str, str]) -> tuple[Parameter, ...]:
-    """Return the parameters without a given value: the model looks for theirs in the question."""
+    """Return the parameters without a given value. The model looks for their values in the question."""
     return tuple(each for each in plan.parameters if each.name not in given)
 
 
 def values_for(plan: Plan, given: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """Return a value for each parameter: the given one, the one found in the question, or the default.
 
-    Raises PlanError for parameters that have none of these.
+    Raises PlanError for parameters without any of these.
     """
     values = {each.name: given.get(each.name) or found.get(each.name, "") or each.default for each in plan.parameters}
     if lacking := [f"{each.name!r} ({each.meaning})" for each in plan.parameters if values[each.name] is None]:
@@ -89,7 +89,7 @@ def values_for(plan: Plan, given: Mapping[str, str], found: Mapping[str, str]) -
 def require_followable(template: PlanExample, inputs: Mapping[str, str], registry: AgentRegistry) -> Plan:
     """Return the plan of a template.
 
-    Raises PlanError if the plan names the question that it was saved from, AgentError for an unknown input.
+    Raises PlanError if the plan contains parts of the question that it was saved from, AgentError for an unknown input.
     """
     if shared := OldQuestion(template.question).shared_with(template.plan, registry):
         raise PlanError(
@@ -108,7 +108,7 @@ def require_followable(template: PlanExample, inputs: Mapping[str, str], registr
 def require_saveable(
     plan: Plan, question: str, registry: AgentRegistry, documents: Collection[str], *, keep_documents: bool
 ) -> None:
-    """Raise PlanError with all faults if the plan is no valid template, or names the question or documents."""
+    """Raise PlanError with all faults if the plan is no valid template, or contains the question or documents."""
     if found := saving_faults(plan, question, registry, documents, keep_documents=keep_documents):
         raise PlanError(f"The plan cannot be saved: {' '.join(found)}")
 
@@ -116,7 +116,7 @@ def require_saveable(
 def saving_faults(
     plan: Plan, question: str, registry: AgentRegistry, documents: Collection[str], *, keep_documents: bool
 ) -> tuple[str, ...]:
-    """Return why a plan cannot be saved, and what to write instead; empty if it can be saved."""
+    """Return the reasons why a plan cannot be saved, with corrections; empty if it can be saved."""
     named = documents_in(plan, registry)
     known = documents if keep_documents else {*documents, *named}
     return (

@@ -1,6 +1,6 @@
-"""Triage: one short call that decides how much work a question takes, and prepares its search.
+"""Triage: one short call that decides how much work a question needs, and prepares its search.
 
-Only a question that takes several steps pays for the planner's prompt.
+Only a question that needs several steps requires the planner's longer prompt.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
 
 QUERIES = 3
-"""Further wordings of a question. With more, a small model repeats itself."""
+"""Maximum number of further wordings of a question. With more, a small model repeats itself."""
 _DOCUMENTS = 5
 
 
 class FastPlan(NamedTuple):
-    """What a question asks for, and the single step that answers it."""
+    """The understanding of a question, and the plan with the single step that answers it."""
 
     understanding: Understanding
     plan: Plan
@@ -38,7 +38,7 @@ class FastPlan(NamedTuple):
 class Triage:
     """Decides the mode of a question, its search queries, and whether documents are named.
 
-    ``agents`` are those that can take a question in mode ``fast``; at least one.
+    ``agents`` holds the agents that can answer a question in mode ``fast``; at least one.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Triage:
         self._remembered, self._today = remembered, today
 
     async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | None:
-        """Return the plan of a fast question; None if the question takes the planner. Raises LLMError, StoreError."""
+        """Return the plan of a fast question; None if the question needs the planner. Raises LLMError, StoreError."""
         remembered = show_remembered(self._remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
@@ -99,7 +99,7 @@ class Triage:
         return "\n".join(rules)
 
     async def _known(self, written: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of the documents that the response names. Drops the others: all documents are searched."""
+        """Return the names of existing documents. Drop unknown names; without any name, all documents are searched."""
         found = {name: self._documents.find(name) for name in written}
         repairs = [
             f"document {name!r} read as {known!r}" if known else f"dropped {name!r}, which is no document"
@@ -113,7 +113,7 @@ class Triage:
 
 @lru_cache(maxsize=32)
 def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, has_requirements: bool) -> type[BaseModel]:
-    """Return the response model. It asks for nothing that the question's mode or the library settles."""
+    """Return the response model, without fields that the arguments make unnecessary."""
     fields: dict[str, Any] = {}
     if has_requirements:
         fields["requirements"] = (list[str], Field(description="what the answer must contain, one item each"))

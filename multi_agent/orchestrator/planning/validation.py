@@ -25,7 +25,7 @@ def faults(
 ) -> tuple[str, ...]:
     """Return all faults of the plan for a library of ``documents``; empty if it is valid.
 
-    ``known`` are the context fields that an earlier attempt has written.
+    ``known`` holds the context fields that an earlier attempt has written.
     """
     structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan), *_cycle_faults(plan))
     if structural:
@@ -102,7 +102,7 @@ def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str
 
 
 def own_inputs(card: AgentCard, cards: Sequence[AgentCard], inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs of one of the agents of a step, without those that only the others take."""
+    """Return the inputs of one agent of a step, without the inputs that only its other agents accept."""
     others = {name for other in cards for name in other.inputs.model_fields} - card.inputs.model_fields.keys()
     return {name: value for name, value in inputs.items() if name not in others}
 

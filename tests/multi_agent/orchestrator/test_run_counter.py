@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from multi_agent.answer import Coverage, SourceCount
+from multi_agent.answer import Coverage, SourceCount, VoteGroup
 from multi_agent.context import Claim, Computation, Evidence, Synthesis
+from multi_agent.events import Body, ContradictionFound, Event, Voted
 from multi_agent.grounding.citations import evidence_in
+from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.request import RagResult
@@ -68,6 +70,19 @@ def test_evidence_that_no_claim_cites_is_not_counted_as_cited() -> None:
 def test_a_web_page_of_which_only_evidence_is_left_was_read() -> None:
     summary = RunCounter().summary(make_context(evidence=synthesis().evidence), CATALOGUE, None)
     assert summary.web_pages.read == 1
+
+
+async def test_reported_contradictions_and_rejected_answers_are_counted_together() -> None:
+    groups = tuple(VoteGroup(answer=each, voters=("Reader",), weight=1) for each in ("2", "3", INSUFFICIENT))
+    said: tuple[Body, ...] = (
+        ContradictionFound(agent="Extractor", sides=("“One.”", "“Two.”")),
+        ContradictionFound(agent="Reader", sides=("“Two.”", "“Three.”")),
+        Voted(groups=groups, share=0.5, method="majority"),
+    )
+    counter = RunCounter()
+    for number, body in enumerate(said, 1):
+        await counter.listen(Event(run_id="run_1", number=number, at=NOON, body=body))
+    assert counter.summary(None, (), None).contradictions == 3
 
 
 def test_the_coverage_counts_the_collection_alone() -> None:

@@ -30,7 +30,7 @@ function facts({summary, usage}) {
     ["Given passages", summary.given_passages.total > 0 && count(summary.given_passages)],
     ["Web pages", summary.web_pages.read > 0 && count(summary.web_pages)],
     ["Tools", summary.tools_offered > 0 && tools(summary)],
-    ["Contradictions", summary.contradictions > 0 && `${plural(summary.contradictions, "answer")} differed from the chosen one`],
+    ["Contradictions", summary.contradictions > 0 && `${plural(summary.contradictions, "pair")} of statements that may contradict each other`],
     ["Model", [plural(usage.model_calls, "call"), tokens(usage), seconds(usage.seconds), costOf(usage)].filter(Boolean).join(", ")],
   ].filter(([, text]) => text);
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -14,7 +14,19 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
-from support.panel import EXTRACTION, INSPECTION, QUERIES, SYNTHESIS, Panel, role_of
+from support.panel import (
+    EXTRACTION,
+    INSPECTION,
+    PLANNER,
+    QUERIES,
+    READING,
+    SYNTHESIS,
+    Panel,
+    planned,
+    reading,
+    role_of,
+    step,
+)
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
 
@@ -133,6 +145,58 @@ def test_the_writer_is_told_which_quotes_contradict_each_other(
     trace = " ".join(run("trace", asked["run_id"]).out.split())
     assert "extract: possible contradiction" in trace
     assert f"heard: Extractor (extract): possible contradiction: {sides}" in trace
+    assert asked["summary"]["contradictions"] == 1
+    exported = run("export", asked["run_id"], "--format", "md").out
+    assert "- Contradictions: 1\n" in exported
+
+
+class TwoReaders:
+    """A panel in which one Reader reads each document, and the two answers differ."""
+
+    FIGURES: ClassVar = {"pumps.md": "-25 °C", "notes.md": "-22 °C"}
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def __call__(self, request: Request) -> Any:
+        role = role_of(request)
+        if role == PLANNER:
+            readers = [reading(f"read_{number}", QUESTION) for number in range(len(self.FIGURES))]
+            for each, document in zip(readers, self.FIGURES, strict=True):
+                each["inputs"]["documents"] = [document]
+            return json.dumps(planned(*readers, step("answer", "Synthesizer")))
+        if role == READING:
+            figure = next(figure for document, figure in self.FIGURES.items() if document in request.prompt)
+            return json.dumps(json.loads(str(Panel(figure)(request))) | {"short": figure})
+        if role == SYNTHESIS:
+            self.written.append(request.messages[-1]["content"])
+        return Panel()(request)
+
+
+@pytest.mark.parametrize("reactions", [True, False])
+def test_the_writer_is_told_over_http_that_two_readers_contradict_each_other(
+    make_candor: Callable[..., Candor], folder: Path, serve: Serve, *, reactions: bool
+) -> None:
+    model = TwoReaders()
+    (folder / "notes.md").write_text("# Fair\n\nAt the fair, the Borea 12 was said to stop at -22 °C.\n")
+    candor = make_candor(llm=serve(model), research=ResearchSettings(reactions=reactions))
+    run_ingest(candor, [folder], "papers", progress=False)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
+        answer = http.post("/v1/research", json={"question": QUESTION, "mode": "high"}).json()
+        events = http.get(f"/v1/runs/{answer['run_id']}/events", params={"follow": False}).json()
+        exported = http.get(f"/v1/runs/{answer['run_id']}/export", params={"format": "md"}).text
+
+    assert answer["status"] == "answered", answer["reasoning"]
+    bodies = [event["body"] for event in events]
+    [found] = [body for body in bodies if body["type"] == "contradiction_found"]
+    sides = {f"“{figure}” as answer to “{QUESTION}” ({name})" for name, figure in TwoReaders.FIGURES.items()}
+    assert set(found["sides"]) == sides
+    assert answer["summary"]["contradictions"] == 1
+    assert "- Contradictions: 1\n" in exported
+    [prompt] = model.written
+    assert all(side in prompt for side in sides) is reactions
+    [started] = [body for body in bodies if body["type"] == "step_started" and body["agent"] == "Synthesizer"]
+    assert [heard["type"] for heard in started["heard"]] == (["contradiction_found"] if reactions else [])
 
 
 def test_the_command_line_shows_and_adds_listeners(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -134,7 +134,9 @@ def test_the_setting_is_the_default_of_every_question(make_candor: Callable[...,
         candor.agent_catalog.add(RECKONER)
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
             answer = http.post("/v1/research", json={"question": QUESTION, "mode": "fast"}).json()
+            defaults = http.get("/v1/research/defaults").json()
     assert answer["status"] == "answered"
+    assert defaults == {"sources": ["tools"]}
 
 
 @pytest.mark.parametrize("figure", ["398.7", "39.78"])

@@ -15,11 +15,10 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.catalog.agents import AgentChanges
 from multi_agent.catalog.entries import Skill
-from multi_agent.toolbox.settings import ToolSettings
-from support.handyman import TURN, Terminal, calls, done
-from support.internet import NOISE, OPINION, WEIGHT, publish
-from support.panel import READING, TRIAGE, Panel, role_of, synthesis, triage
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.handyman import TURN, Terminal, calls
+from support.internet import NOISE, OPINION, WEIGHT, ToolModel, enable_all, search, small_web, tools_for
+from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, planned, role_of, step, synthesis
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from support.waiting import until
 from support.web import Web
@@ -33,39 +32,19 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Model:
-    """A scripted model. A test sets its tool calls for each round and the text that it quotes from the results."""
-
-    def __init__(self) -> None:
-        self.turns: list[str] = []
-        self.quote, self.agent = "", "WebResearcher"
-        self.answers: dict[str, str] = {}
-
-    def __call__(self, request: Request) -> Reply | str:
-        roles = {TRIAGE: lambda asked: json.dumps(triage(asked, agent=self.agent)), TURN: self._turn}
-        if role_of(request) in self.answers:
-            return self.answers[role_of(request)]
-        return Panel(self.quote, roles=roles)(request)
-
-    def _turn(self, request: Request) -> str:
-        taken = sum(message["role"] == "assistant" for message in request.messages)
-        return self.turns[taken] if taken < len(self.turns) else done()
-
-
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Web]:
-    with Web() as started:
-        publish(started, tmp_path)
+    with small_web(tmp_path) as started:
         yield started
 
 
 @pytest.fixture
-def model() -> Model:
-    return Model()
+def model() -> ToolModel:
+    return ToolModel()
 
 
 @pytest.fixture
-def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
+def endpoint(model: ToolModel) -> Iterator[ScriptedEndpoint]:
     with ScriptedEndpoint(model) as started:
         yield started
 
@@ -75,22 +54,15 @@ def candor(
     make_candor: Callable[..., Candor], folder: Path, web: Web, endpoint: ScriptedEndpoint,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Candor:  # fmt: skip
-    """Return Candor with the agents for web and utilities enabled.
-
-    The command line gets the same settings from environment variables.
-    """
-    tools = ToolSettings(
-        web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=shutil.which("chromium"),
-        timeout_s=300, browser_seconds=120,
-    )  # fmt: skip
+    """Candor with the agents enabled. The command line gets the same settings from a file."""
+    tools = tools_for(web)
     for name, value in tools.model_dump(exclude_unset=True, mode="json").items():
         monkeypatch.setenv(f"CANDOR_TOOLS__{name.upper()}", str(value))
     made = make_candor(llm=endpoint.settings("openai"), tools=tools)
     for name, value in (("provider", "openai"), ("base_url", endpoint.url("openai")), ("model", "scripted")):
         monkeypatch.setenv(f"CANDOR_LLM__{name.upper()}", value)
     run_ingest(made, [folder], "papers", progress=False)
-    for agent in ("WebResearcher", "ForumResearcher", "Utility"):
-        made.agents.change(agent, AgentChanges(enabled=True))
+    enable_all(made)
     return made
 
 
@@ -122,12 +94,8 @@ def ask(request: pytest.FixtureRequest, candor: Candor) -> Iterator[Ask]:
         yield over_rest
 
 
-def search(query: str, **more: Any) -> tuple[str, dict[str, Any]]:
-    return "web_search", {"query": query, "source_type": "official", **more}
-
-
 def test_search_the_web_goes_straight_to_the_web_agent(
-    ask: Ask, web: Web, model: Model, endpoint: ScriptedEndpoint, candor: Candor, run: Run
+    ask: Ask, web: Web, model: ToolModel, endpoint: ScriptedEndpoint, candor: Candor, run: Run
 ) -> None:
     model.turns = [calls(search("Borea 12 weight")), calls(("read_web_page", {"url": web.url("/app")}))]
     model.quote = "120 kg"
@@ -143,7 +111,7 @@ def test_search_the_web_goes_straight_to_the_web_agent(
     assert web.url("/app") in shown
 
 
-def test_forums_are_searched_within_the_time_of_the_task(ask: Ask, web: Web, model: Model) -> None:
+def test_forums_are_searched_within_the_time_of_the_task(ask: Ask, web: Web, model: ToolModel) -> None:
     model.turns = [
         calls(("web_search", {"query": "Borea frost"})),
         calls(("read_web_page", {"url": web.url("/thread")})),
@@ -155,7 +123,7 @@ def test_forums_are_searched_within_the_time_of_the_task(ask: Ask, web: Web, mod
     assert web.asked[0] == "/search?q=Borea+frost&format=json&categories=social+media&time_range=year"
 
 
-def test_figures_of_tools_are_evidence(ask: Ask, model: Model) -> None:
+def test_figures_of_tools_are_evidence(ask: Ask, model: ToolModel) -> None:
     model.turns = [calls(
         ("convert_units", {"value": "264.55", "unit": "pound", "into": "kg"}),
         ("dates", {"operation": "difference", "date": "2026-01-01", "until": "2026-03-01"}),
@@ -169,14 +137,34 @@ def test_figures_of_tools_are_evidence(ask: Ask, model: Model) -> None:
     assert all(claim["supported"] for claim in answer["claims"])
 
 
+@pytest.mark.parametrize(
+    ("figure", "status", "mark"), [("397.8", "answered", "[1]"), ("398.7", "insufficient", "[unsupported]")]
+)
+def test_an_answer_rests_on_a_planned_calculation(
+    ask: Ask, model: ToolModel, figure: str, status: str, mark: str
+) -> None:
+    question, claim = "What is 17 % of 2340?", f"17 % of 2340 is {figure}."
+    count = step("count", "Utility", inputs={"question": question})
+    model.answers[PLANNER] = json.dumps(planned(count, step("answer", "Synthesizer")))
+    model.turns, model.quote = [calls(("calculator", {"expression": "2340 * 0.17"}))], "397.8"
+    written = [{"evidence": [1], "text": claim}]
+    model.answers[SYNTHESIS] = json.dumps(synthesis(written, sufficient=True, short=figure))
+    answer = ask(question, ["documents", "tools"], mode="high")
+    assert (answer["status"], answer["mode"], answer["answer"]) == (status, "high", f"{claim} {mark}")
+    [quote] = answer["evidence"]
+    calculated = {"kind": "tool", "tool": "calculator", "arguments": {"expression": "2340 * 0.17"}}
+    assert (quote["quote"], quote["origin"]) == ("397.8", calculated)
+    assert answer["summary"]["tools"] == {"calculator": {"calls": 1, "failed": 0}}
+    assert answer["summary"]["steps"]["Utility"] == answer["summary"]["steps"]["Synthesizer"] == {"completed": 1}
+
+
 def test_an_agent_reads_no_more_pages_than_its_task_allows(
-    candor: Candor, web: Web, model: Model, endpoint: ScriptedEndpoint
+    candor: Candor, web: Web, model: ToolModel, endpoint: ScriptedEndpoint
 ) -> None:
     model.turns = [calls(("read_web_page", {"url": web.url("/thread")}), ("read_web_page", {"url": web.url("/app")}))]
     model.quote = OPINION
     inputs = {"question": "Does it freeze?", "max_sources": 1, "source_types": ["news"], "related_queries": ["frost"]}
-    step = {"id": "look", "agent": "WebResearcher", "instruction": "Look.", "inputs": inputs}
-    model.answers["PlannerResponse"] = json.dumps({"intent": "know", "requirements": ["it"], "steps": [step]})
+    model.answers[PLANNER] = json.dumps(planned(step("look", "WebResearcher", inputs=inputs)))
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
         asked = {"question": "Does it freeze?", "sources": ["web"], "mode": "high"}
         answer = http.post("/v1/research", json=asked).json()
@@ -193,8 +181,8 @@ def test_an_agent_reads_no_more_pages_than_its_task_allows(
 
 
 @pytest.fixture
-def downloading(candor: Candor, web: Web, model: Model) -> tuple[str, str, list[int]]:
-    """Script the WebResearcher to download and read a PDF. Return the expected quote, its URL and its pages."""
+def downloading(candor: Candor, web: Web, model: ToolModel) -> tuple[str, str, list[int]]:
+    """A WebResearcher that downloads a PDF and reads it. Returns its quote, with address and pages."""
     tools = ("download_file", "read_download")
     candor.skills.add(Skill(name="downloads", instructions="Download PDFs.", tools=tools))
     candor.agents.change("WebResearcher", AgentChanges(skills=("downloads",)))
@@ -233,7 +221,7 @@ def test_candor_ask_downloads_a_file_after_approval(
 
 
 def test_without_a_search_engine_the_run_says_what_to_set(
-    candor: Candor, run: Run, model: Model, monkeypatch: pytest.MonkeyPatch
+    candor: Candor, run: Run, model: ToolModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CANDOR_TOOLS__WEB_SEARCH", "off")
     home = candor.settings.home
