@@ -12,6 +12,7 @@ from pydantic import Field
 from multi_agent.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel, Origin, Scalar
+from vectorstore.text.counts import count
 
 
 class Status(StrEnum):
@@ -247,6 +248,6 @@ def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
         confidence=0.0,
         reasoning=reason,
         looked_for=context.looked_for,
-        found=f"{len(context.evidence)} quotes that bear on the question; no answer was written from them.",
+        found=f"{count(len(context.evidence), 'quote')} that bear on the question; no answer was written from them.",
         missing=context.understanding.requirements,
     )

@@ -12,6 +12,7 @@ from api.auth.permissions import Right
 from api.http.deps import CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
+from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import find_run, list_runs
 from multi_agent.answer import Answer
 from multi_agent.events import Event
@@ -77,6 +78,12 @@ async def cancel(trace: TraceDep, runs: RunsDep, caller: CurrentCaller, run_id: 
     if found.key != caller.key:
         caller.require(Right.ADMIN, found.collection)
     return await runs.cancel(found.run_id)
+
+
+@router.get("/{run_id}/conversation", responses=problem_responses(404, 503))
+def conversation(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> Conversation:
+    """Get the questions that the run continues, and those that continue it, with their answers in short."""
+    return conversation_of(trace, run_id, caller)
 
 
 @router.get("/{run_id}/journal", responses=problem_responses(404, 503))

@@ -8,7 +8,6 @@ from typing import Any
 from api.auth.permissions import Caller
 from api.errors import UsageError
 from api.services.research.runs import find_run
-from multi_agent.events import RunStarted
 from multi_agent.request import Request
 from multi_agent.storage.trace import RunSummary, Trace
 from vectorstore.models import FrozenModel
@@ -34,7 +33,7 @@ class Earlier(FrozenModel):
 def find_earlier(trace: Trace, run_id: str, caller: Caller) -> Earlier:
     """Return what a run was asked. Raises RunNotFound, and UsageError if the run has not started."""
     run = find_run(trace, run_id, caller)
-    started = next((event.body for event in trace.events(run.run_id) if isinstance(event.body, RunStarted)), None)
+    started = trace.started(run.run_id)
     if started is None:
         raise UsageError(f"{run.run_id} ended before it started, so its options are not known. Ask its question anew.")
     question = _completed(trace, run) or started.request.question
