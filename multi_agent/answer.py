@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import Field
 
-from multi_agent.context import Claim, Computation, Evidence, PictureSource, ResearchContext, Synthesis
+from multi_agent.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
 from multi_agent.document_filter import Selection
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel, Origin, Scalar
@@ -35,11 +37,12 @@ class Coverage(FrozenModel):
 class Quote(FrozenModel):
     """An item of evidence in an answer: ``parsed_text[start:end] == quote``, unless a model read it in a picture."""
 
-    number: int
-    document: str = Field(description="path of the document as ingested")
+    number: int = Field(description="in reading order; older runs: in order of document and position")
+    document: str = Field(description="name of the document in its collection; older runs: its path")
     document_id: str
     chunk_id: str
     pages: tuple[int, ...]
+    section: tuple[str, ...] = Field(default=(), description="headings above the quote, outermost first")
     start: int
     end: int
     quote: str
@@ -49,9 +52,15 @@ class Quote(FrozenModel):
     origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Quote:
-        """Build the quote without the fields that only agents need."""
-        return cls(**evidence.model_dump(exclude={"name", "why"}))
+    def of(cls, evidence: Evidence, name: str) -> Quote:
+        """Name the document and drop the fields that only agents need."""
+        return cls(**{**evidence.model_dump(exclude={"name", "why"}), "document": name})
+
+    @property
+    def name(self) -> str:
+        """The name of the document; for the path in an older run, its last part."""
+        path = PurePath(self.document)
+        return path.name if self.origin is None and path.is_absolute() else self.document
 
 
 class Computed(FrozenModel):
@@ -67,9 +76,9 @@ class Computed(FrozenModel):
     flaws: tuple[str, ...]
 
     @classmethod
-    def of(cls, computation: Computation) -> Computed:
-        """Convert the computation and its evidence."""
-        quotes = tuple(Quote.of(item) for item in computation.evidence)
+    def of(cls, computation: Computation, names: Mapping[str, str]) -> Computed:
+        """Convert the computation and its evidence. ``names`` has the name of each document by its path."""
+        quotes = tuple(Quote.of(item, names[item.document]) for item in computation.evidence)
         return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})
 
 
@@ -185,6 +194,13 @@ class Answer(FrozenModel):
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the claims, recognized from the text of the answer."""
+        if self.answer.startswith("1. "):
+            return "numbered_list"
+        return "list" if self.answer.startswith("- ") else "prose"
 
     @property
     def cited(self) -> tuple[Quote, ...]:

@@ -74,12 +74,15 @@ class Evidence(FrozenModel):
     are then both the start of the page in its passage, or the span in the indexed description of the page's figures.
     """
 
-    number: int = Field(ge=1, description="the answer's reference to it; assigned in order of document and position")
+    number: int = Field(
+        ge=1, description="the agents' reference to it, in order of document and position; an answer renumbers it"
+    )
     document: str
     document_id: str
     name: str
     chunk_id: str
     pages: tuple[int, ...] = ()
+    section: tuple[str, ...] = Field(default=(), description="headings above the quote, outermost first")
     start: int
     end: int
     quote: str
@@ -132,6 +135,10 @@ class Claim(FrozenModel):
     )
 
 
+Layout = Literal["prose", "list", "numbered_list"]
+"""How the claims of an answer are set: as one paragraph, or as the entries of a list."""
+
+
 class Synthesis(FrozenModel):
     """The answer, or why there is none."""
 
@@ -143,7 +150,7 @@ class Synthesis(FrozenModel):
     )
     evidence: tuple[Evidence, ...] = Field(description="the evidence, numbered as when the claims were written")
     computations: tuple[Computation, ...] = Field(default=(), description="numbered as when the claims were written")
-    layout: Literal["prose", "list", "numbered_list"]
+    layout: Layout
     sufficient: bool
     confidence: float = Field(ge=0, le=1)
     reasoning: str

@@ -49,6 +49,13 @@ class PageSpan(FrozenModel):
     end: int = Field(ge=0)
 
 
+class SectionStart(FrozenModel):
+    """The place in the parsed text where a section begins."""
+
+    start: int = Field(ge=0)
+    path: tuple[str, ...] = Field(description="headings of the section, outermost first")
+
+
 class TableHeader(FrozenModel):
     """The header rows of a table, repeated for each chunk with later rows."""
 
@@ -104,6 +111,7 @@ class Chunk(FrozenModel):
     title: str = Field(default="", description="the document's title, empty if it has none")
     about: str = Field(default="", description="issuer and period of the document, where the title lacks them")
     section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
+    sections: tuple[SectionStart, ...] = Field(default=(), description="sections that begin inside it, in order")
     page_spans: tuple[PageSpan, ...] = Field(default=(), description="pages it touches; empty if the format has none")
     header: TableHeader | None = Field(default=None, description="for later rows of a split table: its header")
     metadata: dict[str, Scalar] = Field(default_factory=dict)
@@ -145,6 +153,11 @@ class Chunk(FrozenModel):
         if self.header and self.header.start <= start < self.header.end:
             text, offset = self.header.text, self.header.start
         return text[start - offset : end - offset]
+
+    def section_of(self, start: int) -> tuple[str, ...]:
+        """Return the headings above the text at ``start``, outermost first."""
+        begun = (section.path for section in self.sections if section.start <= start)
+        return next(reversed(tuple(begun)), self.section)
 
     def pages_of(self, start: int, end: int) -> tuple[int, ...]:
         """Return the numbers of the pages that the span [start, end) is on, ascending."""

@@ -289,8 +289,9 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     report = Report.of(run, answer)
     where = {source.mark: source.where for source in report.sources}
     text, annotations = "", []
-    for statement in report.statements:
-        text += ("\n" if text else "") + "- " if report.listed else " " if text else ""
+    for number, statement in enumerate(report.statements, 1):
+        bullet = report.bullet(number)
+        text += ("\n" if text else "") + f"{bullet} " if bullet else " " if text else ""
         text += inert(statement.text) + " " * bool(statement.marks)
         for mark in statement.marks:
             if mark in where:

@@ -1,5 +1,6 @@
 /* Routing between pages, sign-in, the connection banner and global keyboard shortcuts. */
 
+import {showAgain} from "./pages/again.js";
 import {showAgents} from "./pages/agents.js";
 import {showApprovals} from "./pages/approvals.js";
 import * as api from "./lib/api.js";
@@ -32,8 +33,9 @@ let current = NO_PAGE;
 
 const PAGES = [
   [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
+  [/^\/again\/([^/]+)$/, showAgain],
   [/^\/runs$/, showRuns],
-  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+))?$/, showRun],
+  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, showRun],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
   [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, showDocument],
   [/^\/evaluations$/, showEvaluations],
@@ -140,6 +142,9 @@ api.connection.addEventListener("online", () => { banner.hidden = true; });
 session.addEventListener("needed", askForKey);
 window.addEventListener("hashchange", route);
 window.addEventListener("keydown", onKey);
+window.addEventListener("beforeprint", () => {
+  for (const evidence of document.querySelectorAll("details[data-key='evidence']")) evidence.open = true;
+});
 document.querySelector("#help").addEventListener("click", () => shortcuts.showModal());
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash of the URL names the current page

@@ -20,7 +20,7 @@ from uuid import UUID, uuid5
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.chunking.segments import Segment, Segmenter, boundary_of
 from ingest.document import TITLE, BlockKind, ParsedDocument
-from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan, Scalar
+from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan, Scalar, SectionStart
 from vectorstore.text.sentences import divide
 
 ALGORITHM = "sections-v4"
@@ -163,6 +163,7 @@ class _Chunking:
             title=self._outline.title,
             about=self._outline.about,
             section=self._outline.context(section.path)[0],
+            sections=tuple(_section_starts(section.path, group)),
             page_spans=self._pages(start, end),
             header=group[0].header,
             metadata=self._metadata,
@@ -216,6 +217,14 @@ class _Section:
             shared = _common_prefix(self.path, segment.section) if self._has_text else segment.section
             self.path = max(shared, self._above, key=len)
         self._has_text = self._has_text or not is_heading
+
+
+def _section_starts(path: tuple[str, ...], group: Sequence[Segment]) -> Iterator[SectionStart]:
+    """Yield each place where the section differs from the one before; at first, from the path of the chunk."""
+    for segment in group:
+        if segment.section != path:
+            path = segment.section
+            yield SectionStart(start=segment.start, path=path)
 
 
 def _without_contents(parsed: ParsedDocument) -> ParsedDocument:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import shorten
 from typing import ClassVar, Self
 
@@ -16,6 +16,7 @@ from multi_agent.events import Searched
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.pictures import PagePictures, PictureReading
+from multi_agent.grounding.reading_order import ReadingOrder
 from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
@@ -236,27 +237,24 @@ class Reader:
 
 
 class _DraftChecker:
-    """Checks claims while they are drafted. Numbers evidence in order of arrival; the finished answer renumbers it."""
+    """Checks claims while they are drafted, and numbers their evidence in reading order."""
 
     def __init__(self, question: str, units: Sequence[Unit], pictures: PagePictures) -> None:
         self._units, self._pictures = units, pictures
         self._rules = _rules(question, units)
-        self._numbers: dict[Hashable, int] = {}
+        self._order = ReadingOrder()
 
     def check(self, written: ReaderClaim) -> CheckedClaim:
         cited = _cite(written, self._units, self._pictures)
         judged = mark_pictured(settle(self._rules.judge(Statement(written.text, cited.evidence))), self._rules)
-        evidence = {}
-        for item in judged.statement.evidence:
-            number = self._numbers.setdefault(item.place, len(self._numbers) + 1)
-            evidence[number] = item.model_copy(update={"number": number})
+        evidence = self._order.number(judged.statement.evidence)
         claim = Claim(
             text=written.text,
-            evidence=tuple(sorted(evidence)),
+            evidence=tuple(item.number for item in evidence),
             supported=bool(judged.supported),
             pictured=judged.pictured,
         )
-        return CheckedClaim(claim, tuple(evidence.values()), tuple(f"[{number}]" for number in cited.unknown))
+        return CheckedClaim(claim, evidence, tuple(f"[{number}]" for number in cited.unknown))
 
 
 def _cite(claim: ReaderClaim, units: Sequence[Unit], pictures: PagePictures) -> Cited:

@@ -11,6 +11,7 @@ from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
 from multi_agent.events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
+from multi_agent.grounding.reading_order import ReadingOrder
 from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
@@ -160,7 +161,7 @@ class _Sources:
         self._shown = shown
         self._evidence = {item.number: item for item in shown}
         self._computed = {each.number: each for each in self.computations}
-        self._draft_rules = self.rules()
+        self._draft_rules, self._draft_order = self.rules(), ReadingOrder()
 
     def rules(self, short: str = "") -> SupportRules:
         syntheses = (finding.synthesis for finding in self._context.findings)
@@ -180,7 +181,7 @@ class _Sources:
 
     def check_draft(self, written: WrittenClaim) -> CheckedClaim:
         judged = mark_pictured(settle(self._draft_rules.judge(self.statement(written))), self._draft_rules)
-        evidence = sorted(judged.statement.evidence, key=lambda item: item.number)
+        evidence = self._draft_order.number(judged.statement.evidence)
         claim = Claim(
             text=written.text,
             evidence=tuple(item.number for item in evidence),
@@ -188,7 +189,7 @@ class _Sources:
             supported=bool(judged.supported),
             pictured=judged.pictured,
         )
-        return CheckedClaim(claim, tuple(evidence))
+        return CheckedClaim(claim, evidence)
 
 
 def _known(numbers: Iterable[int], items: Mapping[int, T]) -> tuple[T, ...]:

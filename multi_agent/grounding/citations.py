@@ -90,6 +90,7 @@ def evidence_in(chunk: Chunk, start: int, end: int, quote: str, **fields: Any) -
         document_id=chunk.document_id,
         name=chunk.name,
         chunk_id=chunk.id,
+        section=chunk.section_of(start),
         start=start,
         end=end,
         quote=quote,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from multi_agent.answer import (
     Answer,
@@ -16,6 +18,7 @@ from multi_agent.answer import (
 )
 from multi_agent.context import Finding, ResearchContext, Synthesis
 from multi_agent.document_filter import Selection
+from multi_agent.grounding.reading_order import in_reading_order
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.request import Request
@@ -32,20 +35,25 @@ class AnswerBuilder:
         self._counter = counter
 
     def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
-        """Build the answer that an agent wrote. For a strict request, an insufficient answer has no claims."""
+        """Build the answer that an agent wrote, with its evidence numbered in reading order.
+
+        For a strict request, an insufficient answer has no claims.
+        """
         status = status_of(synthesis)
         is_answered = status is Status.ANSWERED
         if self._request.strict and not is_answered:
             synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
+        synthesis = in_reading_order(synthesis)
+        names = _document_names(synthesis)
         return self._answer(status, synthesis.reasoning, context, synthesis).model_copy(
             update={
                 "answer": synthesis.text,
                 "short": synthesis.short if is_answered else "",
                 "nearest": nearest_of(synthesis),
                 "claims": synthesis.claims,
-                "evidence": tuple(Quote.of(item) for item in synthesis.evidence),
+                "evidence": tuple(Quote.of(item, names[item.document]) for item in synthesis.evidence),
                 "records": tuple(record.values for record in context.records),
-                "computations": tuple(Computed.of(each) for each in synthesis.computations),
+                "computations": tuple(Computed.of(each, names) for each in synthesis.computations),
                 "confidence": synthesis.confidence,
                 "looked_for": synthesis.looked_for,
                 "found": synthesis.found,
@@ -82,6 +90,21 @@ class AnswerBuilder:
             coverage=coverage(context, self.catalogue),
             summary=self._counter.summary(context, self.catalogue, synthesis),
         )
+
+
+def _document_names(synthesis: Synthesis) -> dict[str, str]:
+    """Return the name of each document by its path. Documents of the same name also get the folders that differ."""
+    cited = (*synthesis.evidence, *(item for each in synthesis.computations for item in each.evidence))
+    names = {item.document: item.name for item in cited}
+    for _ in range(max((len(PurePath(path).parts) for path in names), default=0)):
+        counted = Counter(names.values())
+        names |= {path: _longer(name, path) for path, name in names.items() if counted[name] > 1}
+    return names
+
+
+def _longer(name: str, path: str) -> str:
+    """Return the end of the path with one folder more than the name."""
+    return "/".join(PurePath(path).parts[-len(PurePath(name).parts) - 1 :])
 
 
 def _sub_answer(finding: Finding) -> SubAnswer:

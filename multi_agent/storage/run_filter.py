@@ -1,4 +1,4 @@
-"""The filter of a list of runs."""
+"""The filter and the order of a list of runs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,18 @@ class Rating(StrEnum):
     DOWN = "down"
 
 
+class RunSort(StrEnum):
+    """The order of runs: the newest, or those with the largest value, come first. Runs without a value come last."""
+
+    CREATED = "created"
+    DURATION = "duration"
+    TOKENS = "tokens"
+    COST = "cost"
+    CONFIDENCE = "confidence"
+
+
 class RunFilter(FrozenModel):
-    """Conditions on runs. None means no condition."""
+    """Conditions on runs, and their order. None means no condition."""
 
     collection: str | None = Field(default=None, description="Only runs over this collection.")
     status: tuple[RunState, ...] | None = Field(default=None, description="Only runs in one of these states.")
@@ -39,6 +49,7 @@ class RunFilter(FrozenModel):
     since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
     until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
     after: str | None = Field(default=None, description="Only runs after this one (paging).")
+    sort: RunSort = Field(default=RunSort.CREATED, description="The order: the newest or the largest come first.")
 
 
 ALL_RUNS = RunFilter()

@@ -17,7 +17,7 @@ from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
-from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunState
+from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
@@ -62,7 +62,23 @@ _FIND_ENTRY = sql.select(_journal.c.entry).where(
     _journal.c.key == sql.bindparam("key"),
     _journal.c.occurrence == sql.bindparam("occurrence"),
 )
-_SUMMARY = tuple(column for column in _runs.c if column is not _runs.c.answer)  # an answer can be long
+_USAGE = _runs.c.answer["usage"]
+_FIGURES = {
+    "seconds": _USAGE["seconds"].as_float(),
+    "tokens": _USAGE["prompt_tokens"].as_integer() + _USAGE["completion_tokens"].as_integer(),
+    "cost": sql.func.nullif(_USAGE["cost"].as_float(), 0.0),  # 0: no price is set
+    "confidence": sql.case((_runs.c.answer["answer"].as_string() != "", _runs.c.answer["confidence"].as_float())),
+}
+_SORTED_BY = {
+    RunSort.DURATION: "seconds",
+    RunSort.TOKENS: "tokens",
+    RunSort.COST: "cost",
+    RunSort.CONFIDENCE: "confidence",
+}
+_SUMMARY = (  # an answer can be long
+    *(column for column in _runs.c if column is not _runs.c.answer),
+    *(figure.label(name) for name, figure in _FIGURES.items()),
+)
 
 WAITING = RunState.WAITING.value
 RUNNING = RunState.RUNNING.value
@@ -81,6 +97,10 @@ class RunSummary(FrozenModel):
     continues: str = Field(default="", description="id of the run whose conversation it continues; empty if none")
     rating: Rating | None = Field(default=None, description="what a person thinks of the answer; null if nobody said")
     note: str = Field(default="", description="what the person wrote about the answer")
+    seconds: float | None = Field(default=None, description="from start to end; null until it ends")
+    tokens: int | None = Field(default=None, description="of all prompts and responses; null until it ends")
+    cost: float | None = Field(default=None, description="null without a price, and until it ends")
+    confidence: float | None = Field(default=None, description="null without an answer")
 
     @property
     def ended(self) -> bool:
@@ -154,14 +174,15 @@ class Trace:
         return SqlJournal(self._engine, run_id)
 
     def runs(self, limit: int = 50, wanted: RunFilter = ALL_RUNS, *, among: Set[str] | None = None) -> list[RunSummary]:
-        """Return the latest matching runs, newest first.
+        """Return the first matching runs in the wanted order.
 
         Raises RunNotFound if the run ``wanted.after`` does not exist.
         """
         query = sql.select(*_SUMMARY).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
-            query = query.where(_older_than(self.run(wanted.after, among)))
-        query = query.order_by(_runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
+            query = query.where(_follows(self.run(wanted.after, among), wanted.sort))
+        figure = [_FIGURES[_SORTED_BY[wanted.sort]].desc().nulls_last()] if wanted.sort in _SORTED_BY else []
+        query = query.order_by(*figure, _runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
         return [_summary(row) for row in self._select(query)]
 
     def counts(self) -> dict[RunState, int]:
@@ -318,10 +339,17 @@ def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
         yield _runs.c.started_at <= wanted.until.astimezone(UTC)
 
 
-def _older_than(run: RunSummary) -> sql.ColumnElement[bool]:
-    """Return the condition for runs after this one in a list."""
+def _follows(run: RunSummary, sort: RunSort) -> sql.ColumnElement[bool]:
+    """Return the condition for runs after this one in the order."""
     at = run.started_at.astimezone(UTC)
-    return sql.or_(_runs.c.started_at < at, sql.and_(_runs.c.started_at == at, _runs.c.run_id > run.run_id))
+    older = sql.or_(_runs.c.started_at < at, sql.and_(_runs.c.started_at == at, _runs.c.run_id > run.run_id))
+    if sort is RunSort.CREATED:
+        return older
+    name = _SORTED_BY[sort]
+    figure, last = _FIGURES[name], getattr(run, name)
+    if last is None:
+        return sql.and_(figure.is_(None), older)
+    return sql.or_(figure < last, figure.is_(None), sql.and_(figure == last, older))
 
 
 def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:

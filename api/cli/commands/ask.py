@@ -25,7 +25,8 @@ app = command()
 
 @app.command()
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotation marks.")],
+    ctx: typer.Context,
+    question: Annotated[str, typer.Argument(help="The question, in quotation marks.", show_default=False)] = "",
     paths: Annotated[
         list[Path] | None,
         typer.Argument(help="Files and folders to read first. Unchanged files are skipped.", show_default=False),
@@ -80,6 +81,14 @@ def ask(
     search: Annotated[
         bool, typer.Option("--search/--no-search", help="Search the collection in addition to --passages.")
     ] = True,
+    again: Annotated[
+        str,
+        typer.Option(
+            "--again",
+            metavar="RUN",
+            help="Ask the question of this run again. Its options apply where you give no others.",
+        ),
+    ] = "",
     strict: Annotated[bool, typer.Option("--strict", help="Leave out what only comes close to an answer.")] = False,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
@@ -102,30 +111,34 @@ def ask(
     `status`); 1 if it failed or was cancelled.
 
     Examples: candor ask "Which of these pumps works below -20 °C?" --collection papers; candor ask "What is due in
-    May?" ./letters
+    May?" ./letters; candor ask --again run_3f2a --mode high --model large
     """
+    from api.cli.ask.again import repeat
     from api.cli.ask.passages import read_passages
     from api.cli.ask.run import make_request, parse_inputs, run_question
 
     candor = make_candor(home)
+    options = {
+        "mode": mode,
+        "agent": agent,
+        "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
+        "model": model,
+        "session": session,
+        "continues": continues,
+        "template": template,
+        "inputs": parse_inputs(inputs or []),
+        "samples": samples,
+        "strict": strict,
+        "filter": filters.make_filter(documents, folder, types, since, tags),
+        **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
+        "rag_results": read_passages(passages) if passages else (),
+        "search": search,
+    }
+    if again:
+        question, collection, options = repeat(candor.trace, again, ctx, question, collection, options)
     request = make_request(
         require_text(question, "question"),
-        {
-            "mode": mode,
-            "agent": agent,
-            "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
-            "model": model,
-            "session": session,
-            "continues": continues,
-            "template": template,
-            "inputs": parse_inputs(inputs or []),
-            "samples": samples,
-            "strict": strict,
-            "filter": filters.make_filter(documents, folder, types, since, tags),
-            **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
-            "rag_results": read_passages(passages) if passages else (),
-            "search": search,
-        },
+        options,
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )

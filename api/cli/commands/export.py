@@ -17,27 +17,30 @@ app = command()
 @app.command()
 def export(
     run_id: RunId,
-    format_name: Annotated[str, typer.Option("--format", "-f", help="md, html, json or docx.")] = "md",
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="md, html, json, docx or pdf. Default: as the file name ends, or md."),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; its ending decides the format. Default: standard output."),
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Export the answer of a run with its citations.
 
-    Example: candor export run_3f2a --format docx --output answer.docx
+    Example: candor export run_3f2a -o answer.docx
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.exports.export import Format
+    from api.services.exports.export import choose_format
     from api.services.research.runs import export_run
 
-    if format_name not in list(Format):
-        raise UsageError(f"Unknown format {format_name!r}. Choose from {', '.join(Format)}.")
     if as_json and output is None:
         raise UsageError("--json reports the written file, so it needs --output. For the answer as JSON, use "
                          "--format json.")  # fmt: skip
-    exported = export_run(make_candor(home).trace, run_id, LOCAL_CALLER, Format(format_name))
+    form = choose_format(format_name, output.name if output else "")
+    exported = export_run(make_candor(home).trace, run_id, LOCAL_CALLER, form)
     if output is None:
         sys.stdout.buffer.write(exported.content)
         return

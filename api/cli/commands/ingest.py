@@ -56,10 +56,10 @@ def ingest(
     if watch and (as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
-    names = tuple(tags or ())
+    names, given = tuple(tags or ()), paths or []
     if dry_run:
         plan = run_dry(
-            candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
+            candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
         )
         if as_json:
             print_json(plan.model_dump(mode="json"))
@@ -68,7 +68,7 @@ def ingest(
         run_watch(candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names)
         return
     report = run_ingest(
-        candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
+        candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
     )
     if as_json:
         print_json(report.model_dump(mode="json"))

@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command_group, make_candor, make_console, print_json, print_list
+from api.cli.common import (
+    Home,
+    Json,
+    RunId,
+    command_group,
+    make_candor,
+    make_console,
+    print_json,
+    print_list,
+    print_message,
+)
 from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from multi_agent.storage.trace import RunSummary
+    pass
 
 app = command_group("runs", "List runs and their files, and add a file to the collection.")
 
@@ -29,46 +39,44 @@ def list_all(
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only runs with this text in the question.")] = None,
     rating: Annotated[str | None, typer.Option("--rating", help="Only runs with this rating: up or down.")] = None,
+    sort: Annotated[
+        str,
+        typer.Option("--sort", help="created: newest first. duration, tokens, cost, confidence: largest first."),
+    ] = "created",
+    after: Annotated[
+        str | None, typer.Option("--after", help="Continue after this run, the last one of the list before.")
+    ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List the latest runs, newest first.
+    """List runs, newest first, with their duration, tokens, cost (with prices set) and confidence.
 
-    Example: candor runs --status failed --collection papers
+    Example: candor runs --status failed --collection papers --sort duration
     """
-    from multi_agent.storage.run_filter import Rating, RunFilter, RunState
+    from api.cli.render.runs import show_runs
+    from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
         raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
     if rating and rating not in list(Rating):
         raise UsageError(f"Unknown rating {rating!r}. Choose from {', '.join(Rating)}.")
-    states = tuple(map(RunState, status)) if status else None
-    found = make_candor(home).trace.runs(
-        limit, RunFilter(status=states, collection=collection, text=text, rating=Rating(rating) if rating else None)
+    if sort not in list(RunSort):
+        raise UsageError(f"Unknown order {sort!r}. Choose from {', '.join(RunSort)}.")
+    wanted = RunFilter(
+        status=tuple(map(RunState, status)) if status else None,
+        collection=collection,
+        text=text,
+        rating=Rating(rating) if rating else None,
+        sort=RunSort(sort),
+        after=after,
     )
-    rated = any(run.rating for run in found)
-    rows = [
-        (
-            run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection,
-            *((run.rating or "",) if rated else ()), run.question,
-        )
-        for run in found
-    ]  # fmt: skip
-    columns = ("run", "status", "started (UTC)", "collection", *(("rating",) if rated else ()), "question")
-    print_list(found, columns, rows, as_json)
-    if not as_json:
-        _print_notes(found)
-
-
-def _print_notes(runs: list[RunSummary]) -> None:
-    """Print the notes of the ratings below the table."""
-    from api.cli.render.text import show_paragraph
-
-    console = make_console()
-    for run in runs:
-        if run.note:
-            console.print(f"\n{run.run_id}, rated {run.rating}:", markup=False)
-            show_paragraph(console, run.note)
+    found = make_candor(home).trace.runs(limit, wanted)
+    if as_json:
+        print_json([run.model_dump(mode="json") for run in found])
+    elif found:
+        show_runs(make_console(), found)
+    else:
+        print_message("No runs match.")
 
 
 @app.command()

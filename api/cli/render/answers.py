@@ -13,6 +13,7 @@ from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
 from api.services.exports.export import gaps_heading
 from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
+from api.services.research.quote_place import describe_place
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
@@ -74,7 +75,7 @@ def _show_computed(console: Console, computed: Computed) -> None:
     if (rest := len(computed.rows) - MAX_ROWS) > 0 or computed.truncated:
         more = count(max(rest, 0), "more row")
         show_paragraph(console, f"… and {more}" + (" (truncated)" if computed.truncated else ""))
-    sources = ", ".join(sorted({Path(quote.document).name for quote in computed.evidence}))
+    sources = ", ".join(sorted({quote.name for quote in computed.evidence}))
     show_paragraph(console, f"from {count(len(computed.evidence), 'quote')} in {sources}")
     for flaw in computed.flaws:
         show_paragraph(console, f"! {flaw}")
@@ -84,19 +85,17 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def _source(quote: Quote) -> str:
+    from_outside = quote.origin and not isinstance(quote.origin, GivenPassage)
+    return capitalized(describe_place(quote)) if from_outside else describe_place(quote)
+
+
 def _from_picture(picture: PictureSource) -> str:
     """Return the source of a picture reading, with its region in percent of the page."""
     if not picture.region:
         return str(picture).capitalize()
     left, top, right, bottom = (round(100 * share) for share in picture.region)
     return f"{str(picture).capitalize()} ({left}-{right} % from the left, {top}-{bottom} % from the top)"
-
-
-def _source(quote: Quote) -> str:
-    if quote.origin and not isinstance(quote.origin, GivenPassage):
-        return capitalized(describe_origin(quote.origin))
-    given = describe_origin(quote.origin) if quote.origin else ""
-    return ", ".join(part for part in (quote.document, show_pages(quote.pages), given) if part)
 
 
 def show_kept(console: Console, kept: KeptText) -> None:
@@ -116,9 +115,9 @@ def _link(kept: KeptText) -> str:
     """Return the URL of the web page, or of the file and its page; empty if there is none."""
     if isinstance(kept.origin, WebPage):
         return kept.origin.url
-    if kept.origin or not Path(kept.name).is_file():
+    if not kept.path or not Path(kept.path).is_file():
         return ""
-    return Path(kept.name).absolute().as_uri() + (f"#page={kept.pages[0]}" if kept.pages else "")
+    return Path(kept.path).as_uri() + (f"#page={kept.pages[0]}" if kept.pages else "")
 
 
 def capitalized(text: str) -> str:

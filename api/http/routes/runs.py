@@ -45,9 +45,9 @@ class RunQuery(RunFilter):
 def runs(
     trace: TraceDep, caller: CurrentCaller, request: Request, response: Response, query: Annotated[RunQuery, Query()]
 ) -> list[RunSummary]:
-    """List the latest runs, newest first. The `Link` header names the next page.
+    """List runs, newest first or as `sort` says. The `Link` header names the next page.
 
-    Includes the runs of the command line.
+    Includes the runs of the command line. `cost` is null where no price is set.
     """
     found = list_runs(trace, query, query.limit + 1, caller)
     page = found[: query.limit]

@@ -14,12 +14,14 @@ from pathlib import PurePath
 
 from pydantic import Field
 
+from api.errors import UsageError
 from api.services.research.execution_summary import execution_facts
+from api.services.research.quote_place import describe_place
 from multi_agent.answer import Answer, Computed, Quote, Status
-from multi_agent.prompts.show_passages import show_pages
-from multi_agent.sources import describe_origin, readable
+from multi_agent.context import Claim, Layout
+from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import FrozenModel, GivenPassage
+from vectorstore.models import FrozenModel
 from vectorstore.text.counts import count
 
 UNSUPPORTED = "not supported by the evidence"
@@ -34,10 +36,15 @@ class Format(StrEnum):
     HTML = "html"
     JSON = "json"
     DOCX = "docx"
+    PDF = "pdf"
 
     @property
     def media_type(self) -> str:
         return _FORMATS[self][0]
+
+
+_ENDINGS = {"markdown": Format.MARKDOWN, "htm": Format.HTML}
+"""Further endings of file names."""
 
 
 class Export(FrozenModel):
@@ -49,7 +56,7 @@ class Export(FrozenModel):
 
 
 class Statement(FrozenModel):
-    """A claim with the marks of its evidence: '1' is a quote, 'C1' a computation."""
+    """A claim with the marks of its evidence: '1' is a quote, 'C1' a computation; none if it is unsupported."""
 
     text: str
     marks: tuple[str, ...]
@@ -94,7 +101,7 @@ class Report(FrozenModel):
     run_id: str
     question: str
     status: str
-    listed: bool = Field(description="whether the statements are list items instead of a paragraph")
+    layout: Layout = Field(description="whether the statements are a paragraph or the entries of a list")
     statements: tuple[Statement, ...]
     parts: tuple[Part, ...]
     sources: tuple[Source, ...]
@@ -104,25 +111,48 @@ class Report(FrozenModel):
     @classmethod
     def of(cls, run: RunSummary, answer: Answer) -> Report:
         """Build the report of an answer."""
-        names = _names(answer)
         return cls(
             run_id=run.run_id,
             question=_plain(answer.completed_question or answer.question),
             status=_status(answer),
-            listed=answer.answer.startswith(("- ", "1. ")),
+            layout=answer.layout,
             statements=tuple(
                 Statement(
                     text=_plain(claim.text),
-                    marks=(*map(str, claim.evidence), *(f"C{number}" for number in claim.computations)),
+                    marks=_marks(claim),
                     supported=claim.supported,
                 )
                 for claim in answer.claims
             ),
             parts=tuple(part for part in _parts(answer) if part.lines),
-            sources=tuple(_source(quote, names) for quote in answer.cited),
-            calculations=tuple(_calculation(computed, names) for computed in answer.computations),
+            sources=tuple(map(_source, answer.cited)),
+            calculations=tuple(map(_calculation, answer.computations)),
             facts=_facts(run, answer),
         )
+
+    def bullet(self, number: int) -> str:
+        """Return what stands before a statement, counted from 1: a dash, its number, or nothing in a paragraph."""
+        return {"prose": "", "list": "-", "numbered_list": f"{number}."}[self.layout]
+
+
+def choose_format(named: str | None, file: str = "") -> Format:
+    """Return the named format or, without one, the format of the file's ending; Markdown without either.
+
+    Raises UsageError if a name or ending is unknown, or if the two differ.
+    """
+    known = ", ".join(Format)
+    if named is not None and named not in list(Format):
+        raise UsageError(f"Unknown format {named!r}. Choose from {known}.")
+    ending = PurePath(file).suffix.lower().removeprefix(".")
+    by_ending = _ENDINGS.get(ending, Format(ending) if ending in list(Format) else None)
+    if file and by_ending is None and named is None:
+        raise UsageError(f"The name {file!r} does not say which format to write. End it in one of {known}, or give -f.")
+    if named is not None and by_ending not in (None, named):
+        raise UsageError(
+            f"The format {named!r} conflicts with the file name {file!r}. Give -o a name that ends in .{named}, or "
+            "leave -f out."
+        )
+    return Format(named) if named else by_ending or Format.MARKDOWN
 
 
 def export(run: RunSummary, answer: Answer, wanted: Format) -> Export:
@@ -138,7 +168,13 @@ _FORMATS = {
     Format.HTML: ("text/html; charset=utf-8", "page"),
     Format.JSON: ("application/json", "data"),
     Format.DOCX: ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "word"),
+    Format.PDF: ("application/pdf", "pdf"),
 }
+
+
+def _marks(claim: Claim) -> tuple[str, ...]:
+    marks = (*map(str, claim.evidence), *(f"C{number}" for number in claim.computations))
+    return marks if claim.supported else ()
 
 
 def _status(answer: Answer) -> str:
@@ -171,19 +207,14 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
     return Part(heading=heading, lines=tuple(plain for line in lines if (plain := _plain(line))))
 
 
-def _source(quote: Quote, names: dict[str, str]) -> Source:
-    if quote.origin and not isinstance(quote.origin, GivenPassage):
-        where = _plain(describe_origin(quote.origin))
-    else:
-        seen = str(quote.picture) if quote.picture else ""
-        given = describe_origin(quote.origin) if quote.origin else ""
-        where = ", ".join(part for part in (names[quote.document], show_pages(quote.pages), seen, given) if part)
+def _source(quote: Quote) -> Source:
+    where = f"{describe_place(quote)}, {quote.picture}" if quote.picture else describe_place(quote)
     verbatim = quote.picture is None
-    return Source(mark=str(quote.number), where=where, quote=_plain(quote.quote), verbatim=verbatim)
+    return Source(mark=str(quote.number), where=_plain(where), quote=_plain(quote.quote), verbatim=verbatim)
 
 
-def _calculation(computed: Computed, names: dict[str, str]) -> Calculation:
-    made_from = sorted({names[quote.document] for quote in computed.evidence})
+def _calculation(computed: Computed) -> Calculation:
+    made_from = sorted({_plain(quote.name) for quote in computed.evidence})
     cut = ("Not all rows are shown.",) if computed.truncated else ()
     return Calculation(
         mark=f"C{computed.number}",
@@ -201,15 +232,6 @@ def _calculation(computed: Computed, names: dict[str, str]) -> Calculation:
 
 def _cell(value: object) -> str:
     return "" if value is None else _plain(str(value))
-
-
-def _names(answer: Answer) -> dict[str, str]:
-    """Return a name for each document: its file name, or its path if two share a file name."""
-    quotes = [*answer.evidence, *(quote for each in answer.computations for quote in each.evidence)]
-    paths = {quote.document for quote in quotes if quote.origin is None}
-    names = [PurePath(path).name for path in paths]
-    called = {quote.document: quote.document for quote in quotes} | {path: PurePath(path).name for path in paths}
-    return {path: _plain(path if names.count(name) > 1 else name) for path, name in called.items()}
 
 
 def _facts(run: RunSummary, answer: Answer) -> tuple[tuple[str, str], ...]:

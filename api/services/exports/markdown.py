@@ -23,7 +23,7 @@ def _blocks(report: Report) -> Iterator[str]:
     yield f"**{report.status}**"
     statements = [_statement(each) for each in report.statements]
     if statements:
-        yield _items(statements) if report.listed else _start(" ".join(statements))
+        yield _start(" ".join(statements)) if report.layout == "prose" else _entries(report, statements)
     for part in report.parts:
         yield f"## {part.heading}"
         lines = [_text(line) for line in part.lines]
@@ -44,6 +44,10 @@ def _blocks(report: Report) -> Iterator[str]:
 def _statement(statement: Statement) -> str:
     marks = "".join(f"[{mark}]" for mark in statement.marks)
     return " ".join(filter(None, (_text(statement.text), marks, "" if statement.supported else f"**({UNSUPPORTED})**")))
+
+
+def _entries(report: Report, statements: Sequence[str]) -> str:
+    return "\n".join(f"{report.bullet(number)} {_start(text)}" for number, text in enumerate(statements, 1))
 
 
 def _calculation(calculation: Calculation) -> Iterator[str]:

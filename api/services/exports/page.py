@@ -13,6 +13,7 @@ from multi_agent.answer import Answer
 from multi_agent.storage.trace import RunSummary
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_TAGS = {"prose": "p", "list": "ul", "numbered_list": "ol"}
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 17px/1.55 Georgia, 'Times New Roman', serif; max-width: 44rem; margin: 2.5rem auto; padding: 0 1.25rem; }
@@ -75,9 +76,9 @@ def _add_statements(body: Tree.Element, report: Report) -> None:
     """Add the statements as a paragraph or a list."""
     if not report.statements:
         return
-    whole = _add(body, "ul" if report.listed else "p")
+    whole = _add(body, _TAGS[report.layout])
     for statement in report.statements:
-        _statement(_add(whole, "li") if report.listed else whole, statement)
+        _statement(whole if report.layout == "prose" else _add(whole, "li"), statement)
 
 
 def _statement(place: Tree.Element, statement: Statement) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from docx.text.paragraph import Paragraph
 
 _BULLETS = "List Bullet"
+_LISTS = {"list": _BULLETS, "numbered_list": "List Number"}
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:
@@ -33,9 +34,9 @@ def render(run: RunSummary, answer: Answer) -> bytes:
 def _fill(document: Document, report: Report) -> None:
     document.add_heading(report.question, level=1)
     document.add_paragraph().add_run(report.status).bold = True
-    whole = None if report.listed or not report.statements else document.add_paragraph()
+    whole = document.add_paragraph() if report.layout == "prose" and report.statements else None
     for statement in report.statements:
-        _statement(whole or document.add_paragraph(style=_BULLETS), statement)
+        _statement(whole or document.add_paragraph(style=_LISTS.get(report.layout)), statement)
     for part in report.parts:
         document.add_heading(part.heading, level=2)
         _lines(document, part.lines)

@@ -22,12 +22,13 @@ class KeptText(FrozenModel):
     """A text with the place of a quote: ``text[start:end]`` is the quote."""
 
     number: int = Field(description="Number of the evidence in the answer.")
-    name: str = Field(description="Path of the document, address of the page, or name of the tool.")
+    name: str = Field(description="Name of the document, address of the page, or name of the tool.")
     origin: Origin | None = Field(description="The web page and when it was read, or the tool and its arguments.")
     text: str = Field(description="The text as it was read or returned.")
     start: int
     end: int
     pages: tuple[int, ...] = Field(default=(), description="Pages of the quote, for a document with pages.")
+    path: str = Field(default="", description="Path of the document's file, for the command line; else empty.")
 
 
 def evidence_text(
@@ -37,8 +38,8 @@ def evidence_text(
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin:
         return _kept_with_run(calls, trace, run, quote)
-    text = documents.text(documents.find(quote.document_id, run.collection)).text
-    return _kept(quote, text)
+    document = documents.find(quote.document_id, run.collection)
+    return _kept(quote, documents.text(document).text).model_copy(update={"path": document.path})
 
 
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:
@@ -97,6 +98,6 @@ def _kept(quote: Quote, text: str) -> KeptText:
     if text[quote.start : quote.end] != quote.quote:
         raise EvidenceNotFound(f"Evidence {quote.number} is no longer in its text, which has changed since.")
     return KeptText(
-        number=quote.number, name=quote.document, origin=quote.origin, text=text, start=quote.start, end=quote.end,
+        number=quote.number, name=quote.name, origin=quote.origin, text=text, start=quote.start, end=quote.end,
         pages=quote.pages,
     )  # fmt: skip

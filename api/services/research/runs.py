@@ -37,7 +37,7 @@ def find_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
 
 
 def list_runs(trace: Trace, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:
-    """Return the latest matching runs that the caller may read.
+    """Return the first matching runs, in the wanted order, that the caller may read.
 
     Raises RunNotFound if the run that the page starts after does not exist.
     """
@@ -64,6 +64,9 @@ def rate_run(trace: Trace, run_id: str, given: RatingRequest, caller: Caller) ->
 
 
 def export_run(trace: Trace, run_id: str, caller: Caller, form: Format) -> Export:
-    """Export a run with its answer as a file. Raises RunNotFound, RunUnderWay."""
+    """Export a run with its answer as a file.
+
+    Raises RunNotFound, RunUnderWay, and UsageError for a PDF of letters that no font has.
+    """
     run = find_run(trace, run_id, caller)
     return export(run, trace.answer(run.run_id), form)

@@ -23,9 +23,15 @@ export function pages(numbers) {
   return numbers.length === 1 ? `page ${numbers[0]}` : `pages ${numbers[0]}–${numbers.at(-1)}`;
 }
 
+/** Return the place of a quote in its document: its pages or, without pages, the headings above it. */
+export function placeIn(quote) {
+  if (quote.pages?.length) return pages(quote.pages);
+  return quote.section?.length ? `§ ${quote.section.join(" › ")}` : "";
+}
+
 /** Return where a quote is from: its document, web page or tool. */
 export function sourceName({origin, document}) {
-  if (!origin) return fileName(document);
+  if (!origin) return document.startsWith("/") ? fileName(document) : document; // an older run has the path
   if (origin.kind === "caller") return document;
   if (origin.kind === "web") return `web page ${origin.url}`;
   return `result of ${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`;

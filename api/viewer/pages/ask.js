@@ -54,8 +54,16 @@ class AskView {
     const [, ask, runId, number] = path.split("/").map(decodeURIComponent);
     if (path !== "/" && ask !== "ask") return false;
     if (path === "/" && !this.live) return true;
-    this.follow(runId, number);
+    if (runId && runId === this.live?.id) this.openNumber(Number(number ?? 0));
+    else this.follow(runId, number);
     return true;
+  }
+
+  /** Open a quote of the answer; 0 closes it. */
+  openNumber(number) {
+    const {id, answer, collection} = this.live;
+    if (!number) closePanel();
+    else if (answer) openQuote(answer.evidence, number, collection, {runId: id, base: addressOf(id)});
   }
 
   follow(runId, number) {
@@ -89,8 +97,8 @@ class AskView {
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
-        replace(answer, answerView(live.answer, live.collection));
-        if (number) openQuote(live.answer.evidence, Number(number), live.collection, {runId});
+        replace(answer, answerView(live.answer, live.collection, addressOf(runId)));
+        if (number) this.openNumber(Number(number));
       }
       if (live.answer) return;
       const {drafts, computations} = live.model;
@@ -112,6 +120,10 @@ class AskView {
     this.approvals?.close();
     this.thread?.close();
   }
+}
+
+function addressOf(runId) {
+  return `#/ask/${encodeURIComponent(runId)}`;
 }
 
 function noDocuments() {

@@ -1,6 +1,7 @@
 /* One run: answer, plans, timeline and events. Steps and events open in the side panel. */
 
 import {answerView} from "../parts/answer/answer.js";
+import {openQuote} from "../parts/answer/evidence.js";
 import {Approvals} from "../parts/run/approvals.js";
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
@@ -22,25 +23,26 @@ import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
 import {attemptOutcome, costOf, describeEvent, formatTime, plural, seconds, tokens} from "../lib/format.js";
 
-export function showRun(container, runId, stepKey) {
-  const view = new RunView(container, runId, stepKey ?? "");
+/** Show the run; with `stepKey` or `number`, open that step, or that quote of the answer. */
+export function showRun(container, runId, stepKey, number) {
+  const view = new RunView(container, runId, stepKey ?? "", Number(number ?? 0));
   return {close: () => view.close(), moved: (path) => view.moved(path)};
 }
 
 class RunView {
-  constructor(container, runId, stepKey) {
-    Object.assign(this, {runId, stepKey, changed: -1, answered: null, scrolledTo: ""});
+  constructor(container, runId, stepKey, number) {
+    Object.assign(this, {runId, stepKey, number, changed: -1, answered: null, scrolledTo: ""});
     this.head = h("div", {}, h("h1", {class: "hidden"}, "Run"), loading("Loading the run"));
     this.answer = h("div", {});
-    this.plans = h("div", {});
+    this.plans = h("div", {class: "screen-only"});
     this.times = h("div", {});
     this.errorBox = h("div", {});
     this.live = new LiveRun(runId, () => this.draw());
     this.list = new EventList(this.live, (event) => this.openEvent(event), panel);
     this.thread = new Thread(runId, "runs");
     this.body = h("div", {hidden: true}, this.answer, this.thread.after, this.plans,
-      h("section", {}, h("h2", {}, "Timeline"), this.times),
-      h("section", {}, h("h2", {}, "Events"), this.list.element));
+      h("section", {class: "screen-only"}, h("h2", {}, "Timeline"), this.times),
+      h("section", {class: "screen-only"}, h("h2", {}, "Events"), this.list.element));
     this.approvals = new Approvals(this.live);
     container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
   }
@@ -52,14 +54,20 @@ class RunView {
     this.thread.close();
   }
 
-  /** Open the step that the URL names, and return true, if the URL is of this run. */
+  /** Open the step or quote that the URL names, and return true, if the URL is of this run. */
   moved(path) {
-    const [, runs, run, , step] = path.split("/").map(decodeURIComponent);
+    const [, runs, run, part, step] = path.split("/").map(decodeURIComponent);
     if (runs !== "runs" || run !== this.runId) return false;
     this.stepKey = step ?? "";
-    if (!step) closePanel();
+    this.number = step ? 0 : Number(part ?? 0);
+    if (!part) closePanel();
     this.drawStep();
+    this.drawQuote();
     return true;
+  }
+
+  drawQuote() {
+    if (this.number && this.answered) openQuote(this.answered.evidence, this.number, this.live.collection, {runId: this.runId, base: this.base});
   }
 
   get base() {
@@ -87,7 +95,8 @@ class RunView {
     this.thread.update(live);
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
-      this.answer.replaceChildren(answerView(live.answer, live.collection));
+      this.answer.replaceChildren(answerView(live.answer, live.collection, this.base));
+      this.drawQuote();
     }
     replace(this.plans, this.attempts());
     replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, this.href, this.openNumber) : h("p", {class: "note"}, "No events yet."));
@@ -167,7 +176,8 @@ export function head(live) {
   const {model} = live;
   const took = model.began && (model.ended ?? Date.now()) - model.began;
   return [
-    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question), !live.over && stopButton(live)),
+    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question),
+      live.over ? h("a", {class: "again", href: `#/again/${encodeURIComponent(live.id)}`, "data-key": "again"}, "Ask again …") : stopButton(live)),
     model.completed && model.completed !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", h("q", {}, model.completed)),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),

@@ -3,7 +3,7 @@
 import * as api from "../lib/api.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
-import {formatTime} from "../lib/format.js";
+import {formatTime, plural, seconds} from "../lib/format.js";
 import {ratingInWords} from "../parts/answer/rating.js";
 
 const PAGE = 50;
@@ -12,7 +12,8 @@ const DEBOUNCE_MS = 250;
 const OPEN = ["waiting", "running"];
 const STATES = [...OPEN, "answered", "insufficient", "failed", "cancelled"];
 const RATINGS = ["up", "down"];
-const filters = {text: "", status: "", collection: "", rating: ""}; // kept between visits of the page
+const ORDERS = [["created", "Newest first"], ["duration", "Longest first"], ["tokens", "Most tokens first"], ["cost", "Highest cost first"], ["confidence", "Highest confidence first"]];
+const filters = {text: "", status: "", collection: "", rating: "", sort: "created"}; // kept between visits of the page
 
 export function showRuns(container) {
   const view = new RunsView(container);
@@ -50,7 +51,7 @@ class RunsView {
     this.timer = setTimeout(() => this.load(), DEBOUNCE_MS);
   }
 
-  /** Reload the newest runs, as many as are shown. */
+  /** Reload the first runs, as many as are shown. */
   load() {
     return this.trying(async () => {
       clearTimeout(this.timer);
@@ -60,7 +61,7 @@ class RunsView {
     });
   }
 
-  loadOlder() {
+  loadMore() {
     return this.trying(async () => {
       const page = await api.runs({...filters, limit: PAGE, after: this.runs.at(-1).run_id});
       this.show([...this.runs, ...page], this.runs.length + PAGE);
@@ -70,13 +71,13 @@ class RunsView {
   show(runs, limit) {
     if (this.closed) return;
     this.runs = runs;
-    const filtered = Object.values(filters).some(Boolean);
+    const filtered = filters.text || filters.status || filters.collection;
     if (!runs.length) {
       this.list.replaceChildren(filtered ? empty("No matching runs") : empty("No runs yet", h("a", {href: "#/"}, "Ask a question")));
       return;
     }
     replace(this.list, h("ul", {class: "runs"}, runs.map(row)),
-      runs.length === limit && h("button", {type: "button", "data-key": "older", on: {click: () => this.loadOlder()}}, "Show older runs"));
+      runs.length === limit && h("button", {type: "button", "data-key": "more", on: {click: () => this.loadMore()}}, "Show more runs"));
   }
 
   async trying(act) {
@@ -97,6 +98,7 @@ function filterFields(collections) {
     choice("status", "All states", STATES),
     choice("rating", "All ratings", RATINGS),
     collections.length > 1 && choice("collection", "All collections", collections.map((each) => each.name)),
+    h("select", {name: "sort", "aria-label": "order", "data-key": "sort"}, ORDERS.map(([value, label]) => h("option", {value, selected: value === filters.sort}, label))),
   ];
 }
 
@@ -105,5 +107,14 @@ function row(run) {
     h("a", {href: `#/runs/${encodeURIComponent(run.run_id)}`, "data-key": run.run_id},
       h("span", {class: "question"}, run.question),
       h("span", {class: "facts"}, badge(run.status), run.rating && h("span", {title: run.note}, ratingInWords(run)), h("span", {}, run.collection), h("span", {}, run.model),
-        h("time", {datetime: run.started_at}, formatTime(run.started_at)))));
+        h("time", {datetime: run.started_at}, formatTime(run.started_at)),
+        figures(run).map((each) => h("span", {}, each)))));
+}
+
+/** Duration, tokens, cost and confidence, as far as the run has them. */
+function figures({seconds: took, tokens, cost, confidence}) {
+  return [
+    took !== null && seconds(took), tokens !== null && plural(tokens, "token"), cost !== null && `cost ${cost.toFixed(4)}`,
+    confidence !== null && `confidence ${confidence.toFixed(2)}`,
+  ].filter(Boolean);
 }

@@ -2,11 +2,21 @@
 
 import {collectionChoice, keepCollection} from "./ask/collection.js";
 import {filterOption} from "./ask/filter.js";
-import {passagesOption} from "./ask/given-passages.js";
-import {methodOption, optionFold, sourcesOption} from "./ask/options.js";
+import {givePassages, passagesOption} from "./ask/given-passages.js";
+import {chooseOptions, methodOption, optionFold, sourcesOption} from "./ask/options.js";
 import {Starters} from "./ask/starters.js";
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
+
+let draft = ""; // the question of the next form
+
+/** Fill the next form with a question, its options and its collection, as an earlier run has them. */
+export function fillForm(request, collection) {
+  draft = request.question;
+  keepCollection(collection);
+  chooseOptions(request);
+  givePassages(request);
+}
 
 /** `defaults`: what a question uses that does not choose it itself. */
 export function askForm(collections, agents, endpoints, plans, defaults) {
@@ -15,6 +25,8 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
     placeholder: "What do you want to know from your documents?",
     on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit()},
   });
+  question.value = draft;
+  draft = "";
   const starters = new Starters((suggested) => {
     question.value = suggested;
     question.focus();

@@ -1,7 +1,7 @@
 /* Values of events and records, for display. */
 
 import {fold, h} from "../lib/dom.js";
-import {pages, plural, shorten} from "../lib/format.js";
+import {pages, placeIn, plural, shorten} from "../lib/format.js";
 
 const FIRST = 100; // entries of a long list shown at first
 
@@ -49,7 +49,7 @@ function entry(it, key) {
 
 function quoted(it) {
   return h("div", {class: "quoted"},
-    h("span", {class: "where"}, [it.number && `[${it.number}]`, it.name ?? it.document, pages(it.pages)].filter(Boolean).join(" ")),
+    h("span", {class: "where"}, [it.number && `[${it.number}]`, it.name ?? it.document, placeIn(it)].filter(Boolean).join(" ")),
     h("span", {class: "words"}, it.quote),
     it.why && h("span", {class: "note"}, it.why));
 }

@@ -74,7 +74,7 @@ def test_every_quote_is_at_its_span_and_on_its_page(demo: dict[str, Any], run: R
         text = run("show", item["document_id"], "--text", "--home", demo["home"]).out
         assert text[item["start"] : item["end"]] == item["quote"]
         if item["document"].endswith(".pdf"):
-            with pdfplumber.open(item["document"]) as pdf:
+            with pdfplumber.open(RECORDING.parent / "documents" / item["document"]) as pdf:
                 printed = "\n".join(pdf.pages[page - 1].extract_text() for page in item["pages"])
             assert words(item["quote"]) in words(printed)
             cited_pages += 1

@@ -40,12 +40,12 @@ def test_an_answer_cites_its_sources_in_the_text_and_as_annotations(client: Open
     [choice] = completion.choices
     text = choice.message.content
     assert text.startswith("It says so: “The Borea 12") or "The Borea 12 works down to -25 °C." in text
-    assert text.endswith("Sources:\n[1] pumps.md: “The Borea 12 works down to -25 °C.”")
+    assert text.endswith("Sources:\n[1] pumps.md, § Limits: “The Borea 12 works down to -25 °C.”")
     assert choice.finish_reason == "stop"
     [annotation] = choice.message.annotations
     cited = annotation.url_citation
     assert text[cited.start_index : cited.end_index + 1] == "[1]"
-    assert cited.title == "pumps.md"
+    assert cited.title == "pumps.md, § Limits"
     run_id = completion.id.removeprefix("chatcmpl-")
     assert cited.url == f"{http.base_url}/#/ask/{run_id}/1"
     answer = http.get(f"/v1/runs/{run_id}").json()["answer"]
@@ -65,10 +65,10 @@ def test_an_answer_is_streamed_after_the_progress_towards_it(client: OpenAI) -> 
     assert thought.startswith("Plan: QueryPlanner → Retriever")
     assert "Synthesizer …" in thought
     assert "Claim: It says so" in thought, "seen while it is written, where it can be withdrawn: the text is final"
-    assert text.endswith("Sources:\n[1] pumps.md: “The Borea 12 works down to -25 °C.”")
+    assert text.endswith("Sources:\n[1] pumps.md, § Limits: “The Borea 12 works down to -25 °C.”")
     assert deltas[0].role == "assistant"
     assert last.choices[0].finish_reason == "stop"
-    assert last.choices[0].delta.model_extra["annotations"][0]["url_citation"]["title"] == "pumps.md"
+    assert last.choices[0].delta.model_extra["annotations"][0]["url_citation"]["title"] == "pumps.md, § Limits"
     assert (usage.choices, usage.usage.prompt_tokens > 0) == ([], True)
     assert len({chunk.id for chunk in chunks}) == 1
 

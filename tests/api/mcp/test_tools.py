@@ -95,7 +95,7 @@ async def _call_every_tool(client: Client) -> None:
     assert answer["status"] == "answered"
     [cited] = answer["evidence"]
     assert text[cited["start"] : cited["end"]] == cited["quote"] == "The Borea 12 works down to -25 °C."
-    assert (cited["mark"], cited["where"]) == ("[1]", "pumps.md")
+    assert (cited["mark"], cited["where"]) == ("[1]", "pumps.md, § Limits")
     assert "Plan: QueryPlanner → Retriever → DataInspector" in " ".join(messages)
     assert "Synthesizer …" in messages
 
@@ -134,7 +134,7 @@ async def test_passages_that_the_client_has_are_cited(over_http: Callable[[], An
         refused = await client.call_tool("research", {**asked, "passages": [{**note, "text": " "}]})
     assert {each["where"]: each["quote"] for each in answer["evidence"]} == {
         "field notes, given with the question": note["text"],
-        "pumps.md": "The Borea 12 works down to -25 °C.",
+        "pumps.md, § Limits": "The Borea 12 works down to -25 °C.",
     }
     assert answer["did"]["Steps"] == "1 done, 0 skipped, 0 failed"
     assert answer["did"]["Given passages"] == "1 of 1 read, 1 cited"

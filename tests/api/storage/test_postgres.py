@@ -43,7 +43,11 @@ def test_documents_runs_and_journal_are_in_postgres(
     text = run("show", item["document_id"], "--text").out
     assert text[item["start"] : item["end"]] == item["quote"]
     assert len(run("trace", answer["run_id"], "--prompts", "--json").json["calls"]) == 7
-    assert [each["run_id"] for each in run("runs", "--json").json] == [answer["run_id"]]
+    [listed] = run("runs", "--sort", "cost", "--json").json
+    assert (listed["run_id"], listed["confidence"]) == (answer["run_id"], answer["confidence"])
+    assert (listed["cost"], listed["seconds"]) == (None, answer["usage"]["seconds"])
+    for order in ("duration", "tokens", "cost", "confidence"):
+        assert run("runs", "--sort", order, "--after", answer["run_id"], "--json").json == []
     assert not (tmp_path / "home" / "candor.db").exists()
 
 

@@ -307,3 +307,12 @@ def test_ids_depend_on_document_version_and_position(chunk: Callable[..., list[C
 def test_the_fingerprint_depends_on_settings(embedder: Embedder) -> None:
     assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v4/254"
     assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v4/254/overlap-16"
+
+
+def test_a_chunk_knows_the_sections_that_begin_inside_it(chunk: Callable[..., list[Chunk]]) -> None:
+    [whole] = chunk(
+        "# Manual\n\nIntro.\n\n## Place\n\nOutside.\n\n### Room\n\n30 cm.\n\n## Cost\n\n9,000.\n", budget=200
+    )
+    assert whole.section == ()
+    expected = {"Intro.": (), "Outside.": ("Place",), "30 cm.": ("Place", "Room"), "9,000.": ("Cost",)}
+    assert {text: whole.section_of(whole.text.index(text)) for text in expected} == expected

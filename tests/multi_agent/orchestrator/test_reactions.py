@@ -108,7 +108,7 @@ async def test_what_the_inspector_misses_is_searched_before_the_extraction(
     assert "of the 2 passages" in model.prompts(PATTERNS)[0]
     [read] = model.prompts(EXTRACTION)
     assert "met on Monday" in read
-    assert {item.document for item in answer.evidence} == {"/docs/manual.pdf", "/docs/notes.md"}
+    assert {item.document for item in answer.evidence} == {"manual.pdf", "notes.md"}
     assert answer.usage.model_calls == len(model.asked)
     assert answer.summary.steps["QueryPlanner"] == {"completed": 2}
 
@@ -190,7 +190,7 @@ async def test_the_synthesizer_is_told_which_answers_contradict_each_other(
     assert not reactions(trace.events(answer.run_id)), "it is told when it writes"
     [started] = [each for each in of_type(trace.events(answer.run_id), "step_started") if each.step == "answer"]
     assert [each.type for each in started.body.heard] == ["contradiction_found"]
-    assert {item.document for item in answer.evidence} == {"/docs/manual.pdf", "/docs/notes.md"}
+    assert {item.document for item in answer.evidence} == {"manual.pdf", "notes.md"}
 
 
 async def test_agents_do_not_listen_if_reactions_are_off(panel: MakePanel, serve: Serve, trace: Trace) -> None:
@@ -199,7 +199,7 @@ async def test_agents_do_not_listen_if_reactions_are_off(panel: MakePanel, serve
     assert not reactions(trace.events(answer.run_id))
     assert len(model.prompts(QUERIES)) == 1
     assert not any(HEARD in prompt for _, prompt in model.asked)
-    assert {item.document for item in answer.evidence} == {"/docs/manual.pdf"}
+    assert {item.document for item in answer.evidence} == {"manual.pdf"}
 
 
 async def test_a_failed_reaction_does_not_fail_the_plan(panel: MakePanel, serve: Serve, trace: Trace) -> None:

@@ -42,7 +42,7 @@ async def test_an_answer_cites_verbatim_quotes(panel: MakePanel, serve: Serve, p
     assert answer.answer == "It says so: manual.pdf, page 7: The Borea 12 works down to -25 °C. [1]"
     [quote] = answer.evidence
     assert (quote.document, quote.pages, quote.quote) == (
-        "/docs/manual.pdf",
+        "manual.pdf",
         (7,),
         "The Borea 12 works down to -25 °C.",
     )
@@ -319,7 +319,7 @@ async def test_a_scan_of_named_documents_reads_those(panel: MakePanel, serve: Se
     )  # fmt: skip
     answer = await panel(serve(Panel("°C", roles={PLANNER: lambda _: scan}))).research("List every temperature.")
     assert answer.coverage.chunks_considered == 1
-    assert [quote.document for quote in answer.evidence] == ["/docs/notes.md"]
+    assert [quote.document for quote in answer.evidence] == ["notes.md"]
 
 
 async def test_a_scan_over_the_limit_is_rejected_with_advice(panel: MakePanel, serve: Serve) -> None:

@@ -78,7 +78,7 @@ async def test_sentences_of_tools_are_evidence(ask: Callable[..., Any], trace: T
     with ScriptedEndpoint(model) as endpoint:
         answer = await ask(endpoint, "search_documents")
     [quote] = answer.evidence
-    assert (quote.quote, quote.pages, quote.document) == (QUOTE, (7,), "/docs/manual.pdf")
+    assert (quote.quote, quote.pages, quote.document) == (QUOTE, (7,), "manual.pdf")
     [rejected] = bodies(trace, answer.run_id, "evidence_rejected")
     assert rejected.quote == "[99]"
 

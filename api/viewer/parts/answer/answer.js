@@ -2,6 +2,7 @@
 
 import {loadEvidence} from "./contexts.js";
 import {fold, h} from "../../lib/dom.js";
+import {layoutOf} from "./copy.js";
 import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
@@ -10,12 +11,12 @@ import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
 import {executionSummary} from "./summary.js";
-import {firstSentence, pages, plural, sourceName} from "../../lib/format.js";
+import {firstSentence, placeIn, plural, sourceName} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
-/** The answer of a finished run, whatever its status. */
-export function answerView(answer, collection) {
+/** The answer of a finished run, whatever its status. `base` is the address of its page; a quote adds its number. */
+export function answerView(answer, collection, base) {
   const complete = answer.status === "answered";
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
@@ -24,16 +25,16 @@ export function answerView(answer, collection) {
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
-    claims(answer, layoutOf(answer), collection),
+    claims(answer, layoutOf(answer), collection, base),
     complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
-    answer.evidence.length > 0 && sources(answer, collection),
+    answer.evidence.length > 0 && sources(answer, collection, base),
     complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
     answer.votes.length > 0 && fold("votes", "Vote", () => answer.votes.map(vote)),
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
     ["answered", "insufficient"].includes(answer.status) && ratingView(answer.run_id),
-    exportMenu(answer.run_id));
+    exportMenu(answer));
 }
 
 /** An answer that is still being written: its finished claims, each already verified against its quotes. */
@@ -65,30 +66,30 @@ export class DraftView {
   }
 }
 
-/** The layout of the claims, recognized from the text of the answer. */
-function layoutOf({answer}) {
-  if (answer.startsWith("1. ")) return "numbered_list";
-  return answer.startsWith("- ") ? "list" : "prose";
-}
-
-function claims(answer, layout, collection) {
+function claims(answer, layout, collection, base) {
   if (!answer.claims.length) return null;
-  return h(TAGS[layout], {class: "claims"}, answer.claims.map((claim, at) => claimView(claim, at, layout, answer, collection)));
+  return h(TAGS[layout], {class: "claims"}, answer.claims.map((claim, at) => claimView(claim, at, layout, answer, collection, base)));
 }
 
-function claimView(claim, at, layout, answer, collection) {
+function claimView(claim, at, layout, answer, collection, base) {
   return h(layout === "prose" ? "span" : "li", {class: "claim"},
-    h("span", {class: claim.supported ? "" : "unsupported"}, claim.text), " ", marks(claim, at, answer, collection), " ");
+    h("span", {class: claim.supported ? "" : "unsupported"}, claim.text), " ", marks(claim, at, answer, collection, base), " ");
 }
 
-function marks(claim, at, answer, collection) {
+/** Without `base`, as in a draft, a quote has no address and opens in place. */
+function opener(answer, number, collection, base) {
+  if (base) return () => { location.hash = `${base}/${number}`; };
+  return () => openQuote(answer.evidence, number, collection, {runId: answer.run_id});
+}
+
+function marks(claim, at, answer, collection, base) {
   if (!claim.supported) {
     const why = claim.dropped?.length ? `Sentence not found: ${claim.dropped.join("; ")}` : "No evidence supports this claim";
     return h("span", {class: "mark none", title: why}, "unsupported");
   }
   const quotes = claim.evidence.map((number) => {
     const quote = answer.evidence.find((each) => each.number === number);
-    return mark(`[${number}]`, at, quote && sourceOf(quote), () => openQuote(answer.evidence, number, collection, {runId: answer.run_id}));
+    return mark(`[${number}]`, at, quote && sourceOf(quote), opener(answer, number, collection, base));
   });
   const computed = claim.computations.map((number) =>
     mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
@@ -102,7 +103,7 @@ function mark(label, at, title, open) {
 }
 
 function sourceOf(quote) {
-  return [sourceName(quote), pages(quote.pages), isGiven(quote) && GIVEN, quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
+  return [sourceName(quote), placeIn(quote), isGiven(quote) && GIVEN, quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
 }
 
 function listed(title, items) {
@@ -130,15 +131,16 @@ function reasonOf(reason) {
   return [h("p", {class: "text fault"}, what), rest && fold("failure", "Details", () => h("p", {class: "text"}, rest))];
 }
 
-function sources(answer, collection) {
+function sources(answer, collection, base) {
   const computations = answer.computations.map((each) => h("li", {},
     h("button", {type: "button", class: "source", on: {click: () => openComputation(answer, each.number, collection)}},
       h("span", {class: "where"}, `[C${each.number}] computed`), h("span", {class: "words"}, each.purpose))));
   const quotes = answer.evidence.map((quote) => h("li", {},
-    h("button", {type: "button", class: "source", on: {click: () => openQuote(answer.evidence, quote.number, collection, {runId: answer.run_id})}},
+    h("button", {type: "button", class: "source", on: {click: opener(answer, quote.number, collection, base)}},
       h("span", {class: "where"}, `[${quote.number}] ${sourceOf(quote)}`), h("span", {class: "words"}, quote.quote))));
   const title = `Evidence: ${plural(quotes.length, "quote")}${computations.length ? `, ${plural(computations.length, "computation")}` : ""}`;
-  return fold("evidence", title, () => h("ul", {class: "sources"}, computations, quotes), quotes.length <= 12);
+  return h("details", {"data-key": "evidence", open: quotes.length <= 12}, h("summary", {}, title), // printing opens it
+    h("div", {class: "fold-body"}, h("ul", {class: "sources"}, computations, quotes)));
 }
 
 function intermediate(answer) {

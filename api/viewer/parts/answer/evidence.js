@@ -9,7 +9,8 @@ import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
 import {hasText, revealMark, showPart} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
-import {documentPlace, formatTime, pages, plural, sourceName} from "../../lib/format.js";
+import {documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/format.js";
+import {offsetsIn} from "../../lib/spans.js";
 
 const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
 const GONE = {
@@ -20,19 +21,27 @@ let asText = false; // the last choice between page and text
 
 /**
  * Open a quote from a list of quotes; the pager leads to the others. `label` says what the quotes are. `runId` is the
- * run that keeps the texts of web pages and tools; without it, only the quote is shown.
+ * run that keeps the texts of web pages and tools; without it, only the quote is shown. `base` is the address of the
+ * page: while a quote is open, its number follows.
  */
-export function openQuote(quotes, number, collection, {label = "Evidence", runId = ""} = {}) {
+export function openQuote(quotes, number, collection, {label = "Evidence", runId = "", base = ""} = {}) {
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
-  if (!quote) return;
-  const go = (step) => keepFocus(panel, () =>
-    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, {label, runId}));
-  const body = h("div", {}, loading());
-  const head = h("p", {class: "facts"}, h("strong", {title: quote.document}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), quote.pages.length > 0 && h("span", {}, pages(quote.pages)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, "Open document"));
   const name = `${label} ${number}`;
+  const address = base && `${base}/${number}`;
+  const showAddress = (shown) => history.replaceState(history.state, "", shown);
+  const closed = () => address && location.hash === address && showAddress(base);
+  if (!quote) {
+    openPanel({name, title: `${label} [${number}]`, closed, content: [h("p", {class: "note"}, `This answer has no quote ${number}. It has ${plural(quotes.length, "quote")}.`)]});
+    return;
+  }
+  if (address && location.hash !== address) showAddress(address);
+  const go = (step) => keepFocus(panel, () =>
+    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, {label, runId, base}));
+  const body = h("div", {}, loading());
+  const head = h("p", {class: "facts"}, h("strong", {}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), placeIn(quote) && h("span", {}, placeIn(quote)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, "Open document"));
   openPanel({
-    name,
+    name, closed,
     title: `${label} [${number}]`,
     content: [
       quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head,

@@ -1,19 +1,20 @@
-/* Saving an answer as a file. */
+/* Copying an answer, and saving it as a file. */
 
 import * as api from "../../lib/api.js";
+import {copyAnswer} from "./copy.js";
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {saveFile} from "../../lib/save-file.js";
 
-const FORMATS = [["md", "Markdown"], ["html", "HTML"], ["docx", "Word"], ["json", "JSON"]];
+const FORMATS = [["md", "Markdown"], ["html", "HTML"], ["docx", "Word"], ["pdf", "PDF"], ["json", "JSON"]];
 
-export function exportMenu(runId) {
+export function exportMenu(answer) {
   const errorBox = h("div", {});
   const save = async (format, button) => {
     button.disabled = true;
     errorBox.replaceChildren();
     try {
-      saveFile(await api.exportAnswer(runId, format));
+      saveFile(await api.exportAnswer(answer.run_id, format));
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       errorBox.replaceChildren(failure(error));
@@ -21,7 +22,11 @@ export function exportMenu(runId) {
       button.disabled = false;
     }
   };
-  return h("div", {class: "export"}, h("span", {class: "note"}, "Save as"),
+  const copied = h("span", {class: "note", role: "status"});
+  const copy = () => { copied.textContent = copyAnswer(answer) ? "Copied" : "The browser does not allow copying. Save the answer as a file."; };
+  return h("div", {class: "export"},
+    h("button", {type: "button", class: "quiet", on: {click: copy}}, "Copy with citations"), copied,
+    h("span", {class: "note"}, "Save as"),
     FORMATS.map(([format, name]) => h("button", {type: "button", class: "quiet", on: {click: ({currentTarget}) => save(format, currentTarget)}}, name)),
     errorBox);
 }

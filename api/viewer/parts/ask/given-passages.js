@@ -8,6 +8,11 @@ const FORMS = [["text", "Plain text, an empty line between passages"], ["json", 
 const EXAMPLE = '{"text": "…", "source": "https://example.com/manual", "page": 3}';
 const given = {passages: "", form: "text", search: true}; // the last values, kept between visits of the page
 
+/** Give the passages of an earlier request. */
+export function givePassages({rag_results: passages = [], search = true}) {
+  Object.assign(given, {passages: passages.map((each) => JSON.stringify(each)).join("\n"), form: passages.length ? "json" : "text", search});
+}
+
 /** The folded fields and what they add to a request; see `options.js`. Open if they change what is read. */
 export function passagesOption() {
   const text = textarea("passages", given.passages, 5);

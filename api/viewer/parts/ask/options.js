@@ -9,7 +9,13 @@ import {plural} from "../../lib/format.js";
 
 const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
-const chosen = {mode: "auto", model: "", samples: "", sources: null}; // the last choice, kept between visits of the page; no sources: those of the service
+const chosen = {mode: "auto", model: "", samples: "", sources: null, inputs: {}}; // the last choice, kept between visits of the page; no sources: those of the service
+
+/** Choose what an earlier request had. */
+export function chooseOptions({mode = "auto", agent, agents = [], template, inputs = {}, model = "", samples, sources = null}) {
+  const [way] = [template && `plan:${template}`, agents.length && `agents:${agents.join(",")}`, agent && `agent:${agent}`, mode].filter(Boolean);
+  Object.assign(chosen, {mode: way, model, samples: samples ?? "", sources, inputs});
+}
 
 /** Return {element, values} of several options. */
 export function optionFold(options) {
@@ -33,6 +39,7 @@ export function methodOption(agents, endpoints, plans) {
     MODES.map(entry("mode")),
     h("optgroup", {label: "One agent only"}, alone.map(({name}) => [`agent:${name}`, name]).map(entry("mode"))),
     alone.length > 1 && entry("mode")(["agents:@all", "All agents that can answer alone, by vote"]),
+    severalNamed(chosen.mode) && entry("mode")([chosen.mode, methodInWords(chosen.mode)]),
     plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => [`plan:${name}`, name]).map(entry("mode"))));
   const model = h("select", {name: "model", on: {change: () => { chosen.model = model.value; }}}, modelOptions(endpoints).map(entry("model")));
   const samples = h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: chosen.samples,
@@ -77,7 +84,7 @@ function entry(name) {
 function parametersOf(plans, mode) {
   const plan = plans.find(({name}) => mode === `plan:${name}`);
   return (plan?.plan.parameters ?? []).map(({name, meaning, default: value}) =>
-    h("label", {title: meaning}, name, h("input", {name: `input:${name}`, "data-parameter": name, placeholder: value || "from the question"})));
+    h("label", {title: meaning}, name, h("input", {name: `input:${name}`, "data-parameter": name, value: chosen.inputs[name] ?? "", placeholder: value || "from the question"})));
 }
 
 function kindAndName(value) {
@@ -85,15 +92,19 @@ function kindAndName(value) {
   return [kind, value.slice(kind.length + 1)];
 }
 
+function severalNamed(value) {
+  return value.startsWith("agents:") && value !== "agents:@all";
+}
+
 function methodInWords(value) {
   const [kind, name] = kindAndName(value);
-  return {auto: "", agent: `only ${name}`, agents: "all agents, by vote", plan: `plan ${name}`}[kind] ?? `mode ${kind}`;
+  return {auto: "", agent: `only ${name}`, agents: `${severalNamed(value) ? name.replaceAll(",", ", ") : "all agents"}, by vote`, plan: `plan ${name}`}[kind] ?? `mode ${kind}`;
 }
 
 function method(value, parameters) {
   const [kind, name] = kindAndName(value);
   if (kind === "agent") return {mode: "direct", agent: name};
-  if (kind === "agents") return {mode: "direct", agents: [name]};
+  if (kind === "agents") return {mode: "direct", agents: name.split(",")};
   if (kind !== "plan") return {mode: kind};
   const given = [...parameters.querySelectorAll("input")].filter((input) => input.value.trim());
   return {mode: "auto", template: name, inputs: Object.fromEntries(given.map((input) => [input.dataset.parameter, input.value.trim()]))};

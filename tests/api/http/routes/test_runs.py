@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import httpx
 import pytest
 import sqlalchemy as sql
 
 from api.bootstrap import Candor
+from multi_agent.events import Event, RunFinished
+from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
+from support.answers import ANSWER
 from support.service import RunningService, model
 
 MODELS = ("small", "large")
@@ -92,3 +96,55 @@ def test_the_command_line_lists_the_same(run: Callable, candor: Candor) -> None:
     assert numbers("--text", "pumps", "-c", "papers") == [9, 6, 3, 0]
     unknown = run("runs", "--status", "lost")
     assert (unknown.code, "'lost'" in unknown.err) == (2, True)
+
+
+@pytest.fixture
+def finished(candor: Candor) -> Candor:
+    """Six of the twelve runs have ended with an answer; two of these models have a price."""
+    for number in (1, 2, 3, 5, 6, 7):
+        usage = Usage(prompt_tokens=100 * number, completion_tokens=7, seconds=(number * 5) % 7, cost=number % 3 / 100)
+        text = "" if number == 5 else "It is 5. [1]"
+        answer = ANSWER.model_copy(
+            update={"run_id": f"run_{number:02}", "usage": usage, "answer": text, "confidence": number / 10}
+        )
+        body = RunFinished(status="answered", reason="", usage=usage)
+        candor.trace.finish(answer, Event(run_id=answer.run_id, number=1, at=datetime.now(UTC), body=body))
+    return candor
+
+
+def test_runs_have_figures_and_are_sorted_by_them(finished: Candor) -> None:
+    with RunningService(finished) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+
+        def pages(sort: str) -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = []
+            following: str | None = f"/v1/runs?limit=5&sort={sort}"
+            while following:
+                page = http.get(following)
+                found += page.json()
+                link = page.headers.get("link")
+                following = link and re.fullmatch(r'<([^>]*)>; rel="next"', link)[1]
+            return found
+
+        for sort, field in (("duration", "seconds"), ("tokens", "tokens"), ("cost", "cost"), ("confidence",) * 2):
+            listed = pages(sort)
+            assert len({run["run_id"] for run in listed}) == len(listed) == 12, sort
+            values = [run[field] for run in listed]
+            known = [value for value in values if value is not None]
+            assert values == sorted(known, reverse=True) + [None] * (12 - len(known)), sort
+        by_id = {run["run_id"]: run for run in pages("created")}
+        assert [by_id["run_07"][each] for each in ("seconds", "tokens", "cost", "confidence")] == [0, 707, 0.01, 0.7]
+        assert (by_id["run_06"]["cost"], by_id["run_05"]["confidence"]) == (None, None), "no price, no answer"
+        assert by_id["run_04"]["seconds"] is None, "it has not ended"
+        assert http.get("/v1/runs?sort=size").status_code == 422
+
+
+def test_the_command_line_sorts_and_goes_on_after_a_run(run: Callable, finished: Candor) -> None:
+    first = [each["run_id"] for each in run("runs", "--sort", "tokens", "-n", "2", "--json").json]
+    assert first == ["run_07", "run_06"]
+    following = run("runs", "--sort", "tokens", "-n", "2", "--after", "run_06", "--json").json
+    assert [each["run_id"] for each in following] == ["run_05", "run_03"]
+    shown = run("runs", "--sort", "confidence", "-n", "1").out
+    assert "707" in shown
+    assert "0.0100" in shown
+    unknown = run("runs", "--sort", "size")
+    assert (unknown.code, "duration, tokens, cost, confidence" in unknown.err) == (2, True)

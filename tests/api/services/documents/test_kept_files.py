@@ -148,4 +148,4 @@ def test_the_cli_lists_and_keeps_files_and_shows_the_address(candor: Candor, run
     assert (missing.code, missing.err) == (
         1, "candor: There is no file 'nothing.pdf'; there are: heat/pumps.md, notes.txt.\n"
     )  # fmt: skip
-    assert run("runs", "--home", home).out.startswith("run ")
+    assert run("runs", "--home", home).out.startswith(f"{RUN} ")

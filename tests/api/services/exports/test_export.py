@@ -11,9 +11,12 @@ from typing import Any
 
 import docx
 import httpx
+import pdfplumber
 import pytest
 from markdown_it import MarkdownIt
 
+from api.errors import UsageError
+from api.http.openai_chat import annotated_text
 from api.services.exports.export import Format, export
 from multi_agent.answer import Answer, Status
 from multi_agent.context import Claim
@@ -26,7 +29,7 @@ SCRIPT = "<script>alert('x')</script> [link](javascript:alert(1)) **bold** | `co
 HOSTILE = ANSWER.model_copy(
     update={
         "question": SCRIPT,
-        "claims": (Claim(text=SCRIPT, evidence=(1,), supported=False), Claim(text="# 1. no heading", supported=True)),
+        "claims": (Claim(text=SCRIPT, evidence=(1,), supported=True), Claim(text="# 1. no heading", supported=False)),
         "evidence": (quote(1, SCRIPT, document=f"/papers/{SCRIPT.replace('/', '')}"),),
         "missing": (SCRIPT, "- no list"),
     }
@@ -45,6 +48,9 @@ def visible_text(answer: Answer, wanted: Format) -> str:
         paragraphs = [each.text for each in document.paragraphs]
         cells = [cell.text for table in document.tables for row in table.rows for cell in row.cells]
         return " ".join(" ".join([*paragraphs, *cells]).split())
+    if wanted is Format.PDF:
+        with pdfplumber.open(BytesIO(content)) as pdf:
+            return " ".join(" ".join(page.extract_text() for page in pdf.pages).split())
     page = content.decode() if wanted is Format.HTML else MarkdownIt().enable("table").render(content.decode())
     return HtmlPage(page).text
 
@@ -72,7 +78,7 @@ class HtmlPage(HTMLParser):
             self.texts.append(data)
 
 
-@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX])
+@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX, Format.PDF])
 def test_every_format_has_answer_evidence_and_gaps(wanted: Format) -> None:
     text = visible_text(ANSWER, wanted)
     for expected in (
@@ -88,7 +94,7 @@ def test_every_format_has_answer_evidence_and_gaps(wanted: Format) -> None:
     assert text.index("It works at -25 °C.") < text.index("[1] pumps.pdf")
 
 
-@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX])
+@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.HTML, Format.DOCX, Format.PDF])
 def test_markup_in_documents_and_answers_is_shown_as_text(wanted: Format) -> None:
     text = visible_text(HOSTILE, wanted)
     shown = " ".join(SCRIPT.replace("\x00", " ").split())
@@ -116,12 +122,13 @@ def test_a_follow_up_question_is_shown_in_its_completed_form() -> None:
     assert ANSWER.question not in shown
 
 
-def test_documents_of_the_same_name_are_shown_with_their_paths() -> None:
+def test_evidence_without_pages_is_shown_with_its_section() -> None:
     claims = (Claim(text="Both.", evidence=(1, 2), supported=True),)
-    evidence = (quote(1, "a", "/2023/report.txt", ()), quote(2, "b", "/2024/report.txt", (4, 5)))
-    text = visible_text(ANSWER.model_copy(update={"claims": claims, "evidence": evidence}), Format.MARKDOWN)
-    assert "[1] /2023/report.txt" in text
-    assert "[2] /2024/report.txt, pages 4-5" in text
+    plain = quote(1, "a", "2023/report.md", ()).model_copy(update={"section": ("Costs", "Per year")})
+    paged = quote(2, "b", "/old/path/report.pdf", (4, 5)).model_copy(update={"section": ("Costs",)})
+    text = visible_text(ANSWER.model_copy(update={"claims": claims, "evidence": (plain, paged)}), Format.MARKDOWN)
+    assert "[1] 2023/report.md, § Costs › Per year “a”" in text
+    assert "[2] report.pdf, pages 4-5 “b”" in text, "an older run has the path; only the name is shown"
 
 
 def test_json_contains_the_stored_run_and_answer() -> None:
@@ -163,5 +170,54 @@ def test_the_cli_writes_the_same_file(
     written = run("export", answer["run_id"], "--format", "md", "--output", tmp_path / "answer.md")
     assert written.code == 0
     assert (tmp_path / "answer.md").read_text() == shown.out
-    assert run("export", answer["run_id"], "--format", "pdf").code == 2
+    assert run("export", answer["run_id"], "--format", "exe").code == 2
     assert run("export", answer["run_id"], "-o", tmp_path / "none" / "answer.md").code == 2
+
+
+def test_the_cli_takes_the_format_from_the_file_name(
+    run: Callable, folder: Path, tmp_path: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    run_id = run("ask", QUESTION, "--json").json["run_id"]
+    begins = {"a.docx": b"PK", "a.PDF": b"%PDF-", "a.html": b"<!doctype html>", "a.json": b"{", "a.md": b"# "}
+    for name, beginning in begins.items():
+        assert run("export", run_id, "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_bytes().startswith(beginning), name
+    conflict = run("export", run_id, "-o", tmp_path / "b.docx", "-f", "md")
+    assert (conflict.code, "'md' conflicts with the file name 'b.docx'" in conflict.err) == (2, True)
+    unknown = run("export", run_id, "-o", tmp_path / "b.odt")
+    assert (unknown.code, "md, html, json, docx, pdf" in unknown.err) == (2, True)
+    assert not list(tmp_path.glob("b.*")), "nothing is written"
+    assert run("export", run_id, "-o", tmp_path / "b.txt", "-f", "md").code == 0
+
+
+RANKED = ANSWER.model_copy(update={"answer": "1. It works at -25 °C. [1]\n2. …"})
+
+
+@pytest.mark.parametrize("wanted", [Format.MARKDOWN, Format.PDF])
+def test_a_ranking_keeps_its_numbers(wanted: Format) -> None:
+    content = exported(RANKED, wanted)
+    text = content.decode() if wanted is Format.MARKDOWN else visible_text(RANKED, wanted)
+    assert [f"{number}. {words}" in text for number, words in ((1, "It works"), (2, "It is"), (3, "That makes"))] == [
+        True, True, True
+    ]  # fmt: skip
+
+
+def test_a_ranking_is_a_numbered_list_in_html_word_and_chats() -> None:
+    assert "<ol><li>" in exported(RANKED, Format.HTML).decode()
+    styles = [each.style.name for each in docx.Document(BytesIO(exported(RANKED, Format.DOCX))).paragraphs]
+    assert styles.count("List Number") == 3
+    assert "\n2. It is loved." in annotated_text(RUN, RANKED, "").text
+
+
+def test_a_pdf_has_letters_of_many_scripts_and_links_to_its_evidence() -> None:
+    question = "Насос, ηλιακή, pompă, 1 → 2 ≤ 3 \U0001faa9?"
+    content = exported(ANSWER.model_copy(update={"question": question}), Format.PDF)
+    assert question.replace("\U0001faa9", "□") in visible_text(
+        ANSWER.model_copy(update={"question": question}), Format.PDF
+    )
+    with pdfplumber.open(BytesIO(content)) as pdf:
+        assert len(pdf.annots) >= 2, "the marks [1] and [C1]"
+    with pytest.raises(UsageError, match="docx or html"):
+        exported(ANSWER.model_copy(update={"question": "שלום"}), Format.PDF)

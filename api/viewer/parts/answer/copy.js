@@ -1,0 +1,66 @@
+/* An answer with its citations on the clipboard, as plain text and as HTML. */
+
+import {h} from "../../lib/dom.js";
+import {placeIn, sourceName} from "../../lib/format.js";
+
+/** Copy the answer. Returns whether the browser allowed it. */
+export function copyAnswer(answer) {
+  const fill = (event) => {
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", asText(answer));
+    event.clipboardData.setData("text/html", asHtml(answer));
+  };
+  document.addEventListener("copy", fill, {once: true});
+  const copied = document.execCommand("copy"); // navigator.clipboard exists only on https and on this computer
+  document.removeEventListener("copy", fill);
+  return copied;
+}
+
+function asText(answer) {
+  const sources = [...cited(answer).map((quote) => `[${quote.number}] ${place(quote)}: ${words(quote)}`),
+    ...answer.computations.map((each) => `[C${each.number}] ${each.purpose}`)];
+  return [answer.answer || answer.short || answer.reasoning, sources.length && `Sources:\n${sources.join("\n")}`].filter(Boolean).join("\n\n");
+}
+
+function asHtml(answer) {
+  const entries = answer.claims.map((claim) => [claim.text, " ", ...marks(claim, answer.run_id), " "]);
+  const text = {
+    prose: () => h("p", {}, entries),
+    list: () => h("ul", {}, entries.map((each) => h("li", {}, each))),
+    numbered_list: () => h("ol", {}, entries.map((each) => h("li", {}, each))),
+  }[layoutOf(answer)]();
+  const sources = [...cited(answer).map((quote) => h("p", {}, link(`[${quote.number}]`, answer.run_id, quote.number), ` ${place(quote)}: ${words(quote)}`)),
+    ...answer.computations.map((each) => h("p", {}, `[C${each.number}] ${each.purpose}`))];
+  return h("div", {}, entries.length ? text : h("p", {}, answer.short || answer.reasoning),
+    sources.length > 0 && [h("p", {}, h("strong", {}, "Sources")), sources]).innerHTML;
+}
+
+function marks(claim, runId) {
+  if (!claim.supported) return ["[unsupported]"];
+  return [...claim.evidence.map((number) => link(`[${number}]`, runId, number)), ...claim.computations.map((number) => `[C${number}]`)];
+}
+
+function link(label, runId, number) {
+  return h("a", {href: new URL(`#/runs/${encodeURIComponent(runId)}/${number}`, location.href).href}, label);
+}
+
+function cited(answer) {
+  const numbers = new Set(answer.claims.flatMap((claim) => claim.supported ? claim.evidence : []));
+  return answer.evidence.filter((quote) => numbers.has(quote.number));
+}
+
+function place(quote) {
+  return [sourceName(quote), placeIn(quote)].filter(Boolean).join(", ");
+}
+
+/** The words of a quote; without quotation marks if a model read them in a picture. */
+function words({quote, picture}) {
+  const line = quote.replace(/\s+/g, " ").trim();
+  return picture ? line : `“${line}”`;
+}
+
+/** The layout of the claims, recognized from the text of the answer. */
+export function layoutOf({answer}) {
+  if (answer.startsWith("1. ")) return "numbered_list";
+  return answer.startsWith("- ") ? "list" : "prose";
+}

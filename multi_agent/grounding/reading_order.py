@@ -1,0 +1,47 @@
+"""Numbers evidence in the order in which a reader meets it: the first quote that an answer mentions is [1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multi_agent.context import Claim, Evidence, Place, Synthesis
+
+
+class ReadingOrder:
+    """Gives each item of evidence the next number when it is first mentioned."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Place, int] = {}
+
+    def number(self, items: Sequence[Evidence]) -> tuple[Evidence, ...]:
+        """Return the items with their numbers, in the order of the numbers. An item keeps its first number."""
+        numbers = {item.place: self._numbers.setdefault(item.place, len(self._numbers) + 1) for item in items}
+        unique = {item.place: item for item in items}
+        numbered = (item.model_copy(update={"number": numbers[place]}) for place, item in unique.items())
+        return tuple(sorted(numbered, key=lambda item: item.number))
+
+
+def in_reading_order(synthesis: Synthesis) -> Synthesis:
+    """Return the answer with its evidence renumbered; computations keep their numbers.
+
+    The quotes of supported claims come first, in the order of the claims. Unsupported claims show no marks, so their
+    quotes come next, and then those that no claim cites.
+    """
+    order = ReadingOrder()
+    known = {item.number: item for item in synthesis.evidence}
+    for claim in sorted(synthesis.claims, key=lambda claim: not claim.supported):
+        order.number([known[number] for number in claim.evidence])
+
+    def renumbered(claim: Claim) -> Claim:
+        cited = order.number([known[number] for number in claim.evidence])
+        return claim.model_copy(update={"evidence": tuple(item.number for item in cited)})
+
+    return synthesis.model_copy(
+        update={
+            "claims": tuple(map(renumbered, synthesis.claims)),
+            "evidence": order.number(synthesis.evidence),
+            "computations": tuple(
+                each.model_copy(update={"evidence": order.number(each.evidence)}) for each in synthesis.computations
+            ),
+        }
+    )
