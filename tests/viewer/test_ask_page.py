@@ -106,7 +106,7 @@ def test_markup_is_shown_as_text(open_page: OpenPage, site: Site) -> None:
     page.locator(".claims .mark").first.click()
     expect(page.locator("#panel mark.current")).to_contain_text(HOSTILE)
     page.get_by_role("link", name="Full trace").click()
-    page.get_by_role("link", name="extract: Extractor, done").click()
+    page.locator("[data-key='node extract']").click()
     page.locator("#panel summary").filter(has_text="Extractor").click()
     expect(page.locator("#panel .message.user")).to_contain_text(HOSTILE)
     assert page.title() == "Candor"

@@ -56,7 +56,7 @@ def test_contradicting_quotes_are_counted_below_the_answer_and_told_in_the_trace
     sides = "“The Borea 12 works down to -22 °C.” (fair.md) / “The Borea 12 works down to -25 °C.” (manual.md)"
     page.get_by_label("Search this run").fill("works down to")
     expect(page.locator(".event.contradiction_found")).to_contain_text(sides)
-    page.get_by_role("link", name="answer: Synthesizer, done").click()
+    page.locator("[data-key='node answer']").click()
     expect(page.locator("#panel")).to_contain_text(f"Extractor (extract): possible contradiction: {sides}")
 
 
